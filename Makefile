@@ -10,7 +10,7 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
-.PHONY: setup run test test-cluster test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock clean
+.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -28,15 +28,22 @@ examples/data/.made: $(VENV)/.installed examples/make_data.py
 run: setup
 	$(BIN)/caraway run $(MANIFEST)
 
-# Two processes; the tests of one module stay in one. Modules come in their order, since those with
-# the most tests are not the longest.
+# Two processes; the tests of one module stay in one. Modules come in the order of
+# tests/kit/longest_first.py, since those with the most tests are not the longest.
 test: setup
-	$(PYTEST) -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-cluster: setup
+test-cluster: test-cluster-answers test-cluster-events test-cluster-pods
+
+test-cluster-answers: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
+
+test-cluster-events: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster_jobs.py tests/e2e/test_cluster_acceleration.py tests/e2e/test_cluster_changes.py tests/e2e/test_cluster_drain.py tests/e2e/test_cluster_promises.py tests/e2e/test_long_statements.py
-	$(PYTEST) -o timeout=600 -m full tests/charts/test_processes.py tests/operator/test_command.py
+
+# How soon pods end is judged by test-full, on a machine that does nothing else.
+test-cluster-pods: setup
+	$(PYTEST) -o timeout=600 -m full -k "not within_the_grace" tests/charts/test_processes.py
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
@@ -46,17 +53,21 @@ test-faults: setup
 test-chaos: setup
 	$(PYTEST) -s -o timeout=1800 -m full -k "$(CHAOS)" tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
 
+# All fleets in process, over the same statements every time; of `other` ones, those that DuckDB
+# judges.
 test-differential: setup
-	$(PYTEST) -o timeout=400 -n $(WORKERS) -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py
+	$(PYTEST) -o timeout=400 -n $(WORKERS) --dist loadfile -m full -k "not real and (judge or not other_)" tests/differential
 
-# HOSTILE chooses among them.
+# HOSTILE chooses among them. With MEASURES=1 they also judge times and memory, as test-full does,
+# which needs a machine that does nothing else.
 HOSTILE ?= hostile
+MEASURES ?= 0
 test-hostile: setup
-	$(PYTEST) -o timeout=400 -m full -k "$(HOSTILE)" tests/hostile
+	CARAWAY_MEASURES=$(MEASURES) $(PYTEST) -o timeout=400 -m full -k "$(HOSTILE)" tests/hostile
 
 test-full: SEED = $(shell date +%s)
 test-full: setup
-	$(PYTEST) -o timeout=400
+	CARAWAY_MEASURES=1 $(PYTEST) -o timeout=400
 
 check: setup
 	$(BIN)/ruff format --no-cache --check .
@@ -80,6 +91,11 @@ bench-paired: setup
 	git worktree add --quiet --detach bench/data/base $(BASE)
 	$(MAKE) -C bench/data/base setup
 	$(BIN)/python -m bench.paired bench/data/base
+
+# Generates the messages of Arrow Flight from their published interface.
+PROTOCOL := scheduler/caraway_scheduler/flight/sql/protocol
+protos: setup
+	$(BIN)/python -m grpc_tools.protoc -I $(PROTOCOL) --python_out=$(PROTOCOL) Flight.proto FlightSql.proto
 
 # Pins every requirement; the files name no index.
 lock: $(VENV)/.installed

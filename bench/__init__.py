@@ -1,1 +1,1 @@
-"""Speed, always as a ratio against a named alternative in the same run: `make bench`."""
+"""Benchmarks. Each result is a ratio to a named alternative, measured in the same run."""

@@ -1,4 +1,4 @@
-"""`python -m bench [--write] [NAME ...]`: measure, print, and exit 1 where a goal is missed."""
+"""`python -m bench [--write] [NAME ...]`: run suites, print results, exit 1 on a missed goal."""
 
 import argparse
 import signal
@@ -19,6 +19,7 @@ from bench import (
     jobs,
     lookups,
     memory,
+    operator_idle,
     remote,
     report,
     startup,
@@ -33,6 +34,7 @@ _SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "throughput": throughput.measure,
     "memory": memory.measure,
     "remote": remote.measure,
+    "operator": operator_idle.measure,
     "tpch": tpch.measure,
 }
 _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
@@ -51,8 +53,8 @@ _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 
 
 def main(arguments: list[str]) -> int:
-    """Run the named suites, or all."""
-    # So that what was started is ended also when `timeout` ends this.
+    """Run the named suites, or all of them."""
+    # Exit through `finally` blocks on SIGTERM, so that `timeout` leaves no processes behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = _parser().parse_args(arguments)
     wanted = options.names or list(_GROUPS)
@@ -71,7 +73,7 @@ def main(arguments: list[str]) -> int:
         if {*names}.isdisjoint(_SUITES) or {*names} >= {*_SUITES}:
             _write(figures, sections)
         else:
-            print(f"\nnot written: the table of one process needs all of {', '.join(_SUITES)}")
+            print(f"\nnot written: the table needs all of these suites: {', '.join(_SUITES)}")
     found = [*figures, *(figure for section in sections for figure in section.figures)]
     return 0 if all(figure.is_met for figure in found) else 1
 
@@ -81,12 +83,12 @@ def _print(figures: list[report.Figure], sections: list[report.Section]) -> None
     if figures:
         print(f"\n{report.table(figures)}")
     for section in sections:
-        print(f"\n## {section.name}\n\n{report.written(section)}")
+        print(f"\n## {section.name}\n\n{report.render_section(section)}")
 
 
 def _write(figures: list[report.Figure], sections: list[report.Section]) -> None:
     if figures:
-        report.write(figures)
+        report.write_figures(figures)
     for section in sections:
         report.write_section(section)
 
@@ -95,8 +97,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     default = Settings()
     known = [*_GROUPS, *_SUITES, *_CLUSTER]
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
-    parser.add_argument("--write", action="store_true", help="rewrite docs/performance.md")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(known)}")
+    parser.add_argument("--write", action="store_true", help="update docs/performance.md")
     parser.add_argument("--scale", default=default.scale)
     parser.add_argument("--large-scale", default=default.large_scale)
     parser.add_argument("--scan-scale", default=default.scan_scale)

@@ -1,4 +1,4 @@
-"""A third executor joins two that keep ten datasets, under constant load."""
+"""Scaling a cluster with ten accelerated datasets from two to three executors under load."""
 
 import statistics
 import tempfile
@@ -20,7 +20,7 @@ _WAIT_GOAL, _MOVE_GOAL = 3.0, 1.1
 
 
 def measure(settings: Settings) -> Section:
-    """Scale a cluster of two executors of one core to three, while four clients ask."""
+    """Scale a cluster from two to three single-core executors while four clients run queries."""
     with tempfile.TemporaryDirectory() as text:
         manifest = _write(Path(text))
         with clusters.cluster(manifest, executors=2) as cluster:
@@ -39,31 +39,31 @@ def measure(settings: Settings) -> Section:
     calm_s, moving_s = (_p99(each) for each in (load.calm, load.moving))
     figures = [
         Figure(
-            "99th percentile of queries from the order to scale until 20 s after the third "
-            "executor is ready; in the 20 s before",
+            "99th percentile of query times from the scale command until 20 s after the third "
+            "executor is ready; the same in the 20 s before",
             f"{moving_s * 1000:.0f} ms", f"{calm_s * 1000:.0f} ms", moving_s / calm_s,
-            f"≤ {_WAIT_GOAL:g}, none fails",
+            f"≤ {_WAIT_GOAL:g}, no failures",
             moving_s <= _WAIT_GOAL * calm_s and not load.errors,
         ),
         Figure(
-            "bytes that another executor reads from then on; a third of all",
+            "bytes that moved to another executor; a third of all bytes",
             f"{moved / 1e6:.1f} MB", f"{least / 1e6:.1f} MB", moved / least,
             f"≤ {_MOVE_GOAL:g}", moved <= _MOVE_GOAL * least,
         ),
     ]  # fmt: skip
-    told = (
-        f"{len(load.calm)} queries before, {len(load.moving)} since, {len(load.errors)} failed."
-        f" Medians {statistics.median(load.calm) * 1000:.0f} and "
-        f"{statistics.median(load.moving) * 1000:.0f} ms. The process that joins takes one of the "
-        "two cores for about ten seconds to start."
+    text = (
+        f"{len(load.calm)} queries before the scale command, {len(load.moving)} after it, "
+        f"{len(load.errors)} failed. The medians are {statistics.median(load.calm) * 1000:.0f} and "
+        f"{statistics.median(load.moving) * 1000:.0f} ms. Starting the third executor occupies one "
+        "of the two cores for about ten seconds."
     )
     if load.errors:
-        told += f" The first failure: {load.errors[0]}"
-    return Section("acceleration-scaling", figures, told)
+        text += f" The first failure: {load.errors[0]}"
+    return Section("acceleration-scaling", figures, text)
 
 
 class _Load:
-    """Clients that ask all the time."""
+    """Clients that run queries continuously."""
 
     def __init__(self, url: str) -> None:
         self.calm: list[float] = []
@@ -84,7 +84,7 @@ class _Load:
             thread.join()
 
     def mark(self) -> None:
-        """What comes from here on is apart from what was before."""
+        """Count queries from here on separately."""
         self._into = self.moving
 
     def _ask(self, number: int) -> None:
@@ -99,7 +99,7 @@ class _Load:
             else:
                 self._into.append(answer.seconds)
                 if sum(answer.rows["n"].to_pylist()) != _ROWS:
-                    self.errors.append(f"wrong answer: {answer.rows.to_pylist()}")
+                    self.errors.append(f"wrong result: {answer.rows.to_pylist()}")
 
 
 def _write(folder: Path) -> Path:

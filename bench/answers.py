@@ -1,4 +1,4 @@
-"""Whether two engines gave the same answer: rows, sums of numbers, digests of the rest."""
+"""Compares the results of two engines by row count, sums of numbers, and digests of the rest."""
 
 import hashlib
 import math
@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _TOLERANCE = 1e-4
-"""Engines round the averages of decimals at different digits."""
+"""Engines round averages of decimals to different numbers of digits."""
 
 
 def difference(one: pa.Table, other: pa.Table) -> str | None:
-    """Say how the answers differ; None if they agree. The order of rows is not looked at."""
+    """Describe how the results differ; None if they are equal. The order of rows is ignored."""
     if (one.num_rows, one.num_columns) != (other.num_rows, other.num_columns):
         return (
             f"{one.num_rows} rows of {one.num_columns} columns, "

@@ -1,4 +1,4 @@
-"""Statements over HTTP with Arrow answers, each computed anew."""
+"""Runs statements over HTTP with Arrow results, bypassing the results cache."""
 
 import http.client
 import time
@@ -16,7 +16,7 @@ _HEADERS = {
 
 
 class FailedError(Exception):
-    """A statement was refused, failed or took too long."""
+    """A statement was rejected, failed or timed out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class Answer:
 
 
 def ask(url: str, sql: str, limit_s: float = 120.0) -> Answer:
-    """Run a statement on a connection of its own.
+    """Run a statement on a new connection.
 
     Raises:
-        FailedError: it gave no answer.
+        FailedError: the statement failed.
     """
     request = urllib.request.Request(f"{url}/v1/sql", sql.encode(), _HEADERS)
     began_s = time.perf_counter()
@@ -44,16 +44,16 @@ def ask(url: str, sql: str, limit_s: float = 120.0) -> Answer:
 
 
 class Connection:
-    """One kept connection, for statements so short that opening another would show."""
+    """A persistent connection, for statements so short that connecting would affect the time."""
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
 
     def time(self, sql: str) -> float:
-        """Run a statement and return its seconds.
+        """Run a statement and return its duration in seconds.
 
         Raises:
-            FailedError: it gave no answer.
+            FailedError: the statement failed.
         """
         began_s = time.perf_counter()
         self._connection.request("POST", "/v1/sql", sql.encode(), _HEADERS)

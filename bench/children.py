@@ -1,4 +1,4 @@
-"""Starts rivals as processes of their own, and asks them one statement at a time."""
+"""Runs other engines in processes of their own, one statement at a time."""
 
 import contextlib
 import json
@@ -20,11 +20,11 @@ _START_S, _STOP_S = 120.0, 30.0
 
 
 class RivalError(Exception):
-    """A rival could not answer; it can be asked again."""
+    """A rival failed to run a statement. It can run further statements."""
 
 
 class Rival:
-    """One program of `bench.rivals`, started anew when a statement takes too long."""
+    """One program of `bench.rivals`, restarted when a statement times out."""
 
     def __init__(self, name: str, folder: Path, python: Path, scratch: Path) -> None:
         self._command: Sequence[str] = (str(python), "-m", f"bench.rivals.{name}", str(folder))
@@ -33,10 +33,10 @@ class Rival:
         self._process = self._start()
 
     def time(self, sql: str, limit_s: float) -> float:
-        """Run a statement and return its seconds.
+        """Run a statement and return its duration in seconds.
 
         Raises:
-            RivalError: it failed, or took longer.
+            RivalError: the statement failed or timed out.
         """
         seconds: float = self._ask({"sql": sql, "file": None}, limit_s)["seconds"]
         return seconds
@@ -66,7 +66,7 @@ class Rival:
         except TimeoutError:
             self._kill()
             self._process = self._start()
-            raise RivalError(f"no answer within {limit_s:.0f} s") from None
+            raise RivalError(f"timed out after {limit_s:.0f} s") from None
         if "error" in reply:
             raise RivalError(reply["error"])
         return reply
@@ -88,7 +88,7 @@ class Rival:
         line = self._process.stdout.readline()
         if not line:
             tail = self._log.read_text(errors="replace")[-2000:]
-            raise RuntimeError(f"{self._command} ended with {self._process.wait()}:\n{tail}")
+            raise RuntimeError(f"{self._command} exited with {self._process.wait()}:\n{tail}")
         return line
 
     def _kill(self) -> None:
@@ -98,14 +98,14 @@ class Rival:
 
 @contextlib.contextmanager
 def plain(folder: Path) -> Iterator[Rival]:
-    """Plain DataFusion of our own environment over a folder of Parquet files."""
+    """Run plain DataFusion, from our own environment, over a folder of Parquet files."""
     with _running("plain", folder, Path(sys.executable)) as rival:
         yield rival
 
 
 @contextlib.contextmanager
 def other(name: str, folder: Path) -> Iterator[Rival]:
-    """A rival of the environment that `requirements/rivals.txt` fills; made if missing."""
+    """Run a rival in the environment of `requirements/rivals.txt`, created if missing."""
     with _running(name, folder, _other_python()) as rival:
         yield rival
 

@@ -1,4 +1,4 @@
-"""TPC-H on 1, 2 and 4 executors of one core, at two scales."""
+"""TPC-H on 1, 2 and 4 single-core executors, at two scales."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _EXECUTORS = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What the queries took, by name; None for one that failed or took too long."""
+    """The seconds of each query by name; None if it failed or timed out."""
 
     scale: str
     executors: int
@@ -21,7 +21,7 @@ class _Run:
 
 
 def measure(settings: Settings) -> Section:
-    """Run each query on clusters of different size: the best of the runs, one run if large."""
+    """Run each query on clusters of different sizes; best of several runs, one at large scale."""
     runs = [
         _run(scale, executors, times, settings)
         for scale, times in ((settings.scale, settings.runs), (settings.large_scale, 1))
@@ -48,11 +48,11 @@ def _run(scale: str, executors: int, times: int, settings: Settings) -> _Run:
 
 
 def _table(runs: list[_Run]) -> str:
-    """Totals of the queries that every cluster of a scale answered."""
+    """Sum up the queries that all clusters of a scale completed."""
     lines = [
-        f"The machine has {os.cpu_count()} cores: more executors than that show what dividing "
-        "costs, not what it brings.\n",
-        "| scale | executors | queries | total | of one executor |",
+        f"The machine has {os.cpu_count()} cores: with more executors than that, the figures show "
+        "the cost of distribution, not its benefit.\n",
+        "| scale | executors | queries | total | relative to one executor |",
         "|---|---|---|---|---|",
     ]
     for run in runs:
@@ -75,7 +75,7 @@ def _failures(runs: list[_Run]) -> str:
         if (missing := [query for query, took in run.seconds.items() if took is None])
     ]
     return (
-        "\n\nNo answer in time, and left out of every total of the scale: "
+        "\n\nFailed or timed out, and excluded from all totals of the scale: "
         + ("; ".join(failed) + ".")
         if failed
         else ""

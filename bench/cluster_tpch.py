@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H on two executors of one core, against three others in turn."""
+"""The 22 queries of TPC-H on two single-core executors, against three other engines."""
 
 import contextlib
 import math
@@ -34,17 +34,17 @@ _RIVALS: Mapping[str, _Rival] = {
 
 @dataclass(slots=True)
 class _Pair:
-    """Best seconds of one query here and there, or why there are none."""
+    """Best times of one query for both engines, or why it was not compared."""
 
     ours: float = math.inf
     theirs: float = math.inf
     trouble: str = ""
     is_ours: bool = False
-    """Whose trouble it is."""
+    """Whether Caraway caused the trouble, not the rival."""
 
 
 class _Race:
-    """The cluster and one rival, asked in turn."""
+    """Runs the queries on the cluster and on one rival alternately."""
 
     def __init__(
         self, cluster: clusters.Cluster, rival: children.Rival, settings: Settings
@@ -56,9 +56,9 @@ class _Race:
         self.pairs = {query: _Pair() for query in self._sql}
 
     def run(self, reference: children.Rival) -> Mapping[str, _Pair]:
-        """Go through all queries once to warm both up and compare answers; then time them.
+        """Run all queries once as warm-up and to compare results, then time them in rounds.
 
-        Again and again through all, since a rival that compiles grows faster with every query.
+        Each round runs all queries, since rivals with a JIT compiler get faster with every query.
         """
         for query, pair in self.pairs.items():
             with _noted(pair):
@@ -77,12 +77,12 @@ class _Race:
         expected = reference.answer(sql, limit_s)
         rows = asking.ask(self._cluster.url, sql, limit_s).rows
         if (why := answers.difference(expected, rows)) is not None:
-            raise asking.FailedError(f"another answer: {why}")
+            raise asking.FailedError(f"different result: {why}")
         if (why := answers.difference(expected, self._rival.answer(sql, limit_s))) is not None:
-            raise children.RivalError(f"another answer: {why}")
+            raise children.RivalError(f"different result: {why}")
 
     def _time(self, query: str, turn: int) -> None:
-        """Who goes first changes, since the second finds the files in the caches."""
+        """Time a query on both, in alternating order: the second one benefits from warm caches."""
         pair, sql, limit_s = self.pairs[query], self._sql[query], self._settings.limit_s
         if turn % 2:
             pair.theirs = min(pair.theirs, self._rival.time(sql, limit_s))
@@ -97,11 +97,11 @@ def _noted(pair: _Pair) -> Iterator[None]:
         yield
     except (asking.FailedError, children.RivalError) as exc:
         pair.is_ours = isinstance(exc, asking.FailedError)
-        pair.trouble = f"{'here: ' if pair.is_ours else ''}{' '.join(str(exc).split())[:200]}"
+        pair.trouble = f"{'Caraway: ' if pair.is_ours else ''}{' '.join(str(exc).split())[:200]}"
 
 
 def measure(settings: Settings) -> Section:
-    """Run each query in turn here and there, rival by rival, never two rivals at once."""
+    """Compare with each rival, one rival at a time."""
     folder = data.tpch(settings.scale)
     rounds: dict[str, Mapping[str, _Pair]] = {}
     with clusters.cluster(data.manifest(folder), executors=2) as cluster:
@@ -124,7 +124,7 @@ def _figure(rival: _Rival, pairs: Mapping[str, _Pair], settings: Settings) -> Fi
     ratio = ours / theirs if theirs else math.nan
     is_whole = not any(pair.is_ours for pair in pairs.values())
     return Figure(
-        f"TPC-H scale {settings.scale} on 2 executors of one core, {len(both)} queries; "
+        f"TPC-H scale {settings.scale} on 2 single-core executors, {len(both)} queries; "
         f"{rival.name}",
         f"{ours:.2f} s", f"{theirs:.2f} s", ratio, f"≤ {rival.goal}",
         is_whole and ratio <= rival.goal,
@@ -132,11 +132,11 @@ def _figure(rival: _Rival, pairs: Mapping[str, _Pair], settings: Settings) -> Fi
 
 
 def _table(rounds: Mapping[str, Mapping[str, _Pair]]) -> str:
-    """A line a query: ours beside the first rival, and each rival with the ratio to it."""
+    """Return a table with a row per query: our time, and each rival's time with the ratio."""
     names = [_RIVALS[key].name for key in rounds]
     lines = [
-        "Milliseconds, best of the runs; in brackets how much of the other's time Caraway took "
-        "beside it.\n",
+        "Times in milliseconds, best of the runs. In brackets: Caraway's time divided by the other "
+        "engine's time, measured alternately.\n",
         f"| query | Caraway | {' | '.join(names)} |",
         "|---|" + "---|" * (len(names) + 1),
     ]

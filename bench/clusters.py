@@ -1,4 +1,4 @@
-"""A cluster on this machine, as `caraway cluster up` makes it."""
+"""Runs a cluster on this machine with `caraway cluster up`."""
 
 import contextlib
 import subprocess
@@ -17,19 +17,19 @@ _LIMIT_S = 240.0
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where a cluster answers, and what a process must know to join its Ray."""
+    """The endpoints of a cluster, and what a process needs to join its Ray cluster."""
 
     url: str
     metrics: str
     head: Address
     token_file: Path
     addresses: dict[str, str]
-    """Of each process, by its name."""
+    """The address of each process by name."""
     folder: ClusterFolder
     programs: Path
 
     def scale(self, executors: int) -> None:
-        """Have it made of so many executors, and wait for that."""
+        """Change the number of executors and wait until it is reached."""
         _run(self.programs, "scale", str(executors), folder=self.folder)
 
 
@@ -41,23 +41,23 @@ def cluster(
     state: str | None = None,
     programs: Path = BIN,
 ) -> Iterator[Cluster]:
-    """Run a manifest on executors of so many cores each; begins when all of them are ready."""
+    """Run a manifest on executors with `cores` cores each; yield once all of them are ready."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
         folder = ClusterFolder(Path(scratch) / "cluster")
         listen = [f"--{name}=127.0.0.1:0" for name in ("http", "flight", "metrics")]
         count = [f"--executors={executors}", f"--cores={cores}"]
         try:
-            kept = [f"--state={state}"] if state else []
-            _run(programs, "up", str(manifest), *count, *listen, *kept, "--detach", folder=folder)
-            told = folder.status()
-            assert told is not None
-            addresses = {process.name: process.address for process in told.processes}
-            url = f"http://{told.endpoints['http']}"
-            metrics = told.endpoints["metrics"]
-            head = folder.wanted().head
+            store = [f"--state={state}"] if state else []
+            _run(programs, "up", str(manifest), *count, *listen, *store, "--detach", folder=folder)
+            status = folder.status()
+            assert status is not None
+            addresses = {process.name: process.address for process in status.processes}
+            url = f"http://{status.endpoints['http']}"
+            metrics = status.endpoints["metrics"]
+            head = folder.read_plan().head
             yield Cluster(url, metrics, head, folder.token, addresses, folder, programs)
         finally:
-            if folder.has_keeper:
+            if folder.is_locked:
                 _run(programs, "down", folder=folder)
 
 

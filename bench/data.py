@@ -1,4 +1,4 @@
-"""Makes TPC-H data once, with the package tpchgen-cli."""
+"""Generates TPC-H data once, with the package tpchgen-cli."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ _ROOT = Path(__file__).parent / "data"
 
 
 def tpch(scale: str = "1") -> Path:
-    """Return a folder with one Parquet file a table."""
+    """Return a folder with one Parquet file per table."""
     folder = _ROOT / f"tpch-{scale}"
     if not (folder / "lineitem.parquet").exists():
         command = Path(sys.executable).parent / "tpchgen-cli"
@@ -24,7 +24,7 @@ def tpch(scale: str = "1") -> Path:
 
 
 def plain_strings(folder: Path) -> Path:
-    """Return a folder with the same tables, row group by row group, without string views."""
+    """Return a folder with the same tables and row groups, but without string views."""
     copy = folder.with_name(f"{folder.name}-plain")
     for table in TABLES:
         file = copy / f"{table}.parquet"

@@ -1,4 +1,4 @@
-"""JSON for a million rows of lineitem, against orjson over Python rows."""
+"""Encoding a million rows of lineitem as JSON, against orjson over Python rows."""
 
 import statistics
 import time
@@ -17,7 +17,7 @@ _RUNS = 3
 
 
 def measure() -> list[Figure]:
-    """Encode the same batches both ways, in turn."""
+    """Encode the same batches both ways, alternately."""
     file = pq.ParquetFile(data.tpch() / "lineitem.parquet")
     table = pa.Table.from_batches(file.iter_batches(batch_size=8192)).slice(0, _ROWS)
     batches = table.to_batches()

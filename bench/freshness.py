@@ -1,8 +1,8 @@
-"""Measures strong reads against eventual ones, over accelerated datasets of a cluster.
+"""Strong reads of accelerated datasets on a cluster, against eventual reads.
 
-Two clusters run side by side, each over a Valkey of its own, and differ in
-`runtime.query.consistency` alone. They are asked in short turns, so that what else the machine does
-meets both.
+Two clusters run side by side, each with its own Valkey, and differ only in
+`runtime.query.consistency`. They are measured in short alternating turns, so that other load on
+the machine affects both.
 """
 
 import asyncio
@@ -20,15 +20,15 @@ from bench.settings import Settings
 _TURN_S = 1.0
 _ROUNDS = 10
 _LEAST = 0.7
-"""Of the eventual rate. A statement takes some 10 ms in a cluster, and a strong read adds a round
-trip of 1 to 3 ms, which others share. Less than this would be more than one trip."""
+"""Minimum ratio to the eventual rate. A statement takes about 10 ms in a cluster. A strong read
+adds one round trip of 1 to 3 ms, which concurrent reads share. A lower ratio means more of them."""
 _ANY = "SELECT 1 AS one FROM items LIMIT 1"
 _CONNECTIONS = (1, 8)
 Requests = Callable[[int], Iterator[tuple[bytes, bytes]]]
 
 
 def measure(_settings: Settings) -> Section:
-    """Point lookups, and a statement that any row answers, over 1 and 8 connections."""
+    """Measure point lookups and a minimal statement over 1 and 8 connections."""
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         urls = [
             stack.enter_context(_cluster(Path(folder), each)) for each in ("strong", "eventual")

@@ -1,4 +1,4 @@
-"""Changes to a dataset on a cluster: how many a second, and when they can be read."""
+"""Change events ingested by a cluster: their rate, and when they become visible."""
 
 import http.client
 import json
@@ -38,49 +38,50 @@ datasets:
 
 
 def measure(settings: Settings) -> Section:
-    """Send updates of a million rows to two executors of one core, eight requests at once."""
+    """Send updates of a million rows to two single-core executors, eight requests at a time."""
     with tempfile.TemporaryDirectory() as folder:
         manifest = Path(folder) / "caraway.yaml"
         manifest.write_text(MANIFEST)
         with clusters.cluster(manifest, executors=2) as cluster:
             sender = Sender(cluster.url)
-            sender.begin()
-            speed, waits = sender.run()
-            seen_s = sender.lag()
+            sender.load_rows()
+            speed, waits = sender.send_updates()
+            seen_s = sender.measure_lag()
         theirs = _duckdb(Path(folder) / "orders.db")
     figures = [
         Figure(
-            "changes a second in batches of 1,000, durable and visible, 8 requests at once to two "
-            "executors of one core; DuckDB in process, DELETE and INSERT of 1,000 a transaction",
+            "changes per second in batches of 1,000, durable and visible, 8 concurrent requests to "
+            "two single-core executors; DuckDB in process, DELETE and INSERT of 1,000 rows per "
+            "transaction",
             f"{speed:,.0f}/s", f"{theirs:,.0f}/s", speed / theirs,
-            f"≥ {_GOAL:,} a second", speed >= _GOAL,
+            f"≥ {_GOAL:,} per second", speed >= _GOAL,
         )
     ]  # fmt: skip
     ordered = sorted(waits)
     text = (
-        f"A request took {statistics.median(ordered) * 1000:.0f} ms, one in a hundred "
-        f"{ordered[int(len(ordered) * 0.99)] * 1000:.0f} ms or more. A query that is sent after "
-        f"the 200 reads the change, always; it took {seen_s * 1000:.0f} ms."
+        f"The median request took {statistics.median(ordered) * 1000:.0f} ms, the 99th percentile "
+        f"was {ordered[int(len(ordered) * 0.99)] * 1000:.0f} ms. A query sent after the 200 "
+        f"response always reads the change; it took {seen_s * 1000:.0f} ms."
     )
     return Section("ingest", figures, text)
 
 
 class Sender:
-    """Clients that send batches of changes to the dataset of `MANIFEST`."""
+    """Clients that send batches of change events to the dataset of `MANIFEST`."""
 
     def __init__(self, url: str) -> None:
         self._url = url.removeprefix("http://")
         self._address = url
         self._bodies = [_body(seed) for seed in range(_BODIES)]
 
-    def begin(self) -> None:
-        """Have all rows there."""
+    def load_rows(self) -> None:
+        """Insert all rows."""
         connection = http.client.HTTPConnection(self._url, timeout=90)
         for start in range(0, _ROWS, 20_000):
             _send(connection, orjson.dumps([_event(n, n) for n in range(start, start + 20_000)]))
 
-    def run(self, seconds: float = _SECONDS) -> tuple[float, list[float]]:
-        """Return the changes a second, and how long each request took."""
+    def send_updates(self, seconds: float = _SECONDS) -> tuple[float, list[float]]:
+        """Return the changes per second, and the duration of each request."""
         waits: list[float] = []
         began = time.perf_counter()
 
@@ -100,8 +101,8 @@ class Sender:
             thread.join()
         return len(waits) * _BATCH / (time.perf_counter() - began), waits
 
-    def lag(self) -> float:
-        """Change rows and read them at once; returns how long the reading took."""
+    def measure_lag(self) -> float:
+        """Change rows and read them immediately; return the median duration of the reads."""
         connection = http.client.HTTPConnection(self._url, timeout=90)
         took = []
         for number in range(20):
@@ -110,7 +111,7 @@ class Sender:
             found = asking.ask(self._address, f"SELECT lines FROM orders WHERE id = {number}")
             took.append(time.perf_counter() - began)
             if found.rows["lines"].to_pylist() != [-7 - number]:
-                raise RuntimeError(f"a change is not read after it was answered: {found.rows}")
+                raise RuntimeError(f"an acknowledged change is not visible: {found.rows}")
         return statistics.median(took)
 
 
@@ -134,7 +135,7 @@ def _send(connection: http.client.HTTPConnection, body: bytes) -> None:
 
 
 def _duckdb(file: Path) -> float:
-    """Upsert the same batches into a file of DuckDB, each in a transaction of its own."""
+    """Upsert the same batches into a DuckDB file, one transaction per batch."""
     connection = duckdb.connect(str(file))
     rows = pa.table(
         {

@@ -1,4 +1,4 @@
-"""Asynchronous queries of a cluster whose state is in a Valkey: submitting, waiting, fetching."""
+"""Asynchronous queries on a cluster with its state in Valkey: submit, wait and fetch."""
 
 import http.client
 import json
@@ -29,55 +29,55 @@ _ARROW = "application/vnd.apache.arrow.stream"
 
 
 def measure(settings: Settings) -> Section:
-    """Measure a cluster of two executors of one core."""
+    """Measure a cluster of two single-core executors."""
     manifest = data.manifest(data.tpch("1"))
     with valkey() as state, clusters.cluster(manifest, executors=2, state=state) as cluster:
-        asked = Api(cluster.url)
-        figures = [_submitting(asked), _waiting(asked)]
-        crowd, told = _crowd(cluster)
-        large, more = _large(asked)
-    return Section("jobs", [*figures, crowd, *large], f"{told} {more}")
+        api = Api(cluster.url)
+        figures = [_submitting(api), _waiting(api)]
+        crowd, crowd_text = _crowd(cluster)
+        large, large_text = _large(api)
+    return Section("jobs", [*figures, crowd, *large], f"{crowd_text} {large_text}")
 
 
-def _submitting(asked: "Api") -> Figure:
+def _submitting(api: "Api") -> Figure:
     times = []
     for _ in range(_SUBMITS + _WARM):
         began = time.perf_counter()
-        query_id = asked.submit(SMALL)
+        query_id = api.submit(SMALL)
         times.append((time.perf_counter() - began) * 1000)
-        asked.wait(query_id)
+        api.wait(query_id)
     took_ms = statistics.median(times[_WARM:])
     return Figure(
-        "submit a job, Valkey with `appendfsync always` beside it, median; the goal of 15 ms",
+        "submit a job, local Valkey with `appendfsync always`, median; the goal of 15 ms",
         f"{took_ms:.1f} ms", f"{_SUBMIT_MS:.0f} ms", took_ms / _SUBMIT_MS, "≤ 1",
         took_ms <= _SUBMIT_MS,
     )  # fmt: skip
 
 
-def _waiting(asked: "Api") -> Figure:
-    """Submit, wait, fetch the object with its rows; against one request that does it all."""
+def _waiting(api: "Api") -> Figure:
+    """Compare submitting, waiting and fetching with one synchronous request."""
     jobs, plain = [], []
     for _ in range(_PAIRS + _WARM):
         began = time.perf_counter()
-        query_id = asked.submit(SMALL)
-        asked.wait(query_id)
-        asked.json("GET", f"/v1/queries/{query_id}")
+        query_id = api.submit(SMALL)
+        api.wait(query_id)
+        api.json("GET", f"/v1/queries/{query_id}")
         jobs.append((time.perf_counter() - began) * 1000)
         began = time.perf_counter()
-        asked.sql(SMALL)
+        api.sql(SMALL)
         plain.append((time.perf_counter() - began) * 1000)
     ours, theirs = statistics.median(jobs[_WARM:]), statistics.median(plain[_WARM:])
     return Figure(
-        "a small job from submit to rows, median; the same through `/v1/sql`, past its cache",
+        "a small job from submission to rows, median; the same with `/v1/sql`, uncached",
         f"{ours:.1f} ms", f"{theirs:.1f} ms", ours / theirs, f"≤ {_MORE_MS:.0f} ms more",
         ours - theirs <= _MORE_MS,
     )  # fmt: skip
 
 
 def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
-    """A thousand jobs by twenty clients at once, and the statements themselves as quickly."""
-    asked = Api(cluster.url)
-    kept = len(asked.json("GET", "/v1/queries?limit=10000")["queries"])
+    """Run a thousand jobs of twenty concurrent clients, and the same statements without jobs."""
+    api = Api(cluster.url)
+    kept = len(api.json("GET", "/v1/queries?limit=10000")["queries"])
     submitted: list[str] = []
     lock = threading.Lock()
 
@@ -92,9 +92,9 @@ def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
     _at_once(submit)
     submitted_s = time.perf_counter() - began
     for query_id in submitted:
-        asked.wait(query_id)
+        api.wait(query_id)
     ours_s = time.perf_counter() - began
-    listed = asked.json("GET", "/v1/queries?limit=10000&status=succeeded")["queries"]
+    listed = api.json("GET", "/v1/queries?limit=10000&status=succeeded")["queries"]
     is_true = {each["query_id"] for each in listed} >= set(submitted)
     is_true &= len(listed) == kept + _JOBS
     page = Api(f"http://{cluster.metrics}").text("GET", "/metrics")
@@ -110,31 +110,31 @@ def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
     _at_once(ask)
     theirs_s = time.perf_counter() - began
     figure = Figure(
-        "1,000 jobs by 20 clients at once, all finished, list and metrics true; the statements "
-        "through `/v1/sql`", f"{ours_s:.1f} s", f"{theirs_s:.1f} s", ours_s / theirs_s,
+        "1,000 jobs of 20 concurrent clients, all finished, list and metrics correct; the "
+        "statements with `/v1/sql`", f"{ours_s:.1f} s", f"{theirs_s:.1f} s", ours_s / theirs_s,
         "all finish", is_true and len(set(submitted)) == _JOBS,
     )  # fmt: skip
-    return figure, f"The thousand were all submitted after {submitted_s:.1f} s."
+    return figure, f"Submitting the thousand jobs took {submitted_s:.1f} s."
 
 
-def _large(asked: "Api") -> tuple[list[Figure], str]:
-    """Ten million rows: stored, read, and through `/v1/sql`, one after another in turn."""
+def _large(api: "Api") -> tuple[list[Figure], str]:
+    """Store and read ten million rows as a job, and read them with `/v1/sql`, alternately."""
     rounds, size = [], 0
     for _ in range(_RUNS):
         began = time.perf_counter()
-        query_id = asked.submit(_LARGE)
-        asked.wait(query_id)
+        query_id = api.submit(_LARGE)
+        api.wait(query_id)
         stored_s = time.perf_counter() - began
         began = time.perf_counter()
-        size = asked.drain("GET", f"/v1/queries/{query_id}/results")
+        size = api.drain("GET", f"/v1/queries/{query_id}/results")
         read_s = time.perf_counter() - began
         began = time.perf_counter()
-        asked.drain("POST", "/v1/sql", _LARGE)
+        api.drain("POST", "/v1/sql", _LARGE)
         rounds.append((stored_s, read_s, time.perf_counter() - began))
     stored_s, read_s, plain_s = (statistics.median(each) for each in zip(*rounds, strict=True))
     what = "ten million rows as Arrow"
     figures = [
-        Figure(f"{what}, {done} as a job; through `/v1/sql`", f"{ours_s:.2f} s",
+        Figure(f"{what}, {done} as a job; with `/v1/sql`", f"{ours_s:.2f} s",
                f"{plain_s:.2f} s", ours_s / plain_s, "≤ 2", ours_s <= 2 * plain_s)
         for done, ours_s in (("stored", stored_s), ("read", read_s))
     ]  # fmt: skip
@@ -142,7 +142,7 @@ def _large(asked: "Api") -> tuple[list[Figure], str]:
 
 
 class Api:
-    """One kept connection to the API."""
+    """A persistent connection to the API."""
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=300)
@@ -152,11 +152,11 @@ class Api:
 
     def wait(self, query_id: str) -> None:
         while True:
-            told = self.json("GET", f"/v1/queries/{query_id}/status?wait=60")
-            if told["status"] == "SUCCEEDED":
+            state = self.json("GET", f"/v1/queries/{query_id}/status?wait=60")
+            if state["status"] == "SUCCEEDED":
                 return
-            if told["status"] not in ("PENDING", "RUNNING"):
-                raise RuntimeError(f"a job ended badly: {told}")
+            if state["status"] not in ("PENDING", "RUNNING"):
+                raise RuntimeError(f"the job did not succeed: {state}")
 
     def sql(self, sql: str) -> str:
         return self.text("POST", "/v1/sql", sql)
@@ -191,7 +191,7 @@ def _at_once(work: Callable[[], None]) -> None:
 
 @contextmanager
 def valkey() -> Iterator[str]:
-    """Run a Valkey that writes before it answers; yields its URL."""
+    """Run a Valkey that syncs every write before it responds; yield its URL."""
     with tempfile.TemporaryDirectory(prefix="valkey-", ignore_cleanup_errors=True) as folder:
         server = ValkeyServer(
             data_dir=Path(folder), save="", appendonly="yes", appendfsync="always"

@@ -1,4 +1,4 @@
-"""Requests per second of point lookups by primary key in a million rows, against roapi."""
+"""Rate of point lookups by primary key in a million rows, against roapi."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ _GOAL = 2.0
 
 
 def measure(_settings: Settings) -> Section:
-    """`SELECT * ... WHERE id = n`, n at random, over eight kept connections; both in memory."""
+    """Run `SELECT * ... WHERE id = n` with random n over eight persistent connections."""
     with TemporaryDirectory() as folder:
         table = Path(folder) / "items.parquet"
         with (
@@ -45,7 +45,7 @@ def measure(_settings: Settings) -> Section:
 
 
 def manifest(table: Path) -> Path:
-    """Write the rows to a Parquet file, and a manifest that keeps them by their key beside it."""
+    """Write the rows to a Parquet file, and next to it a manifest that accelerates them by key."""
     pq.write_table(_items(), table)
     path = table.with_name("caraway.yaml")
     path.write_text(
@@ -70,7 +70,7 @@ def _items() -> pa.Table:
 
 
 def wait_until_loaded(url: str) -> None:
-    """Wait for the dataset, which is read while the server is up already."""
+    """Wait until the dataset is loaded; the server is up before that."""
     deadline = time.monotonic() + _LOADED_S
     request = urllib.request.Request(f"{url}/v1/sql", b"SELECT count(*) AS n FROM items")
     while True:
@@ -86,7 +86,7 @@ def wait_until_loaded(url: str) -> None:
 
 
 def rate(url: str, path: str) -> float:
-    """Return the lookups a second of one round."""
+    """Measure one round and return the lookups per second."""
     return asyncio.run(_run(int(url.rpartition(":")[2]), path))
 
 
@@ -99,7 +99,7 @@ async def _run(port: int, path: str) -> float:
 
 
 def requests(path: str, seed: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield requests, each with what its answer must hold."""
+    """Yield requests, each with the bytes that its response must contain."""
     chance = random.Random(seed)
     while True:
         number = chance.randrange(_ROWS)

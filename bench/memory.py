@@ -1,4 +1,4 @@
-"""How much an answer of ten million rows raises the process."""
+"""Memory that a runtime needs to send ten million rows."""
 
 import urllib.request
 from pathlib import Path
@@ -13,7 +13,7 @@ _FORMS = ("application/json", "text/csv", "application/vnd.apache.arrow.stream")
 
 
 def measure() -> list[Figure]:
-    """Stream the rows in three forms, and compare the peak with the idle size."""
+    """Stream the rows in three formats and compare the peak with the idle size."""
     folder = data.tpch()
     with TemporaryDirectory() as place:
         manifest = Path(place) / "caraway.yaml"
@@ -31,7 +31,7 @@ def measure() -> list[Figure]:
 
 
 def drain(url: str, form: str, rows: int) -> None:
-    """Read an answer of so many rows to its end."""
+    """Run a query with `rows` rows and read its result to the end."""
     sql = f"SELECT * FROM (SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem) LIMIT {rows}"
     request = urllib.request.Request(
         f"{url}/v1/sql", sql.encode(), {"Content-Type": "text/plain", "Accept": form}

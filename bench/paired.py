@@ -1,7 +1,7 @@
-"""`python -m bench.paired BASE [--write] [SUITE ...]`: measure this checkout against another one.
+"""`python -m bench.paired BASE [--write] [SUITE ...]`: compare this checkout with another one.
 
-BASE is a checkout with a `.venv` of its own, as `make setup` makes it. Both products run at the
-same time and are asked in turn, so that a machine whose speed drifts slows both alike.
+BASE is a checkout with its own `.venv`, as created by `make setup`. Both products run at the same
+time and are measured alternately, so that changes in the speed of the machine affect both.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class _Product:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """One figure of both checkouts; `ratio` is the cost here over the cost there."""
+    """One figure of both checkouts. `ratio` is the cost here divided by the cost of the base."""
 
     name: str
     here: str
@@ -71,7 +71,7 @@ def _startup(products: _Pair) -> Iterator[_Compared]:
 
 
 def _standalone(products: _Pair) -> Iterator[_Compared]:
-    """TPC-H, streaming and memory of two standalone processes over the same files."""
+    """Compare TPC-H, streaming and memory of two standalone processes over the same files."""
     manifest = data.manifest(data.tpch())
     with _standing(products, manifest) as running:
         yield _queries("TPC-H scale 1, standalone, 22 queries", [url for url, _ in running])
@@ -95,7 +95,7 @@ def _standalone(products: _Pair) -> Iterator[_Compared]:
 
 
 def _tiny(products: _Pair) -> Iterator[_Compared]:
-    """`SELECT 1`, served by the cache and computed."""
+    """Compare `SELECT 1` from the results cache and computed."""
     with TemporaryDirectory() as folder:
         manifest = throughput.manifest(Path(folder) / "t.csv")
         with _standing(products, manifest) as running:
@@ -117,7 +117,7 @@ def _lookups(products: _Pair) -> Iterator[_Compared]:
 
 
 def _cluster(products: _Pair) -> Iterator[_Compared]:
-    """TPC-H, small queries and jobs of two clusters of two executors of one core."""
+    """Compare TPC-H, small queries and jobs on clusters of two single-core executors."""
     manifest = data.manifest(data.tpch())
     with contextlib.ExitStack() as stack:
         urls = [stack.enter_context(_valkey_cluster(manifest, each)).url for each in products]
@@ -127,11 +127,11 @@ def _cluster(products: _Pair) -> Iterator[_Compared]:
         yield _seconds("one small table on two executors", small)
         apis = [jobs.Api(url) for url in urls]
         waited = [tuple(_timed(_job, each) for each in apis) for _ in range(110)][10:]
-        yield _seconds("a small job from submit to its end", waited)
+        yield _seconds("a small job from submission to its end", waited)
 
 
 def _changing(products: _Pair) -> Iterator[_Compared]:
-    """Change batches into a dataset of a million rows, on two executors, state in Valkey."""
+    """Compare change batches into a dataset of a million rows, with the state in Valkey."""
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         manifest = Path(folder) / "caraway.yaml"
         manifest.write_text(ingest.MANIFEST)
@@ -139,22 +139,25 @@ def _changing(products: _Pair) -> Iterator[_Compared]:
         for product in products:
             running = stack.enter_context(_valkey_cluster(manifest, product))
             senders.append(ingest.Sender(running.url))
-            senders[-1].begin()
+            senders[-1].load_rows()
         rates = _in_turn([partial(_changes, each) for each in senders])
-        yield _rates("changes a second in batches of 1,000, two executors", rates)
-        lags = _in_turn([each.lag for each in senders])
+        yield _rates("changes per second in batches of 1,000, two executors", rates)
+        lags = _in_turn([each.measure_lag for each in senders])
         yield _seconds("lookup of a row just changed, two executors", lags)
 
 
 def _accelerated(products: _Pair) -> Iterator[_Compared]:
-    """Scans and full refreshes of lineitem, kept by two executors."""
+    """Compare scans and full refreshes of lineitem, accelerated on two executors."""
     file = data.tpch() / "lineitem.parquet"
     with contextlib.ExitStack() as stack:
-        kept = [stack.enter_context(acceleration.kept(file, each.programs)) for each in products]
-        asked = [asking.Connection(cluster.url) for cluster, _ in kept]
-        scans = _in_turn([partial(_all_scans, each) for each in asked])
+        running = [
+            stack.enter_context(acceleration.accelerated_cluster(file, each.programs))
+            for each in products
+        ]
+        connections = [asking.Connection(cluster.url) for cluster, _ in running]
+        scans = _in_turn([partial(_all_scans, each) for each in connections])
         yield _seconds("four scans of accelerated lineitem, two executors", scans)
-        refreshed = _in_turn([dataset.refresh for _, dataset in kept])
+        refreshed = _in_turn([dataset.refresh for _, dataset in running])
         yield _seconds("full refresh of lineitem, two executors", refreshed)
 
 
@@ -170,11 +173,11 @@ _SUITES: Mapping[str, Callable[[_Pair], Iterator[_Compared]]] = {
 
 
 def main(arguments: list[str]) -> int:
-    """Measure the named suites, or all; returns 1 where a figure is worse than it may be."""
+    """Measure the named suites, or all; return 1 if a figure is worse than allowed."""
     parser = argparse.ArgumentParser(prog="python -m bench.paired")
-    parser.add_argument("base", type=Path, help="a checkout with a .venv, to compare with")
+    parser.add_argument("base", type=Path, help="checkout with a .venv to compare with")
     parser.add_argument("suites", nargs="*", default=list(_SUITES), metavar="SUITE")
-    parser.add_argument("--write", action="store_true", help="rewrite docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="update docs/performance.md")
     options = parser.parse_args(arguments)
     products = (_Product(servers.BIN), _Product(options.base.resolve() / ".venv" / "bin"))
     figures = []
@@ -209,7 +212,7 @@ def _valkey_cluster(manifest: Path, product: _Product) -> Iterator[clusters.Clus
 
 
 def _in_turn(sides: Sequence[Callable[[], float]]) -> Sequence[Sequence[float]]:
-    """Measure both sides some times, in changing order, after one turn that warms up."""
+    """Measure both sides several times in alternating order, after one warm-up turn."""
     turns = []
     for turn in range(_TURNS + 1):
         order = (0, 1) if turn % 2 else (1, 0)
@@ -219,7 +222,7 @@ def _in_turn(sides: Sequence[Callable[[], float]]) -> Sequence[Sequence[float]]:
 
 
 def _queries(name: str, urls: Sequence[str]) -> _Compared:
-    """Run the queries of TPC-H in turn here and there; compare the sums of the best times."""
+    """Run the TPC-H queries alternately on both sides; compare the sums of the best times."""
     sums = [0.0, 0.0]
     for path in tpch.QUERIES:
         sql = path.read_text()
@@ -259,12 +262,12 @@ def _asked(url: str, sql: str) -> float:
     return asking.ask(url, sql).seconds
 
 
-def _all_scans(asked: asking.Connection) -> float:
-    return sum(asked.time(sql) for sql in acceleration.SCANS.values())
+def _all_scans(connection: asking.Connection) -> float:
+    return sum(connection.time(sql) for sql in acceleration.SCANS.values())
 
 
 def _changes(sender: ingest.Sender) -> float:
-    return sender.run(6.0)[0]
+    return sender.send_updates(6.0)[0]
 
 
 def _job(api: jobs.Api) -> None:

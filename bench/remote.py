@@ -1,4 +1,4 @@
-"""Reading a table of PostgreSQL, beside the driver and the database alone."""
+"""Reading a PostgreSQL table, against the ADBC driver and against PostgreSQL alone."""
 
 import statistics
 import time
@@ -29,7 +29,7 @@ _RATIO, _MORE_MS = 1.2, 10.0
 
 
 def measure() -> list[Figure]:
-    """Compare reading all rows with the driver, and a grouping with the database itself."""
+    """Compare a full read with the driver alone, and an aggregate with the database alone."""
     with serving() as server, _runtime(server) as url:
         rounds = [
             (
@@ -44,12 +44,12 @@ def measure() -> list[Figure]:
     more_ms = (grouped - database) * 1000
     return [
         Figure(
-            f"{_ROWS:,} rows of ten columns of PostgreSQL, Arrow over HTTP; the ADBC driver alone",
+            f"{_ROWS:,} rows of ten columns from PostgreSQL, Arrow over HTTP; ADBC driver alone",
             f"{ours:.2f} s", f"{driver:.2f} s", ours / driver, f"≤ {_RATIO:g}",
             ours <= _RATIO * driver,
         ),
         Figure(
-            "a grouping that PostgreSQL answers, Arrow over HTTP; PostgreSQL alone",
+            "an aggregate pushed down to PostgreSQL, Arrow over HTTP; PostgreSQL alone",
             f"{grouped * 1000:.1f} ms", f"{database * 1000:.1f} ms", grouped / database,
             f"≤ + {_MORE_MS:g} ms", more_ms <= _MORE_MS,
         ),

@@ -1,4 +1,4 @@
-"""One figure, and the table of all of them."""
+"""Figures, and the tables in docs/performance.md."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ _PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What was measured, ours and the alternative's, and what it should be."""
+    """One comparison of Caraway with an alternative, and its goal."""
 
     name: str
     ours: str
@@ -24,7 +24,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page with marks of its own: figures, and what else it tells in Markdown."""
+    """A section of the page between its own marks: figures, and further text in Markdown."""
 
     name: str
     figures: Sequence[Figure]
@@ -43,7 +43,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def machine() -> str:
-    """Name what the figures depend on."""
+    """Describe the machine and the versions that the figures depend on."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("datafusion", "pyarrow"))
     return (
         f"{os.cpu_count()} cores, Python {platform.python_version()}, {versions}, "
@@ -51,20 +51,20 @@ def machine() -> str:
     )
 
 
-def written(section: Section) -> str:
+def render_section(section: Section) -> str:
     """Return a section as Markdown."""
     figures = f"{table(section.figures)}\n\n" if section.figures else ""
     return figures + section.text
 
 
-def write(figures: Sequence[Figure]) -> None:
-    """Put the table between the marks of docs/performance.md."""
+def write_figures(figures: Sequence[Figure]) -> None:
+    """Write the table between its marks in docs/performance.md."""
     _replace("figures", f"Machine: {machine()}.\n\n{table(figures)}")
 
 
 def write_section(section: Section) -> None:
-    """Put a section between its own marks."""
-    _replace(section.name, f"Machine: {machine()}.\n\n{written(section)}")
+    """Write a section between its marks in docs/performance.md."""
+    _replace(section.name, f"Machine: {machine()}.\n\n{render_section(section)}")
 
 
 def _replace(mark: str, body: str) -> None:

@@ -1,4 +1,4 @@
-"""Starts what is measured, each in a process of its own, and ends it."""
+"""Starts and stops the servers to measure."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ _START_S = 30.0
 
 @contextlib.contextmanager
 def caraway(manifest: Path, programs: Path = BIN) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run a manifest with the command of a checkout; yields its HTTP address once it is ready."""
+    """Run a manifest with the command of a checkout; yield its HTTP address once it is ready."""
     reader, writer = os.pipe()
     with tempfile.TemporaryDirectory() as data, open(os.devnull, "wb") as nowhere:
         command = [str(programs / "caraway"), "run", str(manifest), "--http", "127.0.0.1:0",
@@ -39,7 +39,7 @@ def caraway(manifest: Path, programs: Path = BIN) -> Iterator[tuple[str, subproc
 
 @contextlib.contextmanager
 def roapi(tables: Sequence[str]) -> Iterator[str]:
-    """Run roapi over tables given as `name=path`; yields its HTTP address."""
+    """Run roapi over tables given as `name=path`; yield its HTTP address."""
     http, postgres, flight = (_unused_port() for _ in range(3))
     command = [str(BIN / "roapi"), "-a", f"127.0.0.1:{http}", "-p", f"127.0.0.1:{postgres}",
                "--addr-flight-sql", f"127.0.0.1:{flight}"]  # fmt: skip
@@ -57,12 +57,12 @@ def roapi(tables: Sequence[str]) -> Iterator[str]:
 
 
 def resident_mb(process: subprocess.Popen[bytes]) -> float:
-    """Return what a process holds in memory now."""
+    """Return the resident memory of a process."""
     return _status(process, "VmRSS")
 
 
 def peak_mb(process: subprocess.Popen[bytes]) -> float:
-    """Return the most that a process held in memory since `reset_peak`."""
+    """Return the peak resident memory of a process since `reset_peak`."""
     return _status(process, "VmHWM")
 
 

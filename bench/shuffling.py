@@ -1,7 +1,7 @@
-"""A program that joins a cluster as another scheduler does, and drives one hash exchange.
+"""A program that joins a cluster as a scheduler and runs one hash exchange.
 
 `python -m bench.shuffling HOST:PORT NODE_IP TOKEN_FILE MB ROUNDS EXECUTOR=IP EXECUTOR=IP` prints
-a line of JSON with the seconds of the exchange, and of Ray alone that moves the same objects.
+a line of JSON with the seconds of the exchange, and of Ray alone for the same objects.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _FACTORS = pa.schema([("turn", pa.int64())])
 
 @dataclass(slots=True)
 class Shuffled:
-    """Best of the rounds."""
+    """The best of all rounds."""
 
     size_bytes: int = 0
     moved_bytes: int = 0
@@ -51,7 +51,7 @@ class Shuffled:
 
 
 class _Holder:
-    """An actor that asks for objects and does nothing with them."""
+    """An actor that fetches objects and does nothing with them."""
 
     def hold(self, *tables: pa.Table) -> int:
         return sum(table.num_rows for table in tables)
@@ -60,7 +60,7 @@ class _Holder:
 async def shuffle(
     fleet: RayFleet, ips: dict[ExecutorId, str], size_mb: int, rounds: int
 ) -> Shuffled:
-    """Make rows on each executor; part them by hash and count each partition; then Ray alone."""
+    """Create rows on each executor, partition them by hash and count them; then use Ray alone."""
     for executor_id in ips:
         await fleet.install(executor_id, TableCatalog(CatalogVersion(1), _ORIGIN, {}))
     holders = {executor_id: _holder(ip) for executor_id, ip in ips.items()}
@@ -194,7 +194,7 @@ def _plan(sql: str, **inputs: pa.Schema) -> bytes:
     plan, bare = Plan(), Plan()
     plan.ParseFromString(Serde.serialize_bytes(sql, context))
     bare.CopyFrom(plan)
-    # Tasks are roots without the names that a statement gives its columns.
+    # The plan of a task has no root relation with column names, unlike that of a statement.
     bare.relations[0].rel.CopyFrom(plan.relations[0].root.input)
     return bytes(bare.SerializeToString())
 

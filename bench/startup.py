@@ -1,4 +1,4 @@
-"""How long the example takes until it is ready."""
+"""Start-up time of the example."""
 
 import statistics
 import time
@@ -13,7 +13,7 @@ _GOAL_S = 2.0
 
 
 def measure() -> list[Figure]:
-    """From the start of the command until it says that everything is loaded."""
+    """Measure from the start of the command until it reports that everything is loaded."""
     times = []
     for _ in range(_RUNS):
         started = time.perf_counter()

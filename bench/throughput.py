@@ -1,4 +1,4 @@
-"""Requests per second of a tiny query, against roapi."""
+"""Request rate of a minimal query, against roapi."""
 
 import asyncio
 import statistics
@@ -15,7 +15,7 @@ _RUNS = 3
 
 
 def measure() -> list[Figure]:
-    """`SELECT 1` over eight kept connections: with the results cache, and past it."""
+    """Measure `SELECT 1` over eight persistent connections, with and without the results cache."""
     with TemporaryDirectory() as folder:
         table = Path(folder) / "t.csv"
         with servers.caraway(manifest(table)) as (ours, _), servers.roapi([f"t={table}"]) as theirs:
@@ -29,15 +29,15 @@ def measure() -> list[Figure]:
             ]
     cached, computed, roapi = (statistics.median(column) for column in zip(*rounds, strict=True))
     return [
-        Figure("SELECT 1, 8 connections, as served by default; roapi", f"{cached:.0f} /s",
+        Figure("SELECT 1, 8 connections, results cache on (default); roapi", f"{cached:.0f} /s",
                f"{roapi:.0f} /s", cached / roapi, "≥ 1", cached >= roapi),
-        Figure("the same, each one computed (`no-cache`); roapi", f"{computed:.0f} /s",
-               f"{roapi:.0f} /s", computed / roapi, "told", True),
+        Figure("SELECT 1, 8 connections, uncached (`no-cache`); roapi", f"{computed:.0f} /s",
+               f"{roapi:.0f} /s", computed / roapi, "none", True),
     ]  # fmt: skip
 
 
 def manifest(table: Path) -> Path:
-    """Write a table of one row, and a manifest that serves it beside it."""
+    """Write a table with one row, and next to it a manifest that serves it."""
     table.write_text("a,b\n1,x\n")
     path = table.with_name("caraway.yaml")
     path.write_text(
@@ -47,7 +47,7 @@ def manifest(table: Path) -> Path:
 
 
 def rate(url: str, path: str, headers: str = "") -> float:
-    """Return the requests a second of one round; `headers` end in a line break each."""
+    """Measure one round and return the requests per second. Each header ends in a line break."""
     return asyncio.run(_run(url.rpartition(":")[2], path, headers))
 
 

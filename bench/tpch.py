@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H through HTTP with Arrow answers, against plain DataFusion."""
+"""The 22 queries of TPC-H over HTTP with Arrow results, against plain DataFusion."""
 
 import multiprocessing
 import statistics
@@ -22,12 +22,12 @@ _TURNS = 3
 
 
 def measure() -> list[Figure]:
-    """Compare the sums of the best times at two scales, and how much eight clients get done."""
+    """Compare the sums of the best times at two scales, and the throughput of eight clients."""
     return [_sums("1"), _sums(_SMALL), _together(_SMALL)]
 
 
 def _sums(scale: str) -> Figure:
-    """Run each query in turn here and there, and compare the sums of the best."""
+    """Run each query alternately on both, and compare the sums of the best times."""
     folder = data.tpch(scale)
     ours, theirs = [], []
     with servers.caraway(data.manifest(folder)) as (url, _), _plain(folder) as plain:
@@ -44,7 +44,7 @@ def _sums(scale: str) -> Figure:
 
 
 def _together(scale: str) -> Figure:
-    """Have eight clients run all queries, each from another one on, here and there in turn."""
+    """Let eight clients run all queries, each in a different order, alternately on both."""
     folder = data.tpch(scale)
     queries = [path.read_text() for path in QUERIES]
     shares = [queries[number:] + queries[:number] for number in range(_CLIENTS)]
@@ -63,7 +63,7 @@ def _together(scale: str) -> Figure:
 
 
 def _pair(url: str, plain: "_plain", sql: str, turn: int) -> tuple[float, float]:
-    """Time both; who goes first changes, since the second finds the files in the caches."""
+    """Time both in alternating order, since the second one benefits from warm caches."""
     if turn % 2:
         return _ask(url, sql), plain.ask(sql)
     theirs = plain.ask(sql)
@@ -87,7 +87,7 @@ def _ask(url: str, sql: str) -> float:
 
 
 class _plain:
-    """Plain DataFusion in a process of its own, as a user would script it."""
+    """Plain DataFusion in a separate process, as a user would script it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -107,14 +107,14 @@ class _plain:
         return self.ask_all([[sql]])
 
     def ask_all(self, shares: Sequence[Sequence[str]]) -> float:
-        """Run each share in a thread of its own; returns how long all took."""
+        """Run each share in a thread of its own and return the total time in seconds."""
         self._pipe.send(shares)
         seconds: float = self._pipe.recv()
         return seconds
 
 
 def _serve(pipe: Connection, folder: Path) -> None:
-    from datafusion import SessionContext  # In the child: the parent must stay small.
+    from datafusion import SessionContext  # Only in the child, to keep the parent small.
 
     context = SessionContext()
     for table in data.TABLES:

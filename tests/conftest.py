@@ -11,10 +11,14 @@ import pytest
 
 from tests.kit.ray_cluster import RayCluster, ray_cluster
 
+pytest_plugins = ("tests.kit.suite_times", "tests.kit.longest_first")
+
 # A slow machine is no fault of the code: a test that is too slow ends at the limit of all tests.
-hypothesis.settings.register_profile("caraway", deadline=None)
+hypothesis.settings.register_profile(
+    "caraway", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("caraway")
-_LONGEST_S = 110
+_ENDING_S = 10
 
 
 def pytest_configure() -> None:
@@ -25,18 +29,24 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run `async def` tests, each with a bounded time."""
+    """Run `async def` tests; each ends by itself a little before its time limit."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = pyfuncitem._fixtureinfo.argnames
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
 
     async def bounded() -> None:
-        async with asyncio.timeout(_LONGEST_S):
+        async with asyncio.timeout(_limit_s(pyfuncitem) - _ENDING_S):
             await pyfuncitem.obj(**arguments)
 
     asyncio.run(bounded())
     return True
+
+
+def _limit_s(item: pytest.Function) -> float:
+    """Return the time limit of a test: its own mark, or that of the run."""
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0] if mark and mark.args else item.config.getini("timeout"))
 
 
 @pytest.fixture(scope="session")

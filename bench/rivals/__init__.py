@@ -1,1 +1,1 @@
-"""What is measured against: programs that the Python with their packages runs, never imported."""
+"""The engines to compare with: programs that run in environments of their own."""

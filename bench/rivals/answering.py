@@ -1,6 +1,7 @@
-"""The loop of a rival: a line of JSON with SQL in, a line with seconds or an error out.
+"""The main loop of a rival: reads JSON lines with SQL, writes JSON lines with seconds or errors.
 
-It needs the standard library and any pyarrow, as it runs in environments that are not ours.
+Needs only the standard library and any version of pyarrow, since rivals have environments of their
+own.
 """
 
 import json
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 
 def replies() -> TextIO:
-    """Keep standard output for replies; what libraries print goes to standard error."""
+    """Reserve standard output for replies; output of libraries goes to standard error."""
     pipe = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return pipe
@@ -22,7 +23,7 @@ def replies() -> TextIO:
 
 # Any: pyarrow publishes no types.
 def serve(pipe: TextIO, run: Callable[[str], Any]) -> None:
-    """Answer until standard input ends. A request that names a file gets its rows there."""
+    """Serve requests until standard input ends. If a request has a file, write the rows to it."""
     pipe.write("ready\n")
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,4 +1,4 @@
-"""Daft on a Ray node of two CPUs."""
+"""Daft on a Ray node with two CPUs."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,72 @@
-"""The `caraway` command and the Python client: what a user starts, and what asks a runtime.
+"""The Python client library, and the `caraway` command.
 
-Only `caraway_core` may be imported here; the runtime's own commands are loaded by name when they
-are asked for, so that `pip install caraway` without extras is a complete client.
+    import caraway
+
+    with caraway.Client() as client:
+        table = client.sql("SELECT * FROM orders WHERE year = :year", {"year": 2024})
+
+Imports `caraway_core` only. Everything is loaded when it is first used: `import caraway` itself
+loads neither pyarrow nor httpx. The runtime's own commands are loaded by name, so `pip install
+caraway` without extras installs a complete client.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caraway.async_client import AsyncClient, AsyncReader
+    from caraway.client import Client
+    from caraway.errors import (
+        ApiError,
+        BrokenResponseError,
+        InvalidEndpointError,
+        NotInstalledHereError,
+        UnreachableError,
+    )
+    from caraway.queries import QueryHandle, QueryState
+    from caraway.readers import RecordReader
+    from caraway.results import SqlResult
+    from caraway_core.errors import CarawayError
+
+_HOMES = {
+    "ApiError": "caraway.errors",
+    "AsyncClient": "caraway.async_client",
+    "AsyncReader": "caraway.async_client",
+    "BrokenResponseError": "caraway.errors",
+    "CarawayError": "caraway_core.errors",
+    "Client": "caraway.client",
+    "InvalidEndpointError": "caraway.errors",
+    "NotInstalledHereError": "caraway.errors",
+    "QueryHandle": "caraway.queries",
+    "QueryState": "caraway.queries",
+    "RecordReader": "caraway.readers",
+    "SqlResult": "caraway.results",
+    "UnreachableError": "caraway.errors",
+}
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "AsyncReader",
+    "BrokenResponseError",
+    "CarawayError",
+    "Client",
+    "InvalidEndpointError",
+    "NotInstalledHereError",
+    "QueryHandle",
+    "QueryState",
+    "RecordReader",
+    "SqlResult",
+    "UnreachableError",
+]
+
+
+# Any: the module's attributes have different types.
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'caraway' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

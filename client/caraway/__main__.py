@@ -1,4 +1,4 @@
-"""`python -m caraway` is the `caraway` command."""
+"""Runs the `caraway` command for `python -m caraway`."""
 
 from caraway.cli import main
 

@@ -1,53 +1,93 @@
-"""A synchronous client of a Caraway runtime.
+"""A synchronous client for a Caraway runtime.
 
-with Client("http://127.0.0.1:8090") as client:
-    for row in client.sql_stream("SELECT * FROM orders WHERE year = :year", {"year": 2024}):
-        ...
+with Client() as client:
+    table = client.sql("SELECT * FROM orders WHERE year = :year", {"year": 2024})
 """
 
-import json
+import os
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
-from caraway import ingests, parsing, queries, refreshes, retries
-from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
+from caraway import addresses, asking, parsing, queries, retries
+from caraway.errors import InvalidEndpointError
 from caraway.formats import Format
-from caraway.ingests import Event, Ingests
 from caraway.parsing import Row
-from caraway.queries import Queries, Query
-from caraway.refreshes import Refreshes, Standing
-from caraway.transport import Request, Transport
+from caraway.queries import QueryApi, QueryHandle
+from caraway.readers import RecordReader
+from caraway.routes import RuntimeRoutes
+from caraway.statements import Parameters, StatementRunner, statement_request
+from caraway.transport import Transport
+from caraway.transport import user_agent as full_user_agent
 
-DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-# By name, or in order.
-Parameters = Mapping[str, Any] | Sequence[Any]
+    from caraway.flight import FlightTransport
+    from caraway.results import SqlResult
+
+__all__ = ["Client", "Parameters"]
+CERT_VARIABLES = ("CARAWAY_TLS_ROOT_CERT", "CARAWAY_CACERT")
+VERSIONED_JSON = "application/vnd.caraway.sql.v1+json"
 
 
-class Client:
-    """Talks to one runtime over HTTP. Every method may raise UnreachableError, RefusedError
-    and BrokenAnswerError."""
+class Client(RuntimeRoutes):
+    """Sends requests to one runtime: statements over Flight or HTTP, everything else over HTTP.
+
+    What is not given comes from the variables CARAWAY_API_KEY, CARAWAY_HTTP_URL,
+    CARAWAY_FLIGHT_URL and CARAWAY_TLS_ROOT_CERT, and else is a runtime on this machine. With only
+    one URL, the other protocol is not used, unless the URL is that of a runtime on this machine at
+    the default port. A client may be used by several threads. Every method may raise
+    UnreachableError, ApiError and BrokenResponseError.
+    """
 
     def __init__(
         self,
-        endpoint: str = DEFAULT_ENDPOINT,
-        api_key: str = "",
+        api_key: str | None = None,
         *,
-        cacert: Path | None = None,
+        http_url: str | None = None,
+        flight_url: str | None = None,
+        tls_root_cert: str | Path | None = None,
+        tls_client_cert: tuple[str | Path, str | Path] | None = None,
+        user_agent: str = "",
         max_retries: int = 3,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._transport = Transport(endpoint, api_key, cacert, sleep)
-        self._reads = retries.reads(max_retries)
-        self._statements = retries.statements(max_retries)
-        self._queries = Queries(self._transport, max_retries, sleep)
-        self._refreshes = Refreshes(self._transport, max_retries, sleep)
-        self._ingests = Ingests(self._transport, max_retries)
+        """`tls_client_cert` is a certificate and its key, both files in PEM."""
+        key = os.environ.get("CARAWAY_API_KEY", "") if api_key is None else api_key
+        roots = tls_root_cert or next(filter(None, map(os.environ.get, CERT_VARIABLES)), None)
+        self._addresses = addresses.resolve(http_url, flight_url, os.environ)
+        self._root_cert = Path(roots) if roots else None
+        self._client_cert = (
+            (Path(tls_client_cert[0]), Path(tls_client_cert[1])) if tls_client_cert else None
+        )
+        self._key = key
+        self._user_agent = user_agent
+        self._flight: FlightTransport | None = None
+        self._is_closed = False
+        self._http = (
+            Transport(
+                self._addresses.http_url,
+                key,
+                self._root_cert,
+                sleep,
+                agent=user_agent,
+                client_cert=self._client_cert,
+                max_retries=max_retries,
+            )
+            if self._addresses.http_url
+            else None
+        )
+        self._sleep = sleep
+        self._runner = StatementRunner(
+            self._http,
+            self._open_flight if self._addresses.flight else None,
+            sleep,
+            allows_fallback=self._addresses.allows_fallback,
+            max_retries=max_retries,
+        )
 
     def __enter__(self) -> "Client":
         return self
@@ -62,39 +102,127 @@ class Client:
 
     @property
     def endpoint(self) -> str:
-        """The address that requests go to."""
+        """The HTTP URL of the runtime, or that of Flight if HTTP is not used."""
+        if self._addresses.flight is not None and self._http is None:
+            return self._addresses.flight.location
         return self._transport.endpoint
 
+    @property
+    def uses_http(self) -> bool:
+        """Whether there is an HTTP URL."""
+        return self._http is not None
+
+    @property
+    def uses_flight(self) -> bool:
+        """Whether statements go over Flight first."""
+        return self._addresses.flight is not None
+
+    def set_max_retries(self, retries: int) -> None:
+        """Set how often a request is tried again; 0 turns that off."""
+        if retries < 0:
+            raise ValueError("retries must be 0 or more")
+        self._runner.max_retries = retries
+        if self._http is not None:
+            self._http.max_retries = retries
+
     def close(self) -> None:
-        """Close the connections; the client is of no use afterwards."""
-        self._transport.close()
+        """Close all connections. The client cannot be used afterwards."""
+        self._is_closed = True
+        if self._http is not None:
+            self._http.close()
+        if self._flight is not None:
+            self._flight.close()
 
-    def sql(self, query: str, parameters: Parameters | None = None) -> list[Row]:
-        """Run a statement and hold all its rows."""
-        return list(self.sql_stream(query, parameters))
+    def sql(
+        self,
+        statement: str,
+        parameters: Parameters | None = None,
+        *,
+        on_data: "Callable[[pa.RecordBatch], object] | None" = None,
+        timeout_s: float | None = None,
+    ) -> "SqlResult":
+        """Run a statement and return all its rows as an Arrow table.
 
-    def sql_stream(
-        self, query: str, parameters: Parameters | None = None
-    ) -> Generator[Row, None, None]:
-        """Run a statement and yield its rows as they arrive; closing the generator cancels it."""
-        with closing(self.sql_chunks(query, parameters, Format.NDJSON)) as chunks:
-            for line in parsing.lines(chunks):
-                yield parsing.row(line)
+        A mapping binds `:name`, a sequence `$1` or `?`. `on_data` gets each batch as it arrives.
+        `timeout_s` limits the whole statement over Flight, and each wait for rows over HTTP.
+        """
+        return self.reader(statement, parameters, timeout_s=timeout_s).read_all(on_data)
+
+    def reader(
+        self,
+        statement: str,
+        parameters: Parameters | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> RecordReader:
+        """Run a statement and read its rows batch by batch, in constant memory.
+
+        Closing the reader cancels the statement.
+        """
+        return self._runner.open(statement, parameters, timeout_s)
+
+    def sql_json(
+        self,
+        statement: str,
+        parameters: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Row:
+        """Run a statement and return `{row_count, schema, data, execution_time_ms}`."""
+        request = statement_request(statement, parameters, VERSIONED_JSON, extra=headers)
+        body = self._transport.text(request, retries.once())
+        return parsing.parse_object(body)
 
     def sql_chunks(
         self, query: str, parameters: Parameters | None = None, format: Format = Format.JSON
     ) -> Generator[bytes, None, None]:
-        """Run a statement and yield the bytes of the answer; closing the generator cancels it."""
-        body, content_type = _statement(query, parameters)
-        request = Request(
-            "POST",
-            "/v1/sql",
-            accept=format.media_type,
-            body=body,
-            content_type=content_type,
-            timeout_s=None,
+        """Run a statement over HTTP and yield the bytes of the response.
+
+        Closing the generator cancels the statement.
+        """
+        request = statement_request(query, parameters, format.media_type)
+        # A second copy of a statement that has begun would cost the server too much.
+        return self._transport.chunks(
+            request, retries.statements(min(self._runner.max_retries, 2), is_read=False)
         )
-        return self._transport.chunks(request, self._statements)
+
+    def nsql(
+        self,
+        query: str,
+        *,
+        datasets: Iterable[str] | None = None,
+        model: str | None = None,
+        sample_data_enabled: bool | None = None,
+    ) -> Row:
+        """Have a model write a statement for a question, and run it.
+
+        Returns `{row_count, schema, data, sql}`.
+        """
+        options = {
+            "datasets": datasets,
+            "model": model,
+            "sample_data_enabled": sample_data_enabled,
+        }
+        return asking.nsql(self._transport, query, options)
+
+    def search(
+        self,
+        text: str,
+        *,
+        datasets: Iterable[str] | None = None,
+        limit: int | None = None,
+        where: str | None = None,
+        additional_columns: Iterable[str] | None = None,
+        keywords: Iterable[str] | None = None,
+    ) -> Row:
+        """Search datasets by meaning and by words. Returns `{results, duration_ms}`."""
+        options = {
+            "datasets": datasets,
+            "limit": limit,
+            "where": where,
+            "additional_columns": additional_columns,
+            "keywords": keywords,
+        }
+        return asking.search(self._transport, text, options)
 
     def query(
         self,
@@ -104,152 +232,48 @@ class Client:
         timeout_seconds: float | None = None,
         maximum_size: int | None = None,
         idempotency_key: str = "",
-    ) -> Query:
-        """Submit a query that runs whether or not anybody waits for it.
+    ) -> QueryHandle:
+        """Submit an asynchronous query. It keeps running if the client disconnects.
 
-        A key of the caller's own makes that true of several calls, too: they give one query.
+        Calls with the same `idempotency_key` return the same query.
         """
         submission = queries.submission(sql, parameters, timeout_seconds, maximum_size)
         return self._queries.submit(submission, idempotency_key)
 
-    def open_query(self, query_id: str) -> Query:
-        """A query that was submitted before; nothing is asked of the server yet."""
-        return Query(query_id, self._queries)
+    def open_query(self, query_id: str) -> QueryHandle:
+        """Return a handle for a query submitted earlier, without contacting the server."""
+        return QueryHandle(query_id, self._queries)
 
-    def queries(self, status: str = "", limit: int = 100) -> list[Row]:
-        """The caller's asynchronous queries, the newest first; `status` is one such as failed."""
+    def list_queries(self, status: str = "", limit: int = 100) -> list[Row]:
+        """List the caller's asynchronous queries, newest first.
+
+        `status` limits the list to one status, such as `failed`.
+        """
         return self._queries.list(status, limit)
 
-    def datasets(self, *, status: bool = False) -> list[Row]:
-        """The datasets; with `status`, also their state and what is wrong with them."""
-        return self.rows("datasets", {"status": "true"} if status else {})
+    @property
+    def _transport(self) -> Transport:
+        if self._http is None:
+            raise InvalidEndpointError("this needs HTTP: set http_url")
+        return self._http
 
-    def refresh(
-        self,
-        name: str,
-        refresh_sql: str | None = None,
-        refresh_mode: str | None = None,
-        refresh_jitter_max: str | float | None = None,
-    ) -> str:
-        """Have an accelerated dataset refreshed; return what the server says to it.
+    @property
+    def _queries(self) -> QueryApi:
+        return QueryApi(self._transport, self._sleep)
 
-        While a refresh runs, one more is kept waiting. What is not None is otherwise than the
-        manifest has it, for this refresh only.
-        """
-        wanted = {
-            "refresh_sql": refresh_sql,
-            "refresh_mode": refresh_mode,
-            "refresh_jitter_max": refresh_jitter_max,
-        }
-        given = {key: value for key, value in wanted.items() if value is not None}
-        return self._refreshes.ask(name, given)
+    def _open_flight(self) -> "FlightTransport":
+        # pyarrow.flight takes long to import; a client that never runs a statement does without.
+        from caraway.flight import FlightTransport
 
-    def watch_refresh(
-        self, name: str, before: Row, longest_pause_s: float = 2.0
-    ) -> Generator[Standing, None, None]:
-        """Yield how a dataset stands until the refresh that was just asked for is over.
-
-        `before` is what `acceleration` returned before the asking.
-
-        Raises:
-            RefreshError: it failed, or nothing comes of it.
-        """
-        return self._refreshes.watch(name, refreshes.standing(before), longest_pause_s)
-
-    def acceleration(self, name: str) -> Row:
-        """Which version of an accelerated dataset is read, and how its refresh stands."""
-        return self._refreshes.document(name)
-
-    def set_refresh_sql(self, name: str, sql: str | None) -> None:
-        """Change what is loaded, from the next refresh until the next start of the server.
-
-        None: it stays as it is.
-        """
-        self._refreshes.configure(name, {"refresh_sql": sql})
-
-    def ingest(self, name: str, events: Iterable[Event]) -> int:
-        """Apply change events to a dataset, in order; return how many were applied.
-
-        An event is a Debezium envelope, as a mapping or as its JSON. They are sent in requests of
-        a thousand; of one request all are applied or none. What failed on the way is sent again
-        under the same key, so that nothing is applied twice.
-        """
-        return sum(self.ingests(name, events))
-
-    def ingests(
-        self, name: str, events: Iterable[Event], batch_events: int = ingests.BATCH_EVENTS
-    ) -> Generator[int, None, None]:
-        """As `ingest`; yield how many were applied after each request."""
-        return self._ingests.send(name, events, batch_events)
-
-    def catalogs(self) -> list[Row]:
-        """The catalogs."""
-        return self.rows("catalogs")
-
-    def status(self) -> list[Row]:
-        """The runtime's connections: name, endpoint and state."""
-        return self.rows("status")
-
-    def rows(self, name: str, query: Mapping[str, str] | None = None) -> list[Row]:
-        """The entries of a list route."""
-        return parsing.rows(self.listing(name, query))
-
-    def listing(
-        self, name: str, query: Mapping[str, str] | None = None, format: Format = Format.JSON
-    ) -> str:
-        """The unparsed body of a list route, as JSON or CSV."""
-        asked = dict(query or {})
-        if format is Format.CSV:
-            asked["format"] = "csv"
-        request = Request("GET", f"/v1/{name}", accept=format.media_type, query=asked)
-        return self._transport.text(request, self._reads)
-
-    def readiness(self, *, verbose: bool = False) -> tuple[bool, str]:
-        """Whether the runtime is ready, and what it says about it."""
-        query = {"verbose": "true"} if verbose else {}
-        request = Request("GET", "/v1/ready", accept="text/plain", query=query)
-        try:
-            return True, self._transport.text(request, retries.once())
-        except RefusedError as refused:
-            if refused.status != 503:
-                raise
-            return False, refused.message
-
-    def is_ready(self) -> bool:
-        """Whether every component is ready; False also when nobody answers."""
-        try:
-            return self.readiness()[0]
-        except UnreachableError:
-            return False
-
-    def is_healthy(self) -> bool:
-        """Whether the process answers."""
-        request = Request("GET", "/health", accept="text/plain", timeout_s=5.0)
-        try:
-            return self._transport.text(request, retries.once()).strip() == "ok"
-        except (UnreachableError, RefusedError, BrokenAnswerError):
-            return False
-
-    def active(self) -> list[Row]:
-        """The statements that run now; needs a key that may write."""
-        request = Request("GET", "/v1/sql/active", accept=Format.JSON.media_type)
-        return parsing.rows(self._transport.text(request, self._reads), "queries")
-
-    def cancel(self, query_id: str) -> None:
-        """Cancel a statement; needs a key that may write.
-
-        Raises:
-            RefusedError: status 404 when it does not run (any more).
-        """
-        path = f"/v1/sql/{quote(query_id, safe='')}/cancel"
-        request = Request("POST", path, accept=Format.JSON.media_type)
-        self._transport.text(request, retries.once())
-
-
-def _statement(query: str, parameters: Parameters | None) -> tuple[bytes, str]:
-    if not parameters:
-        return query.encode(), "text/plain"
-    given = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
-    # Dates and decimals travel as text, which the server casts to what the statement needs.
-    body = json.dumps({"sql": query, "parameters": given}, default=str)
-    return body.encode(), "application/json"
+        assert self._addresses.flight is not None
+        if self._flight is None:
+            self._flight = FlightTransport(
+                self._addresses.flight,
+                self._key,
+                self._root_cert,
+                full_user_agent(self._user_agent),
+                self._client_cert,
+            )
+            if self._is_closed:
+                self._flight.close()
+        return self._flight

@@ -1,36 +1,44 @@
-"""What can go wrong between a client and a runtime.
+"""Errors raised by the client.
 
 CarawayError
-├── InvalidEndpointError the text is not the address of a runtime
-├── UnreachableError     nobody answers at the endpoint
-├── BrokenAnswerError    the answer began and then stopped, or it was not what was asked for
-└── RefusedError         the server answered with an error; carries the status and its text
+├── InvalidEndpointError   the endpoint is not a valid URL
+├── UnreachableError       no connection to the endpoint
+├── BrokenResponseError    the response was incomplete, late or malformed
+├── NotInstalledHereError  a conversion needs a package that is not installed
+└── ApiError               the server returned an error status
 """
 
 from caraway_core.errors import CarawayError
 
 
 class InvalidEndpointError(CarawayError):
-    """The text is not the address of a runtime."""
+    """The endpoint is not a valid http or https URL."""
 
 
 class UnreachableError(CarawayError):
-    """Nobody answers at `endpoint`."""
+    """No connection could be made to `endpoint`."""
 
     def __init__(self, endpoint: str, reason: str) -> None:
-        super().__init__(f"cannot reach {endpoint}: {reason}")
+        super().__init__(f"cannot connect to {endpoint}: {reason}")
         self.endpoint = endpoint
         self.reason = reason
 
 
-class BrokenAnswerError(CarawayError):
-    """The answer began and then stopped, or it was not what was asked for."""
+class BrokenResponseError(CarawayError):
+    """The response was incomplete, timed out, or did not have the expected form."""
 
 
-class RefusedError(CarawayError):
-    """The server answered with an error; the message is the server's own text.
+class NotInstalledHereError(CarawayError):
+    """A conversion needs a package that is not installed; the message names it."""
 
-    `is_worded` says that it came in the form in which runtimes word errors.
+
+class ApiError(CarawayError):
+    """The server returned an error status. The message is the server's own text.
+
+    `status` is an HTTP status, also for errors that came over Flight.
+
+    `is_structured` is true if the body was an error object, as runtimes send it. A proxy or
+    another server sends something else.
     """
 
     def __init__(
@@ -38,9 +46,9 @@ class RefusedError(CarawayError):
         status: int,
         text: str,
         retry_after_s: float | None = None,
-        is_worded: bool = False,
+        is_structured: bool = False,
     ) -> None:
-        super().__init__(text or f"the server answered {status} without a reason")
+        super().__init__(text or f"the server returned status {status} without a message")
         self.status = status
-        self.is_worded = is_worded
+        self.is_structured = is_structured
         self.retry_after_s = retry_after_s

@@ -1,29 +1,10 @@
-"""The forms in which a runtime answers SQL, by the names that users type."""
+"""Result formats, by the names users type."""
 
 from enum import StrEnum
 
 
 class Format(StrEnum):
-    """How rows are written."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    NDJSON = "ndjson"
-    ARROW = "arrow"
-
-    @property
-    def media_type(self) -> str:
-        """What to put into `Accept` to get this form."""
-        return _MEDIA_TYPES[self]
-
-    @property
-    def is_binary(self) -> bool:
-        return self is Format.ARROW
-
-
-class ResultFormat(StrEnum):
-    """How the rows of an asynchronous query are written."""
+    """The format of the rows of a statement."""
 
     TABLE = "table"
     JSON = "json"
@@ -34,10 +15,28 @@ class ResultFormat(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """What to put into `Accept` to get this form; JSON is put together from its lines."""
-        if self is ResultFormat.PARQUET:
-            return "application/vnd.apache.parquet"
-        # As JSON, these come chunk by chunk.
+        """The value of the `Accept` header for this format."""
+        return _MEDIA_TYPES[self]
+
+    @property
+    def is_binary(self) -> bool:
+        return self in (Format.ARROW, Format.PARQUET)
+
+
+class ResultFormat(StrEnum):
+    """The format of the rows of an asynchronous query."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    NDJSON = "ndjson"
+    ARROW = "arrow"
+    PARQUET = "parquet"
+
+    @property
+    def media_type(self) -> str:
+        """The value of the `Accept` header for this format."""
+        # The results route sends JSON as lines; the client joins them into an array.
         return Format.NDJSON.media_type if self is ResultFormat.JSON else Format(self).media_type
 
     @property
@@ -51,4 +50,6 @@ _MEDIA_TYPES = {
     Format.CSV: "text/csv",
     Format.NDJSON: "application/x-ndjson",
     Format.ARROW: "application/vnd.apache.arrow.stream",
+    # Of results that are stored; `caraway sql` writes it itself.
+    Format.PARQUET: "application/vnd.apache.parquet",
 }

@@ -1,4 +1,4 @@
-"""Change events on their way to a dataset: cut into requests, each sent until it is applied."""
+"""Sends change events to a dataset in batches and retries each batch until it is applied."""
 
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -8,81 +8,84 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from caraway import parsing, retries
-from caraway.errors import BrokenAnswerError
-from caraway.transport import Request, Transport
+from caraway.errors import BrokenResponseError
+from caraway.transport import ApiRequest, Transport
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 8 * 1024 * 1024
-"""A request is sent once it holds so much, though it may have fewer events."""
+"""Maximum size of a batch, which may therefore hold fewer events than asked for."""
 _NDJSON = "application/x-ndjson"
-# The server gives up after a minute, and says so.
+# The server gives up after a minute and returns an error; wait for that error.
 _TIMEOUT_S = 75.0
 
 Event = Mapping[str, Any] | str | bytes | None
-"""An event as a mapping, or already as JSON; None is a tombstone."""
+"""An event as a mapping or as JSON text. None is a tombstone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ingests:
-    """What a client sends to the datasets that take changes."""
+class IngestApi:
+    """The routes that ingest change events."""
 
     transport: Transport
-    max_retries: int
     new_key: Callable[[], str] = lambda: str(uuid4())
 
-    def send(
+    def send_events(
         self, name: str, events: Iterable[Event], batch_events: int = BATCH_EVENTS
     ) -> Generator[int, None, None]:
-        """Send events in order; yield how many of each request are applied, once they are."""
-        for lines in batches(map(line, events), batch_events):
-            yield self._send(name, b"\n".join(lines))
+        """Send events in order; yield the number applied after each batch."""
+        for lines in split_batches(map(encode_event, events), batch_events):
+            yield self._send_batch(name, b"\n".join(lines))
 
-    def _send(self, name: str, body: bytes) -> int:
-        request = Request(
+    def _send_batch(self, name: str, body: bytes) -> int:
+        request = ApiRequest(
             "POST",
             f"/v1/datasets/{quote(name, safe='')}/cdc",
             accept="application/json",
             body=body,
             content_type=_NDJSON,
             timeout_s=_TIMEOUT_S,
-            # By this key the server knows them again when they come twice.
+            # The server recognises a retry by this key and does not apply the batch twice.
             extra={"Idempotency-Key": self.new_key()},
         )
-        answer = parsing.row(self.transport.text(request, retries.submissions(self.max_retries)))
+        answer = parsing.parse_object(
+            self.transport.text(request, retries.submissions(self.transport.max_retries))
+        )
         applied = answer.get("applied")
         if not isinstance(applied, int):
-            raise BrokenAnswerError(f"the server does not say what it applied: {answer!r:.200}")
+            raise BrokenResponseError(
+                f"the response does not say how many events were applied: {answer!r:.200}"
+            )
         return applied
 
 
-def line(event: Event) -> bytes:
-    """Return an event as one line of JSON."""
+def encode_event(event: Event) -> bytes:
+    """Encode an event as one line of JSON."""
     if event is None:
         return b"null"
     if isinstance(event, bytes):
         return _one_line(event)
     if isinstance(event, str):
         return _one_line(event.encode())
-    # Dates and decimals travel as text, which the server reads as the column is declared.
+    # Dates and decimals are sent as strings, which the server casts to the column's type.
     return json.dumps(dict(event), default=str).encode()
 
 
-def batches(lines: Iterable[bytes], most: int) -> Generator[list[bytes], None, None]:
-    """Cut lines into requests; empty ones are left out."""
-    waiting: list[bytes] = []
+def split_batches(lines: Iterable[bytes], max_events: int) -> Generator[list[bytes], None, None]:
+    """Group lines into batches, skipping empty lines."""
+    batch: list[bytes] = []
     size = 0
-    for each in lines:
-        if not each:
+    for line in lines:
+        if not line:
             continue
-        if waiting and (len(waiting) >= most or size + len(each) > BATCH_BYTES):
-            yield waiting
-            waiting, size = [], 0
-        waiting.append(each)
-        size += len(each) + 1
-    if waiting:
-        yield waiting
+        if batch and (len(batch) >= max_events or size + len(line) > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += len(line) + 1
+    if batch:
+        yield batch
 
 
 def _one_line(text: bytes) -> bytes:
-    """A line end in JSON is only between its tokens, so it may as well be a blank."""
+    # JSON strings cannot contain a raw line break, so these are whitespace between tokens.
     return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")

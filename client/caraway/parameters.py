@@ -1,17 +1,19 @@
-"""Reading `name=value` as the parameter of a statement."""
+"""Parses `NAME=VALUE` as a statement parameter."""
 
 import json
 
 
-def parse(text: str) -> tuple[str, object]:
-    """`n=1` is a number, `ok=true` a boolean, `s=abc` and `s="1"` are strings.
+def parse_parameter(text: str) -> tuple[str, object]:
+    """Parse a value as JSON, or else as a string.
+
+    `n=1` is a number, `ok=true` a boolean, `s=abc` and `s="1"` are strings.
 
     Raises:
-        ValueError: there is no name, or no `=`.
+        ValueError: the name or the `=` is missing.
     """
     name, equals, content = text.partition("=")
     if not equals or not name.strip():
-        raise ValueError(f"'{text}' is not a parameter; write NAME=VALUE")
+        raise ValueError(f"'{text}' is not a valid parameter; use NAME=VALUE")
     return name.strip(), _typed(content)
 
 
@@ -23,5 +25,5 @@ def _typed(content: str) -> object:
 
 
 def _refuse(word: str) -> object:
-    # NaN and Infinity are not JSON, so a server could not read them back.
+    # Python's parser accepts NaN and Infinity, but they are not JSON: the server rejects them.
     raise ValueError(word)

@@ -1,54 +1,54 @@
-"""Reading what a runtime sends: JSON that may turn out to be something else; no I/O."""
+"""Parses the JSON that a runtime sends and rejects everything else. No I/O."""
 
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from caraway.errors import BrokenAnswerError
+from caraway.errors import BrokenResponseError
 
-# What JSON holds depends on the data, which only the caller knows.
+# Any: the types of the values depend on the data.
 Row = dict[str, Any]
 
 
-def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut bytes, as they arrive, into lines; the last one needs no end."""
+def iter_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Split a stream of bytes into lines. The last line may lack its line break."""
     rest = b""
     for chunk in chunks:
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from filter(None, whole)
+        *complete, rest = (rest + chunk).split(b"\n")
+        yield from filter(None, complete)
     if rest.strip():
         yield rest
 
 
-def row(line: str | bytes) -> Row:
-    """Read a JSON object.
+def parse_object(text: str | bytes) -> Row:
+    """Parse a JSON object.
 
     Raises:
-        BrokenAnswerError: it is something else.
+        BrokenResponseError: the text is not a JSON object.
     """
-    match _parsed(line):
+    match _parsed(text):
         case dict() as found:
             return found
-    raise BrokenAnswerError(f"an object is expected, and the server sent: {line[:200]!r}")
+    raise BrokenResponseError(f"expected a JSON object, but the server sent: {text[:200]!r}")
 
 
-def rows(body: str, key: str = "") -> list[Row]:
-    """Read a JSON array, or the one under a key of an object.
+def parse_list(body: str, key: str = "") -> list[Row]:
+    """Parse a JSON array, or the array under `key` of a JSON object.
 
     Raises:
-        BrokenAnswerError: it is something else.
+        BrokenResponseError: there is no such array.
     """
     parsed = _parsed(body)
     found = parsed.get(key) if key and isinstance(parsed, dict) else parsed
     if not isinstance(found, list):
-        raise BrokenAnswerError(f"a list is expected, and the server sent: {body[:200]!r}")
+        raise BrokenResponseError(f"expected a JSON array, but the server sent: {body[:200]!r}")
     return found
 
 
-def array(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Turn lines of JSON, as they arrive, into one JSON array.
+def lines_to_array(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Convert a stream of JSON lines to one JSON array.
 
-    No value holds a raw line break, so what ends a line parts the elements.
+    JSON values contain no raw line breaks, so each line break separates two elements.
     """
     yield b"["
     ends = b""
@@ -65,4 +65,4 @@ def _parsed(text: str | bytes) -> object:
     try:
         return json.loads(text)
     except ValueError as exc:
-        raise BrokenAnswerError(f"JSON is expected, and the server sent: {text[:200]!r}") from exc
+        raise BrokenResponseError(f"expected JSON, but the server sent: {text[:200]!r}") from exc

@@ -1,4 +1,4 @@
-"""Refreshes of accelerated datasets: asked for, and watched until there is what was asked for."""
+"""Requests refreshes of accelerated datasets and watches them until they finish."""
 
 import itertools
 import json
@@ -8,30 +8,30 @@ from typing import Any
 from urllib.parse import quote
 
 from caraway import parsing, retries
-from caraway.errors import BrokenAnswerError
+from caraway.errors import BrokenResponseError
 from caraway.parsing import Row
-from caraway.transport import Request, Transport
+from caraway.transport import ApiRequest, Transport
 from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 
 _FIRST_PAUSE_S = 0.1
-_PATIENCE_S = 15.0
-"""How long a refresh may be neither under way nor over: the server may have forgotten it."""
-_AGAIN_S = 3.0
-"""The same where the last one failed as well: it most likely failed again, too quickly to see."""
+_START_TIMEOUT_S = 15.0
+"""How long a refresh may take to start. After that the server has probably lost the request."""
+_START_TIMEOUT_AFTER_FAILURE_S = 3.0
+"""The same if the previous refresh failed: this one probably failed too, between two polls."""
 _JSON = "application/json"
 
 
 class RefreshError(CarawayError):
-    """A refresh failed, or was forgotten; readers have the rows from before."""
+    """A refresh failed or never started. Queries still read the previous version."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """An accelerated dataset as it stood when it was asked for. `document` is what the server said.
+class AccelerationStatus:
+    """The state of an accelerated dataset at one moment. `document` is the server's response.
 
-    `version` 0 means that nothing is loaded. The rows and bytes loaded are those of the refresh
-    under way; `error` is why the last one failed.
+    `version` 0 means that no version has been loaded yet. `loaded_rows` and `loaded_bytes` count
+    the running refresh. `error` is the reason why the last refresh failed.
     """
 
     version: int = 0
@@ -50,19 +50,23 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What became of a refresh, judged from how the dataset stood before and stands after it."""
+class RefreshTracker:
+    """Decides when a requested refresh has finished, from successive states of the dataset.
 
-    before: Standing
+    The server does not identify refreshes, so the tracker compares each state with the one from
+    before the request.
+    """
+
+    before: AccelerationStatus
     has_run: bool = False
     idle_s: float = 0.0
-    """For how long nothing was seen to happen."""
+    """How long no refresh has been running or queued."""
 
-    def is_over(self, now: Standing, passed_s: float) -> bool:
-        """Take note of one more look, so long after the one before.
+    def observe(self, now: AccelerationStatus, passed_s: float) -> bool:
+        """Record a state seen `passed_s` after the previous one; return whether it is the last.
 
         Raises:
-            RefreshError: it failed, or nothing comes of it.
+            RefreshError: the refresh failed or never started.
         """
         if now.is_busy:
             self.has_run, self.idle_s = True, 0.0
@@ -71,72 +75,73 @@ class Outcome:
             raise RefreshError(now.error)
         self.idle_s += passed_s
         if now.version > self.before.version:
-            # Unless it was seen at work, it may yet begin: this is the version of another refresh.
+            # If it was not seen running, this version may be that of an earlier refresh.
             return self.has_run or self.idle_s > 0
-        if self.idle_s > (_AGAIN_S if now.error else _PATIENCE_S):
-            raise RefreshError(now.error or "no refresh has come of it; ask again")
+        if self.idle_s > (_START_TIMEOUT_AFTER_FAILURE_S if now.error else _START_TIMEOUT_S):
+            raise RefreshError(now.error or "the refresh did not start; request it again")
         return False
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshes:
-    """What a client asks of the acceleration of datasets."""
+class RefreshApi:
+    """The routes of accelerated datasets."""
 
     transport: Transport
-    max_retries: int
     sleep: Callable[[float], None]
 
-    def ask(self, name: str, wanted: Mapping[str, Any]) -> str:
-        """Have a dataset refreshed; return what the server says to it."""
-        # Asked twice, it is refreshed twice, which does no harm.
-        said = self._send("POST", f"{_path(name)}/refresh", wanted)
-        return str(parsing.row(said).get("message", ""))
+    def request_refresh(self, name: str, overrides: Mapping[str, Any]) -> str:
+        """Request a refresh and return the server's message."""
+        # A retry may refresh the dataset twice, which does no harm.
+        answer = self._send("POST", f"{_path(name)}/refresh", overrides)
+        return str(parsing.parse_object(answer).get("message", ""))
 
     def configure(self, name: str, settings: Mapping[str, Any]) -> None:
-        """Change how a dataset is loaded."""
+        """Change the refresh settings of a dataset."""
         self._send("PATCH", _path(name), settings)
 
-    def document(self, name: str) -> Row:
-        """Return what the server says of a dataset's acceleration."""
-        request = Request("GET", _path(name), accept=_JSON)
-        # A scheduler that is replaced is back in seconds.
-        return parsing.row(self.transport.text(request, retries.patient(self.max_retries)))
+    def fetch_acceleration(self, name: str) -> Row:
+        """Return the acceleration document of a dataset."""
+        request = ApiRequest("GET", _path(name), accept=_JSON)
+        # A replaced scheduler is back within seconds.
+        return parsing.parse_object(
+            self.transport.text(request, retries.patient(self.transport.max_retries))
+        )
 
-    def watch(
-        self, name: str, before: Standing, longest_pause_s: float
-    ) -> Generator[Standing, None, None]:
-        """Yield how a dataset stands until the refresh that was just asked for is over.
+    def watch_refresh(
+        self, name: str, before: AccelerationStatus, longest_pause_s: float
+    ) -> Generator[AccelerationStatus, None, None]:
+        """Yield the status of a dataset until the refresh just requested has finished.
 
         Raises:
-            RefreshError: it failed, or nothing comes of it.
+            RefreshError: the refresh failed or never started.
         """
-        outcome, passed_s = Outcome(before), 0.0
+        tracker, passed_s = RefreshTracker(before), 0.0
         delays = Delays(_FIRST_PAUSE_S, longest_pause_s)
-        for looks in itertools.count(1):
-            now = standing(self.document(name))
+        for polls in itertools.count(1):
+            now = parse_status(self.fetch_acceleration(name))
             yield now
-            if outcome.is_over(now, passed_s):
+            if tracker.observe(now, passed_s):
                 return
-            passed_s = delays.delay_s(looks)
+            passed_s = delays.delay_s(polls)
             self.sleep(passed_s)
 
     def _send(self, method: str, path: str, body: Mapping[str, Any]) -> str:
-        request = Request(
+        request = ApiRequest(
             method, path, accept=_JSON, body=json.dumps(body).encode(), content_type=_JSON
         )
-        return self.transport.text(request, retries.submissions(self.max_retries))
+        return self.transport.text(request, retries.submissions(self.transport.max_retries))
 
 
-def standing(document: Row) -> Standing:
-    """Read what a server says of a dataset's acceleration.
+def parse_status(document: Row) -> AccelerationStatus:
+    """Read an acceleration document.
 
     Raises:
-        BrokenAnswerError: it says something else.
+        BrokenResponseError: the document does not have the expected form.
     """
     version, refresh = document.get("version") or {}, document.get("refresh")
     loaded = refresh or {}
     try:
-        return Standing(
+        return AccelerationStatus(
             int(version.get("number", 0)),
             int(version.get("rows", 0)),
             int(version.get("bytes", 0)),
@@ -148,8 +153,8 @@ def standing(document: Row) -> Standing:
             document,
         )
     except (AttributeError, TypeError, ValueError) as exc:
-        raise BrokenAnswerError(
-            f"the state of a dataset is expected, and the server sent: {document!r:.200}"
+        raise BrokenResponseError(
+            f"expected the status of a dataset, but the server sent: {document!r:.200}"
         ) from exc
 
 

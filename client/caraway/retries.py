@@ -1,10 +1,10 @@
-"""When a failed request is worth another try, and how long to wait before it; no I/O."""
+"""Decides whether to retry a failed request, and after what delay. No I/O."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
+from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 
@@ -14,61 +14,66 @@ _DELAYS = Delays(0.1, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often to try again, and which refusals are worth it.
+    """How often to retry, and after which errors.
 
-    `tries_broken` says that also an answer which broke off is asked for again; the server may
-    have done what it was asked to by then.
+    `retries_broken` also retries after an incomplete response. The server may have carried out
+    the request by then, so the request must be safe to repeat.
     """
 
     retries: int
     statuses: frozenset[int]
-    tries_broken: bool = False
+    retries_broken: bool = False
 
     def delay_s(self, error: CarawayError, attempt: int) -> float | None:
-        """How long to wait before another try; None means give up.
+        """Return the delay before the next attempt, or None to give up.
 
-        A server that asks for more than half a minute is not waited for: the caller is told.
+        A `Retry-After` of more than half a minute gives up: the caller decides whether to wait.
         """
-        if attempt >= self.retries or not self._may_pass(error):
+        if attempt >= self.retries or not self._is_retryable(error):
             return None
-        asked_s = error.retry_after_s if isinstance(error, RefusedError) else None
-        delay_s = _DELAYS.delay_s(attempt + 1) if asked_s is None else asked_s
+        requested_s = error.retry_after_s if isinstance(error, ApiError) else None
+        delay_s = _DELAYS.delay_s(attempt + 1) if requested_s is None else requested_s
         return delay_s if delay_s <= LONGEST_DELAY_S else None
 
-    def _may_pass(self, error: CarawayError) -> bool:
-        if isinstance(error, RefusedError):
+    def _is_retryable(self, error: CarawayError) -> bool:
+        if isinstance(error, ApiError):
             return error.status in self.statuses
-        if isinstance(error, BrokenAnswerError):
-            return self.tries_broken
+        if isinstance(error, BrokenResponseError):
+            return self.retries_broken
         return isinstance(error, UnreachableError)
 
 
 def reads(retries: int) -> RetryPolicy:
-    """For requests that change nothing."""
+    """Return the policy for requests that change nothing."""
     return RetryPolicy(retries, frozenset({429, 503}))
 
 
-def statements(retries: int) -> RetryPolicy:
-    """For SQL: only what the server certainly did not start is sent again, at most twice."""
-    return RetryPolicy(min(retries, 2), frozenset({429}))
+def statements(retries: int, *, is_read: bool = True) -> RetryPolicy:
+    """Return the policy for SQL before its first row.
+
+    A statement that may write is sent again only if the server did not begin it.
+    """
+    if is_read:
+        return RetryPolicy(retries, frozenset({429, 502, 503}), retries_broken=True)
+    return RetryPolicy(retries, frozenset({429}))
 
 
 def submissions(retries: int) -> RetryPolicy:
-    """For requests with a key by which the server knows them again."""
-    return RetryPolicy(retries, frozenset({429, 502, 503, 504}), tries_broken=True)
+    """Return the policy for requests that are safe to repeat, such as those with a key."""
+    return RetryPolicy(retries, frozenset({429, 502, 503, 504}), retries_broken=True)
 
 
 def patient(retries: int) -> RetryPolicy:
-    """For waiting through the restart of a server: up to half a minute, if at all."""
-    return RetryPolicy(8 if retries else 0, frozenset({429, 502, 503, 504}), tries_broken=True)
+    """Return the policy that survives a restart of the server: about half a minute."""
+    return RetryPolicy(8 if retries else 0, frozenset({429, 502, 503, 504}), retries_broken=True)
 
 
 def once() -> RetryPolicy:
-    """For questions whose answer may be "no"."""
+    """Return the policy without retries."""
     return RetryPolicy(0, frozenset())
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """The seconds that `Retry-After` asks for; its date form is not used by runtimes."""
+    """Return the seconds in `Retry-After`; runtimes do not send its date form."""
     text = headers.get("retry-after", "").strip()
     return float(text) if text.isascii() and text.isdigit() else None

@@ -1,4 +1,4 @@
-"""HTTP requests to one runtime: the only module that knows httpx, and maps its errors to ours."""
+"""Sends HTTP requests to one runtime. The only module that imports httpx; maps its errors."""
 
 import json
 import platform
@@ -13,18 +13,18 @@ from pathlib import Path
 import httpx
 
 from caraway import retries
-from caraway.errors import BrokenAnswerError, InvalidEndpointError, RefusedError, UnreachableError
+from caraway.addresses import LOOPBACK_HOSTS
+from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway_core.errors import CarawayError
 
 CONNECT_TIMEOUT_S = 5.0
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
-# A runtime's error texts are sentences; whatever is longer is not one of them.
+# Errors of a runtime are short. Do not read more of a body that comes from something else.
 ERROR_TEXT_LIMIT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request. `timeout_s` bounds each wait for bytes; None waits for a long query."""
+class ApiRequest:
+    """One HTTP request. `timeout_s` limits each wait for bytes; None is for long queries."""
 
     method: str
     path: str
@@ -34,10 +34,12 @@ class Request:
     content_type: str = ""
     timeout_s: float | None = 30.0
     extra: Mapping[str, str] = field(default_factory=dict)
+    sends_key: bool = True
 
-    def headers(self) -> dict[str, str]:
-        typed = {"Content-Type": self.content_type} if self.content_type else {}
-        return {"Accept": self.accept, **typed, **self.extra}
+    def headers(self, api_key: str = "") -> dict[str, str]:
+        content_type = {"Content-Type": self.content_type} if self.content_type else {}
+        key = {"X-API-Key": api_key} if api_key and self.sends_key else {}
+        return {"Accept": self.accept, **content_type, **key, **self.extra}
 
 
 class Transport:
@@ -49,39 +51,50 @@ class Transport:
         api_key: str,
         cacert: Path | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        *,
+        agent: str = "",
+        client_cert: tuple[Path, Path] | None = None,
+        max_retries: int = 3,
     ) -> None:
         self.endpoint = _base_url(endpoint)
-        self._sleep = sleep
+        self.max_retries = max_retries
+        self._api_key = api_key
+        self.sleep = sleep
         self._http = httpx.Client(
             base_url=self.endpoint,
-            headers=_headers(self.endpoint, api_key),
-            verify=_trust(self.endpoint, cacert),
+            headers=_headers(self.endpoint, agent),
+            verify=_trust(self.endpoint, cacert, client_cert),
         )
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
 
-    def text(self, request: Request, policy: retries.RetryPolicy) -> str:
-        """The whole body of the answer."""
+    def text(self, request: ApiRequest, policy: retries.RetryPolicy) -> str:
+        """Return the complete body of the response as text."""
         attempt = 0
         while True:
             try:
-                with self._answer(request) as response:
+                with self._response(request) as response:
                     return b"".join(response.iter_bytes()).decode("utf-8", "replace")
-            except (UnreachableError, RefusedError, BrokenAnswerError) as error:
+            except (UnreachableError, ApiError, BrokenResponseError) as error:
                 self._wait_or_raise(error, policy, attempt)
             attempt += 1
 
-    def chunks(self, request: Request, policy: retries.RetryPolicy) -> Generator[bytes, None, None]:
-        """The body of the answer as it arrives; closing the generator closes the connection."""
+    def chunks(
+        self, request: ApiRequest, policy: retries.RetryPolicy
+    ) -> Generator[bytes, None, None]:
+        """Yield the body of the response as it arrives.
+
+        Closing the generator closes the connection. Once bytes were yielded there is no retry.
+        """
         attempt = 0
         while True:
             try:
-                with self._answer(request) as response:
+                with self._response(request) as response:
                     yield from response.iter_bytes()
                     return
-            except (UnreachableError, RefusedError) as error:
+            except (UnreachableError, ApiError) as error:
                 self._wait_or_raise(error, policy, attempt)
             attempt += 1
 
@@ -91,10 +104,10 @@ class Transport:
         delay_s = policy.delay_s(error, attempt)
         if delay_s is None:
             raise error
-        self._sleep(delay_s)
+        self.sleep(delay_s)
 
     @contextmanager
-    def _answer(self, request: Request) -> Iterator[httpx.Response]:
+    def _response(self, request: ApiRequest) -> Iterator[httpx.Response]:
         timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_TIMEOUT_S)
         with self._mapped_errors():
             with self._http.stream(
@@ -102,11 +115,11 @@ class Transport:
                 request.path,
                 params=dict(request.query),
                 content=request.body or None,
-                headers=request.headers(),
+                headers=request.headers(self._api_key),
                 timeout=timeout,
             ) as response:
                 if not response.is_success:
-                    raise _refusal(response)
+                    raise _api_error(response)
                 yield response
 
     @contextmanager
@@ -116,27 +129,29 @@ class Transport:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as exc:
             raise UnreachableError(self.endpoint, _reason(exc)) from exc
         except httpx.TimeoutException as exc:
-            raise BrokenAnswerError(f"{self.endpoint} did not answer in time") from exc
+            raise BrokenResponseError(f"{self.endpoint} did not respond in time") from exc
         except (httpx.TransportError, httpx.DecodingError) as exc:
-            raise BrokenAnswerError(
-                f"{self.endpoint} broke the answer off before its end: {_reason(exc)}"
+            raise BrokenResponseError(
+                f"the response of {self.endpoint} is incomplete: {_reason(exc)}"
             ) from exc
         except (httpx.InvalidURL, httpx.HTTPError) as exc:
-            raise CarawayError(f"cannot ask {self.endpoint}: {_reason(exc)}") from exc
+            raise CarawayError(
+                f"cannot send the request to {self.endpoint}: {_reason(exc)}"
+            ) from exc
 
 
-def user_agent() -> str:
-    """`caraway/<version> (<os>/<release> <arch>)`."""
+def user_agent(own: str = "") -> str:
+    """Return `caraway/<version> (<os>/<release> <arch>)`, after the caller's own."""
     system = f"{platform.system()}/{platform.release()} {platform.machine()}"
-    return f"caraway/{metadata.version('caraway')} ({system})"
+    ours = f"caraway/{metadata.version('caraway')} ({system})"
+    return f"{own} {ours}" if own else ours
 
 
-def _headers(endpoint: str, api_key: str) -> dict[str, str]:
-    key = {"X-API-Key": api_key} if api_key else {}
-    # On one machine compression only costs time, and holds back the first rows.
+def _headers(endpoint: str, agent: str) -> dict[str, str]:
+    # On the same machine compression only costs time, and delays the first rows.
     is_local = httpx.URL(endpoint).host in LOOPBACK_HOSTS
     coding = {"Accept-Encoding": "identity"} if is_local else {}
-    return {"User-Agent": user_agent(), **coding, **key}
+    return {"User-Agent": user_agent(agent), **coding}
 
 
 def _base_url(endpoint: str) -> str:
@@ -145,38 +160,51 @@ def _base_url(endpoint: str) -> str:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as exc:
-        raise InvalidEndpointError(f"'{endpoint}' is not an endpoint: {exc}") from exc
+        raise InvalidEndpointError(f"'{endpoint}' is not a valid endpoint: {exc}") from exc
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise InvalidEndpointError(f"'{endpoint}' is not an endpoint; write http://HOST:PORT")
+        raise InvalidEndpointError(f"'{endpoint}' is not a valid endpoint; use http://HOST:PORT")
     return url.rstrip("/")
 
 
-def _trust(endpoint: str, cacert: Path | None) -> ssl.SSLContext | bool:
+def _trust(
+    endpoint: str, cacert: Path | None, client_cert: tuple[Path, Path] | None
+) -> ssl.SSLContext | bool:
     if not endpoint.startswith("https:"):
-        # Nothing to verify, and reading the bundle of authorities takes longer than a short query.
+        # There is nothing to verify, and loading the CA bundle takes longer than a short query.
         return False
-    if cacert is None:
+    if cacert is None and client_cert is None:
         return True
     try:
-        return ssl.create_default_context(cafile=str(cacert))
+        context = ssl.create_default_context(cafile=str(cacert) if cacert else None)
     except (OSError, ssl.SSLError) as exc:
-        raise CarawayError(f"cannot use the certificates in '{cacert}': {exc}") from exc
+        raise CarawayError(f"cannot load CA certificates from '{cacert}': {exc}") from exc
+    if client_cert is not None:
+        try:
+            context.load_cert_chain(*client_cert)
+        except (OSError, ssl.SSLError) as exc:
+            raise CarawayError(
+                f"cannot load the client certificate '{client_cert[0]}': {exc}"
+            ) from exc
+    return context
 
 
-def _refusal(response: httpx.Response) -> RefusedError:
+def _api_error(response: httpx.Response) -> ApiError:
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
         if len(body) > ERROR_TEXT_LIMIT:
             break
     text = bytes(body[:ERROR_TEXT_LIMIT]).decode("utf-8", "replace").strip()
-    worded = _worded(text)
+    message = _error_message(text)
     retry_after_s = retries.retry_after_s(response.headers)
-    return RefusedError(response.status_code, worded or text, retry_after_s, bool(worded))
+    return ApiError(response.status_code, message or text, retry_after_s, bool(message))
 
 
-def _worded(text: str) -> str:
-    """Error bodies are plain text on some routes and `{"error"|"message": text}` on others."""
+def _error_message(text: str) -> str:
+    """Return the message of an error object, or "" if the body is plain text.
+
+    Some routes send plain text, others `{"error": text}` or `{"message": text}`.
+    """
     try:
         parsed = json.loads(text)
     except ValueError:

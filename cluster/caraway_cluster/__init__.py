@@ -1,4 +1,4 @@
-"""The head of a cluster, and a keeper that runs a whole cluster on one machine.
+"""The head of a cluster, the supervisor of a cluster on one machine, and the chunk store.
 
-Processes and files only: no queries, no plans, no Ray API.
+Handles processes and files only: no queries, no plans, no Ray API.
 """

@@ -1,4 +1,4 @@
-"""`caraway cluster up`, `scale`, `status` and `down`, behind their flags."""
+"""`caraway cluster up`, `scale`, `status` and `down`, after option parsing."""
 
 import asyncio
 import os
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from caraway_cluster import plan as plans
-from caraway_cluster.folder import ClusterFolder, ClusterStatus
-from caraway_cluster.keeper import Keeper
+from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
+from caraway_cluster.supervisor import ClusterSupervisor
 from caraway_core import logs, manifest, ray_nodes
 from caraway_core.errors import CarawayError
 from caraway_core.settings import ClusterOptions
@@ -23,36 +23,38 @@ _DOWN_S = 60.0
 
 
 def up(options: ClusterOptions) -> int:
-    """Start a cluster and keep it until SIGTERM or SIGINT, or leave it to a keeper of its own.
+    """Start a cluster and run it until SIGTERM or SIGINT, or detach its supervisor.
 
     Raises:
-        CarawayError: it does not come up; nothing is left running.
+        CarawayError: the cluster did not start. Nothing is left running.
     """
     ray_nodes.require()
     manifest.load(options.manifest)
     _check_count(options.executors)
     folder = ClusterFolder(options.data_dir)
-    _require_none(folder)
+    _require_unlocked(folder)
     if options.detach:
-        return _detached(options, folder)
-    print(f"Starting a cluster of {_count(options.executors)}; Ctrl-C ends it", flush=True)
-    with folder.held():
-        folder.want(plans.plan(options))
-        # Names of processes and what they do are on the terminal; the rest is for the file.
-        with folder.log("keeper").open("a") as log:
+        return _start_detached(options, folder)
+    print(f"Starting a cluster with {_count(options.executors)}; press Ctrl-C to stop", flush=True)
+    with folder.lock():
+        folder.write_plan(plans.make_plan(options))
+        # The terminal shows the state of each process; log lines go to the file.
+        with folder.log("supervisor").open("a") as log:
             logs.configure(options.log_format, stream=log)
-            asyncio.run(Keeper(folder, _say).run(lambda status: _say(_banner(folder, status))))
-    print("The cluster has ended")
+            supervisor = ClusterSupervisor(folder, _print)
+            asyncio.run(supervisor.run_cluster(lambda status: _print(_banner(folder, status))))
+    print("The cluster has stopped")
     return 0
 
 
-def keep(path: str) -> int:
-    """Be the keeper of a cluster whose plan lies in the directory."""
+def supervise(path: str) -> int:
+    """Supervise the cluster whose plan is in the directory; the detached process runs this."""
     folder = ClusterFolder(Path(path))
-    with folder.held():
+    with folder.lock():
         logs.configure("text")
+        supervisor = ClusterSupervisor(folder, lambda _: None)
         try:
-            asyncio.run(Keeper(folder, lambda _: None).run(lambda _: _mark_ready(folder)))
+            asyncio.run(supervisor.run_cluster(lambda _: _mark_ready(folder)))
         except CarawayError as exc:
             (folder.path / "failure").write_text(exc.message)
             return 1
@@ -60,123 +62,127 @@ def keep(path: str) -> int:
 
 
 def scale(data_dir: Path, executors: int) -> int:
-    """Ask the keeper for another number of executors, and wait until they are there.
+    """Change the number of executors and wait until they are up.
 
     Raises:
-        CarawayError: no cluster runs there, or it does not get there in time.
+        CarawayError: no cluster is running there, or it did not scale in time.
     """
     _check_count(executors)
     folder = ClusterFolder(data_dir)
     _require(folder)
-    folder.want(folder.wanted().scaled(executors))
+    folder.write_plan(folder.read_plan().scaled(executors))
 
     def is_done() -> bool:
         status = _require(folder)
         states = [each.state for each in status.processes if each.name.startswith("executor-")]
         return states == ["up"] * executors
 
-    limit_s = _SCALE_S + folder.wanted().drain_timeout_s
+    limit_s = _SCALE_S + folder.read_plan().drain_timeout_s
     if not _wait(is_done, limit_s):
         raise CarawayError(
-            f"there are not {executors} executors after {limit_s:g} s; "
-            f"`caraway cluster status --data-dir {data_dir}` shows what they do"
+            f"the cluster did not scale to {_count(executors)} within {limit_s:g} s; "
+            f"`caraway cluster status --data-dir {data_dir}` shows its processes"
         )
     print(f"The cluster has {_count(executors)}")
     return 0
 
 
-def status(data_dir: Path) -> ClusterStatus | None:
-    """What runs there, as its keeper sees it."""
+def status(data_dir: Path) -> LocalClusterStatus | None:
+    """Return the status of the cluster in the directory; None if none is running."""
     return ClusterFolder(data_dir).status()
 
 
 def down(data_dir: Path) -> int:
-    """End the cluster of the directory, in order; returns when nothing of it runs.
+    """Stop the cluster in the directory and wait until all its processes have exited.
 
     Raises:
-        CarawayError: no cluster runs there.
+        CarawayError: no cluster is running there, or it had to be killed.
     """
     folder = ClusterFolder(data_dir)
-    keeper = _require(folder).keeper_pid
-    limit_s = _DOWN_S + folder.wanted().drain_timeout_s
-    os.kill(keeper, signal.SIGTERM)
-    if not _wait(lambda: not folder.has_keeper, limit_s):
-        # Everything that it started is tied to it, and ends with it.
-        os.kill(keeper, signal.SIGKILL)
-        raise CarawayError(f"the cluster did not end within {limit_s:g} s; it was killed")
-    print("The cluster has ended")
+    pid = _require(folder).supervisor_pid
+    limit_s = _DOWN_S + folder.read_plan().drain_timeout_s
+    os.kill(pid, signal.SIGTERM)
+    if not _wait(lambda: not folder.is_locked, limit_s):
+        # The kernel kills the processes that it started along with it.
+        os.kill(pid, signal.SIGKILL)
+        raise CarawayError(f"the cluster did not stop within {limit_s:g} s and was killed")
+    print("The cluster has stopped")
     return 0
 
 
-def _detached(options: ClusterOptions, folder: ClusterFolder) -> int:
+def _start_detached(options: ClusterOptions, folder: ClusterFolder) -> int:
     for stale in ("ready", "failure"):
         (folder.path / stale).unlink(missing_ok=True)
-    with folder.held():
-        folder.want(plans.plan(options))
-    program = "import sys; from caraway_cluster import command; sys.exit(command.keep(sys.argv[1]))"
-    with folder.log("keeper").open("a") as log:
-        keeper = subprocess.Popen(
+    with folder.lock():
+        folder.write_plan(plans.make_plan(options))
+    program = (
+        "import sys; from caraway_cluster import command; sys.exit(command.supervise(sys.argv[1]))"
+    )
+    with folder.log("supervisor").open("a") as log:
+        supervisor = subprocess.Popen(
             [sys.executable, "-c", program, str(folder.path)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    print(f"Starting a cluster of {_count(options.executors)}", flush=True)
+    print(f"Starting a cluster with {_count(options.executors)}", flush=True)
     is_ready = (folder.path / "ready").exists
-    if not _wait(lambda: is_ready() or keeper.poll() is not None, _UP_S) or not is_ready():
-        return _failed(keeper, folder)
-    told = folder.status()
-    assert told is not None
-    _say(_banner(folder, told))
+    if not _wait(lambda: is_ready() or supervisor.poll() is not None, _UP_S) or not is_ready():
+        raise _start_error(supervisor, folder)
+    status = folder.status()
+    assert status is not None
+    _print(_banner(folder, status))
     return 0
 
 
-def _failed(keeper: "subprocess.Popen[bytes]", folder: ClusterFolder) -> int:
-    if keeper.poll() is None:
-        keeper.kill()
-        keeper.wait()
+def _start_error(supervisor: "subprocess.Popen[bytes]", folder: ClusterFolder) -> CarawayError:
+    if supervisor.poll() is None:
+        supervisor.kill()
+        supervisor.wait()
     file = folder.path / "failure"
-    reason = file.read_text() if file.exists() else f"see {folder.log('keeper')}"
-    raise CarawayError(f"the cluster does not come up: {reason}")
+    reason = file.read_text() if file.exists() else f"see {folder.log('supervisor')}"
+    return CarawayError(f"the cluster did not start: {reason}")
 
 
 def _mark_ready(folder: ClusterFolder) -> None:
     (folder.path / "ready").touch()
 
 
-def _require(folder: ClusterFolder) -> ClusterStatus:
-    # A keeper that has just begun has told nothing yet.
-    _wait(lambda: not folder.has_keeper or folder.status() is not None, 5)
+def _require(folder: ClusterFolder) -> LocalClusterStatus:
+    # A supervisor that has just started has not written its status yet.
+    _wait(lambda: not folder.is_locked or folder.status() is not None, 5)
     found = folder.status()
     if found is None:
         raise CarawayError(
-            f"no cluster runs in '{folder.path}'; start one with `caraway cluster up`, or name "
-            "its directory with --data-dir DIR"
+            f"no cluster is running in '{folder.path}'; start one with `caraway cluster up`, or "
+            "choose its directory with --data-dir DIR"
         )
     return found
 
 
-def _require_none(folder: ClusterFolder) -> None:
-    if folder.has_keeper:
-        with folder.held():
+def _require_unlocked(folder: ClusterFolder) -> None:
+    if folder.is_locked:
+        # Taking the lock raises the error that says what to do.
+        with folder.lock():
             return
 
 
 def _check_count(executors: int) -> None:
-    if not 0 <= executors <= plans.MOST_EXECUTORS:
+    if not 0 <= executors <= plans.MAX_EXECUTORS:
         raise CarawayError(
-            f"a cluster on one machine has 0 to {plans.MOST_EXECUTORS} executors, not {executors}"
+            f"the number of executors must be between 0 and {plans.MAX_EXECUTORS}, not {executors}"
         )
 
 
-def _banner(folder: ClusterFolder, told: ClusterStatus) -> str:
+def _banner(folder: ClusterFolder, status: LocalClusterStatus) -> str:
     names = {"http": "HTTP", "flight": "Flight", "metrics": "metrics"}
-    lines = [f"  {names.get(name, name):<8} {at}" for name, at in told.endpoints.items()]
+    endpoints = status.endpoints.items()
+    lines = [f"  {names.get(name, name):<8} {address}" for name, address in endpoints]
     return "\n".join(
         [
-            f"\nThe cluster is ready: {_count(told.executors)}",
+            f"\nThe cluster is ready: {_count(status.executors)}",
             *lines,
             f"  logs     {folder.path / 'logs'}",
-            f"\nState:  caraway cluster status --data-dir {folder.path}",
-            f"End:    caraway cluster down --data-dir {folder.path}",
+            f"\nStatus:  caraway cluster status --data-dir {folder.path}",
+            f"Stop:    caraway cluster down --data-dir {folder.path}",
         ]
     )
 
@@ -185,13 +191,13 @@ def _count(executors: int) -> str:
     return f"{executors} executor{'' if executors == 1 else 's'}"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, flush=True)
 
 
-def _wait(holds: Callable[[], bool], limit_s: float) -> bool:
+def _wait(condition: Callable[[], bool], limit_s: float) -> bool:
     deadline = time.monotonic() + limit_s
-    while not holds():
+    while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(_CHECK_S)

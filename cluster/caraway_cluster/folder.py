@@ -1,4 +1,4 @@
-"""The data directory of a cluster on one machine: who keeps it, what is wanted, what is."""
+"""The data directory of a cluster on one machine: its lock, plan and status files."""
 
 import fcntl
 import json
@@ -15,7 +15,7 @@ from caraway_core.errors import CarawayError
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """One process of the cluster, as the keeper sees it."""
+    """The status of one process of the cluster."""
 
     name: str
     state: str
@@ -27,10 +27,10 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterStatus:
-    """The cluster as its keeper saw it last."""
+class LocalClusterStatus:
+    """The status of the cluster, as its supervisor last wrote it."""
 
-    keeper_pid: int
+    supervisor_pid: int
     executors: int
     processes: Sequence[ProcessStatus]
 
@@ -40,7 +40,7 @@ class ClusterStatus:
 
 
 class ClusterFolder:
-    """Files that the keeper and the commands of the user share."""
+    """The files through which the supervisor and the user's commands communicate."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -53,73 +53,77 @@ class ClusterFolder:
         return self.path / "token"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Be the keeper of this directory.
+    def lock(self) -> Iterator[None]:
+        """Lock the directory for this supervisor.
 
         Raises:
-            CarawayError: it has one, or cannot be written.
+            CarawayError: it is locked by another process, or cannot be written.
         """
         try:
             (self.path / "logs").mkdir(parents=True, exist_ok=True)
-            lock = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as exc:
             raise CarawayError(
                 f"cannot use the data directory '{self.path}': {exc.strerror}; choose another one "
                 "with --data-dir DIR"
             ) from exc
-        if not _locks(lock):
+        if not _try_lock(lock):
             os.close(lock)
             raise CarawayError(
-                f"a cluster is up in '{self.path}' already; end it with `caraway cluster down "
-                f"--data-dir {self.path}`, or choose another directory with --data-dir DIR"
+                f"a cluster is already running in '{self.path}'; stop it with `caraway cluster "
+                f"down --data-dir {self.path}`, or choose another directory with --data-dir DIR"
             )
         try:
             yield
         finally:
-            self._status.unlink(missing_ok=True)
+            self._status_file.unlink(missing_ok=True)
             os.close(lock)
 
     @property
-    def has_keeper(self) -> bool:
+    def is_locked(self) -> bool:
+        """Whether a supervisor holds the directory."""
         try:
-            lock = os.open(self._lock, os.O_RDWR)
+            lock = os.open(self._lock_file, os.O_RDWR)
         except OSError:
             return False
         try:
-            return not _locks(lock)
+            return not _try_lock(lock)
         finally:
             os.close(lock)
 
-    def want(self, plan: ClusterPlan) -> None:
-        _write(self.path / "cluster.json", plan.to_json())
+    def write_plan(self, plan: ClusterPlan) -> None:
+        _replace(self.path / "cluster.json", plan.to_json())
 
-    def wanted(self) -> ClusterPlan:
+    def read_plan(self) -> ClusterPlan:
         return ClusterPlan.from_json((self.path / "cluster.json").read_text())
 
-    def tell(self, status: ClusterStatus) -> None:
-        _write(self._status, json.dumps(asdict(status)))
+    def write_status(self, status: LocalClusterStatus) -> None:
+        _replace(self._status_file, json.dumps(asdict(status)))
 
-    def status(self) -> ClusterStatus | None:
-        """What runs; None if nothing does, or nothing has been told yet."""
-        if not self.has_keeper:
+    def status(self) -> LocalClusterStatus | None:
+        """Return the status of the cluster; None if none is running or none was written yet."""
+        if not self.is_locked:
             return None
         try:
-            told: dict[str, Any] = json.loads(self._status.read_text())
+            document: dict[str, Any] = json.loads(self._status_file.read_text())
         except FileNotFoundError:
             return None
-        told["processes"] = [ProcessStatus(**each) for each in told["processes"]]
-        return ClusterStatus(**told)
+        if "keeper_pid" in document:
+            # Written by an older version, such as the base that `bench.paired` compares with.
+            document["supervisor_pid"] = document.pop("keeper_pid")
+        document["processes"] = [ProcessStatus(**each) for each in document["processes"]]
+        return LocalClusterStatus(**document)
 
     @property
-    def _lock(self) -> Path:
+    def _lock_file(self) -> Path:
         return self.path / "lock"
 
     @property
-    def _status(self) -> Path:
+    def _status_file(self) -> Path:
         return self.path / "status.json"
 
 
-def _locks(lock: int) -> bool:
+def _try_lock(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -127,9 +131,9 @@ def _locks(lock: int) -> bool:
     return True
 
 
-def _write(file: Path, text: str) -> None:
-    """Replace the file as a whole: whoever reads it sees the old text or the new."""
+def _replace(file: Path, text: str) -> None:
+    """Replace the file atomically, so that a reader sees the old text or the new text."""
     draft = file.with_name(f"{file.name}.new")
     draft.write_text(text)
-    os.chmod(draft, 0o600)  # The URL of the state store may hold a password.
+    os.chmod(draft, 0o600)  # The URL of the state store may contain a password.
     draft.replace(file)

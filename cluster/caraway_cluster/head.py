@@ -1,4 +1,4 @@
-"""`caraway head`: the Ray head, watched until a signal ends it."""
+"""`caraway head`: runs the Ray head until a signal stops it."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ _Result = TypeVar("_Result")
 _DELAYS = Delays(1.0, 5.0)
 _STEADY_S = 60.0
 _REDIS_S = 120.0
-"""Where both are new the Redis may need an image and a volume first, and kubelets start a head that
-ended meanwhile later and later."""
+"""How long the first start waits for Redis. In a new cluster Redis may have to wait for its image
+and its volume, and the kubelet restarts a head that gave up with growing delays."""
 
 
 def run(options: HeadOptions) -> int:
-    """Keep a head until SIGTERM or SIGINT; returns the exit code.
+    """Run a head until SIGTERM or SIGINT and return the exit code.
 
     Raises:
-        CarawayError: it cannot start, or Ray ended.
+        CarawayError: the head cannot start, or Ray exited.
     """
     ray_nodes.require()
     _require_free(options.address)
@@ -56,12 +56,12 @@ def run(options: HeadOptions) -> int:
 
 
 async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
-    """Keep a node until a signal; one that ends with its Redis is started again beside it."""
+    """Run a node until a signal. A node whose state is in Redis is restarted when it exits."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    logger.info("head starts", extra={"address": str(options.address)})
+    logger.info("head starting", extra={"address": str(options.address)})
     patience_s, ready_fd, again = _REDIS_S, options.ready_fd, Backoff(_DELAYS)
     while not stop.is_set():
         node = await _unless(stop, _start(node_options, patience_s))
@@ -78,20 +78,21 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
             await node.stop()
         if code is None:
             break
-        message = f"Ray ended with exit code {code}; what it printed is in {node.output}"
+        message = f"Ray exited with code {code}; its output is in {node.output}"
         if node_options.store is None:
             raise NodeFailedError(message)
-        # Its state is in the Redis, whose end is the usual reason: it goes on as the same head.
-        logger.warning("head starts again", extra={"cause": message})
+        # The state is in Redis, so the restarted head is the same head. Ray usually exits because
+        # Redis did.
+        logger.warning("head restarting", extra={"cause": message})
         patience_s = math.inf
         if loop.time() - began > _STEADY_S:
             again.succeeded()
         await _unless(stop, asyncio.sleep(again.failed()))
-    logger.info("head has stopped")
+    logger.info("head stopped")
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-    """Return what the work does; None if the process was told to stop before."""
+    """Return the result of the work, or None if the process is stopped first."""
     working, stopping = tasks.begin(work), tasks.begin(stop.wait())
     try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -105,10 +106,10 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _R
 
 
 async def _start(options: NodeOptions, patience_s: float) -> RayNode:
-    """Start a node once its Redis is there.
+    """Start a node once its Redis can be reached.
 
     Raises:
-        CarawayError: the Redis is not there in time, or the first start fails.
+        CarawayError: Redis cannot be reached in time, or the first start fails.
     """
     again = Backoff(_DELAYS)
     while True:
@@ -119,16 +120,16 @@ async def _start(options: NodeOptions, patience_s: float) -> RayNode:
         except NodeFailedError as exc:
             if patience_s != math.inf:
                 raise
-            # The Redis went again, or still loads what it holds.
-            logger.warning("head does not start yet", extra={"cause": exc.message})
+            # Redis went away again, or is still loading its data.
+            logger.warning("head failed to start; retrying", extra={"cause": exc.message})
             await asyncio.sleep(again.failed())
 
 
 async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, delays: Delays = _DELAYS) -> None:
-    """Wait for the Redis, which may be starting as well.
+    """Wait for Redis, which may still be starting.
 
     Raises:
-        CarawayError: it cannot be reached for so long.
+        CarawayError: it cannot be reached within `patience_s`.
     """
     deadline, again = time.monotonic() + patience_s, Backoff(delays)
     while True:
@@ -141,24 +142,24 @@ async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, delays: Delays
             if is_first:
                 at_most_s = None if patience_s == math.inf else patience_s
                 logger.warning(
-                    "waits for the Redis", extra={"at_most_s": at_most_s, "cause": exc.message}
+                    "waiting for Redis", extra={"at_most_s": at_most_s, "cause": exc.message}
                 )
         await asyncio.sleep(delay_s)
 
 
 def _require_free(address: Address) -> None:
-    """Refuse a port that is taken, in better words than Ray's.
+    """Check that the port is free, since Ray's own error does not name the port.
 
     Raises:
-        CarawayError: something listens there.
+        CarawayError: the port is in use.
     """
-    # Ray listens on every address of the host, whichever it is given.
+    # Ray listens on all addresses of the host, whichever address it is given.
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("0.0.0.0", address.port))
         except OSError as exc:
             raise CarawayError(
-                f"cannot listen on port {address.port}: {exc.strerror}; is another head up? "
+                f"cannot listen on port {address.port}: {exc.strerror}; is another head running? "
                 "choose another port with --address HOST:PORT"
             ) from exc

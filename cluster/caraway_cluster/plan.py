@@ -1,4 +1,4 @@
-"""What a cluster on one machine consists of: values in, command lines out."""
+"""Computes the processes of a cluster on one machine and their command lines. No I/O."""
 
 import hashlib
 import json
@@ -14,17 +14,17 @@ from caraway_core.settings import Address, ClusterOptions
 
 Role = Literal["head", "scheduler", "executor"]
 _PORTS = range(20_000, 32_000)
-"""Below those that the kernel hands out."""
+"""Below the ephemeral ports of the kernel."""
 _MEMORY_SHARE = 0.5
 _STORES_SHARE = 0.2
 _MINIMUM_STORE_BYTES = 80 * 1024 * 1024
 _FIRST_EXECUTOR = 10
-MOST_EXECUTORS = 200
+MAX_EXECUTORS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """Everything that the keeper needs to know, as it lies in the data directory."""
+    """The configuration of a cluster, as stored in its data directory."""
 
     manifest: str
     executors: int
@@ -58,7 +58,7 @@ class ClusterPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ProcessSpec:
     """One process of the cluster."""
 
     name: str
@@ -66,8 +66,8 @@ class Member:
     address: str
 
 
-def plan(options: ClusterOptions) -> ClusterPlan:
-    """Fill in what the flags leave open: the machine is divided among the executors."""
+def make_plan(options: ClusterOptions) -> ClusterPlan:
+    """Complete the options: by default the machine is divided evenly among the executors."""
     count = max(1, options.executors)
     total = memory.total_bytes()
     network, port = _place(options.data_dir)
@@ -89,49 +89,52 @@ def plan(options: ClusterOptions) -> ClusterPlan:
 
 
 def _place(data_dir: Path) -> tuple[str, int]:
-    """Addresses and a port that another cluster on this machine has hardly."""
+    """Derive addresses and a port from the directory, so that clusters rarely collide."""
     digest = hashlib.sha256(os.fsencode(data_dir.absolute())).digest()
     network = f"127.{64 + digest[0] % 128}.{1 + digest[1] % 254}"
     return network, _PORTS[int.from_bytes(digest[2:6], "big") % len(_PORTS)]
 
 
-def members(wanted: ClusterPlan) -> Mapping[str, Member]:
-    """The processes that shall run, in the order in which they start."""
+def processes(plan: ClusterPlan) -> Mapping[str, ProcessSpec]:
+    """Return the processes of the cluster by name, in start order."""
     found = [
-        Member("head", "head", str(wanted.head)),
-        Member("scheduler", "scheduler", f"{wanted.network}.2"),
+        ProcessSpec("head", "head", str(plan.head)),
+        ProcessSpec("scheduler", "scheduler", f"{plan.network}.2"),
     ]
-    for number in range(1, wanted.executors + 1):
-        address = f"{wanted.network}.{_FIRST_EXECUTOR + number - 1}"
-        found.append(Member(f"executor-{number}", "executor", address))
-    return {member.name: member for member in found}
+    for number in range(1, plan.executors + 1):
+        address = f"{plan.network}.{_FIRST_EXECUTOR + number - 1}"
+        found.append(ProcessSpec(f"executor-{number}", "executor", address))
+    return {spec.name: spec for spec in found}
 
 
-def environment(wanted: ClusterPlan, member: Member) -> Mapping[str, str]:
-    """Return the variables of a process. The URL of the state may hold a password."""
-    if wanted.state is None or member.role == "executor":
+def environment(plan: ClusterPlan, spec: ProcessSpec) -> Mapping[str, str]:
+    """Return the environment variables of a process.
+
+    The URL of the state store may contain a password, which command lines would show to all users.
+    """
+    if plan.state is None or spec.role == "executor":
         return {}
-    return {"CARAWAY_STATE": wanted.state}
+    return {"CARAWAY_STATE": plan.state}
 
 
-def command(wanted: ClusterPlan, member: Member, folder: Path, ready_fd: int) -> list[str]:
-    """The program of a process of the cluster."""
+def command(plan: ClusterPlan, spec: ProcessSpec, folder: Path, ready_fd: int) -> list[str]:
+    """Return the command line of a process."""
     token = str(folder / "token")
     common = [
-        "--data-dir", str(folder / member.name), "--token-file", token,
-        "--log-format", wanted.log_format, "--ready-fd", str(ready_fd),
+        "--data-dir", str(folder / spec.name), "--token-file", token,
+        "--log-format", plan.log_format, "--ready-fd", str(ready_fd),
     ]  # fmt: skip
-    joins = ["--head", str(wanted.head), "--node-ip", member.address, "--id", member.name]
-    store = ["--object-store-memory", str(wanted.store_bytes)]
-    match member.role:
+    joins = ["--head", str(plan.head), "--node-ip", spec.address, "--id", spec.name]
+    store = ["--object-store-memory", str(plan.store_bytes)]
+    match spec.role:
         case "head":
-            flags = ["--address", str(wanted.head)]
+            flags = ["--address", str(plan.head)]
         case "scheduler":
-            listens = ["--http", wanted.http, "--flight", wanted.flight]
-            listens += ["--metrics", wanted.metrics]
-            flags = [wanted.manifest, *joins, *store, *listens]
+            listens = ["--http", plan.http, "--flight", plan.flight]
+            listens += ["--metrics", plan.metrics]
+            flags = [plan.manifest, *joins, *store, *listens]
         case "executor":
-            limits = ["--cores", str(wanted.cores), "--memory", str(wanted.memory_bytes)]
-            drain = ["--drain-timeout", str(wanted.drain_timeout_s)]
+            limits = ["--cores", str(plan.cores), "--memory", str(plan.memory_bytes)]
+            drain = ["--drain-timeout", str(plan.drain_timeout_s)]
             flags = [*joins, *store, *limits, *drain, "--metrics", "127.0.0.1:0"]
-    return [sys.executable, "-m", "caraway", member.role, *flags, *common]
+    return [sys.executable, "-m", "caraway", spec.role, *flags, *common]

@@ -1,5 +1,5 @@
-"""Vocabulary that every component shares: ids, errors, values, settings, protocols, the registry.
+"""Shared types of every component: ids, errors, values, settings, protocols and the registry.
 
-No I/O beyond reading a manifest lives here, and nothing here imports an engine, a web framework
-or a cluster library.
+The only I/O here is reading a manifest. Nothing here imports an engine, a web framework or a
+cluster library.
 """

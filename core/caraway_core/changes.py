@@ -1,14 +1,14 @@
-"""Changes to the rows of an accelerated dataset, as they are logged and read.
+"""Row changes of an accelerated dataset: the schema of its log, and the log's entries.
 
-A log belongs to one version of a dataset, the base. Each entry is a chunk in the result store that
-is applied as a whole; rows of it are changes, in order. A log that is read up to some entry names
-one state of the dataset for ever.
+A log belongs to one version of a dataset, its base. Each entry is a chunk in the result store, is
+applied as a whole, and holds changes in order. A base and a prefix of its log identify one
+immutable state of the dataset.
 
-Columns of an entry: those of the dataset, all of which may be NULL here, and two of its own.
+An entry has the columns of the dataset, all nullable, and two more:
 
-caraway_op      what is done, see `Op`
-caraway_offset  where in its source the change stands, or NULL: bytes that are ordered as the
-                changes were, after 8 bytes that name the source
+- caraway_op: the operation, see `Op`.
+- caraway_offset: the position of the change in its source, or NULL. The first 8 bytes identify the
+  source; the rest sorts in the order of the changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,43 +23,43 @@ OP = "caraway_op"
 OFFSET = "caraway_offset"
 SOURCE_BYTES = 8
 OLD_KEY = "caraway_old_"
-"""In the rows that a statement changes: the columns of the keys that they had, numbered."""
+"""Prefix of the numbered columns that hold the old keys of the rows that a statement changes."""
 EXISTS = "caraway_exists"
-"""In the rows that a statement changes: whether there is a row with the new key."""
+"""Column of the rows that a statement changes: whether a row with the new key exists."""
 
 
 class Op(IntEnum):
-    """What a change does.
+    """The operation of a change.
 
-    For one key the change with the greatest offset counts, if both come from one source;
-    otherwise the one that was logged last. So what comes late or twice changes nothing.
+    For one key, the change with the greatest offset wins if both come from one source. Otherwise
+    the change that was logged last wins. Late or repeated changes therefore have no effect.
     """
 
     INSERT = 0
-    """A row more; of datasets without a primary key."""
+    """Inserts a row; for datasets without a primary key."""
     UPSERT = 1
-    """The row takes the place of the one with its primary key, if there is one."""
+    """Inserts the row, or replaces the row with its primary key."""
     KEEP = 2
-    """The row is taken unless there is one with its primary key."""
+    """Inserts the row unless a row with its primary key exists."""
     DELETE = 3
-    """The row with this primary key goes; other columns are NULL or hold what they held."""
+    """Deletes the row with this primary key; other columns are NULL or hold the old values."""
     TRUNCATE = 4
-    """All rows before this change go; the columns are NULL."""
+    """Deletes all rows before this change; the columns are NULL."""
     SEEN = 5
-    """Nothing is done: a change of this key up to this offset is part of the base."""
+    """No effect: the base already contains the changes of this key up to this offset."""
     GONE = 6
-    """As SEEN, of a key that was deleted."""
+    """Like SEEN, for a key that was deleted."""
     EMPTIED = 7
-    """Nothing is done: a TRUNCATE up to this offset is part of the base; the columns are NULL."""
+    """No effect: the base already contains a TRUNCATE up to this offset; the columns are NULL."""
 
 
 WITHOUT_KEY = frozenset({Op.TRUNCATE, Op.EMPTIED})
-"""Changes that are about no one row."""
+"""Changes that do not concern a single row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes in order, in the columns of `log_schema`; `received` counts what they came from."""
+    """Changes in order, in the columns of `log_schema`; `received` counts the changes received."""
 
     rows: pa.Table
     received: int
@@ -67,12 +67,12 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """A chunk of changes, which lies under the key that the chunk names."""
+    """A chunk of changes, stored under the key that the chunk names."""
 
     chunk: ChunkInfo
     made_ms: int = 0
     requests: tuple[str, ...] = ()
-    """What the requests were called by who sent them, so that none is applied twice."""
+    """Request ids given by the senders, so that no request is applied twice."""
 
 
 Log = tuple[LogEntry, ...]
@@ -81,13 +81,13 @@ Logs = Mapping[str, Log]
 
 
 def log_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns of the log of a dataset with this schema."""
+    """Return the log schema of a dataset with this schema."""
     nullable = [field.with_nullable(True) for field in schema]
     return pa.schema([*nullable, pa.field(OP, pa.int8(), False), pa.field(OFFSET, pa.binary())])
 
 
 def joined(parts: Sequence[Changes]) -> Changes:
-    """Put the changes of several requests one after another."""
+    """Concatenate the changes of several requests."""
     return Changes(
         pa.concat_tables([each.rows for each in parts]), sum(each.received for each in parts)
     )

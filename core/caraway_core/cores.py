@@ -1,4 +1,4 @@
-"""How many cores this process may use: the machine's, or fewer where a cgroup says so."""
+"""The number of cores that this process may use: the machine's, or fewer under a cgroup limit."""
 
 import math
 import os
@@ -12,7 +12,7 @@ _QUOTAS: Sequence[Sequence[Path]] = (
 
 
 def available(quotas: Sequence[Sequence[Path]] = _QUOTAS) -> int:
-    """Return whole cores: a part of one counts as one."""
+    """Return the number of usable cores, rounded up to a whole core."""
     found = [len(os.sched_getaffinity(0))]
     for files in quotas:
         limit = _limit(files)
@@ -22,7 +22,7 @@ def available(quotas: Sequence[Sequence[Path]] = _QUOTAS) -> int:
 
 
 def _limit(files: Sequence[Path]) -> float | None:
-    """Read the time that may be used of each period, in one file or in two."""
+    """Read a CPU quota as a number of cores, from one file or from two."""
     try:
         quota, period = " ".join(file.read_text() for file in files).split()
         limit = int(quota) / int(period)

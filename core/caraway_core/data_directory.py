@@ -1,4 +1,4 @@
-"""The directory of one process: caches, spilled data, its node id; nobody else may use it."""
+"""The data directory of one process: caches, spilled data and the node id."""
 
 import fcntl
 import os
@@ -11,10 +11,10 @@ from caraway_core.ids import NodeId
 
 
 class DataDirectory:
-    """Held by a lock as long as the process lives."""
+    """A data directory, locked for this process until it exits."""
 
     def __init__(self, path: Path) -> None:
-        # What is kept here is read by its path in other processes, too.
+        # Other processes read these files by their path, so it must be absolute.
         self.path = path.absolute()
         self._lock = -1
 
@@ -28,15 +28,15 @@ class DataDirectory:
 
     @property
     def chunks(self) -> Path:
-        """Copies of stored chunks that lie elsewhere."""
+        """Local copies of stored chunks."""
         return self.path / "chunks"
 
     @property
     def node_id(self) -> NodeId:
-        """An id that stays the same over restarts."""
+        """A node id that stays the same across restarts."""
         file, draft = self.path / "node-id", self.path / "node-id.draft"
         try:
-            # An empty one was left by a process that met a full disk.
+            # A process that hit a full disk may have left an empty file.
             if not file.exists() or not file.read_text().strip():
                 draft.write_text(str(uuid.uuid4()))
                 draft.rename(file)

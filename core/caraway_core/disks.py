@@ -1,4 +1,4 @@
-"""Turns failures of disks into errors of ours: a disk without room, and one that fails."""
+"""Maps disk errors to Caraway errors: a full disk, and a failing one."""
 
 import errno
 import os
@@ -13,19 +13,19 @@ _LEAST_BYTES = 64 * 1024
 
 
 def is_full(exc: OSError) -> bool:
-    """Tell whether a write failed for want of room: a disk, a quota or a file limit is used up."""
+    """Return whether a write failed because a disk, quota or file size limit is exhausted."""
     return exc.errno in _FULL
 
 
 @contextmanager
 def failing(what: str) -> Iterator[None]:
-    """Turn an `OSError` of the block into ours. `what` says what failed, on what.
+    """Map an `OSError` in the block to a Caraway error. `what` names the operation and its object.
 
-    The words of the operating system are told, its paths are not.
+    The message has the operating system's reason but no paths.
 
     Raises:
-        DiskFullError: there is no room.
-        ResultStoreAwayError: the disk fails, or refuses.
+        DiskFullError: the disk is full.
+        ResultStoreAwayError: the disk fails or denies access.
     """
     try:
         yield
@@ -34,7 +34,7 @@ def failing(what: str) -> Iterator[None]:
 
 
 def failure(what: str, exc: OSError) -> DiskFullError | ResultStoreAwayError:
-    """Word a failure of a disk."""
+    """Return the Caraway error for a disk error."""
     cause = exc.strerror or type(exc).__name__
     if is_full(exc):
         return DiskFullError(f"{what}: {cause}; free or add space there, then send it again")
@@ -42,7 +42,7 @@ def failure(what: str, exc: OSError) -> DiskFullError | ResultStoreAwayError:
 
 
 def has_no_room(folder: Path) -> bool:
-    """Return whether the disk of a folder has less room than a file of any use takes."""
+    """Return whether a folder's disk has too little free space for any useful file."""
     try:
         free = os.statvfs(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""Durations as plain state: the metrics of every component read them when they are scraped."""
+"""Duration histograms as plain state, which the metrics of each component read when scraped."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -22,7 +22,7 @@ class Durations:
         self.sums_ms[labels] += duration_ms
 
     def cumulative(self, labels: Labels) -> Sequence[tuple[str, int]]:
-        """Return for each upper bound how many were not longer, as Prometheus has it."""
+        """Return the cumulative count for each upper bound, as Prometheus expects it."""
         total, found = 0, []
         for bound, count in zip(_BOUNDS, self.buckets[labels], strict=True):
             total += count

@@ -1,4 +1,4 @@
-"""The one tree of errors; a class exists where somebody catches it.
+"""The error classes of Caraway; a class exists only where code catches it.
 
 CarawayError
 ├── ManifestError            the manifest cannot be used; carries every problem found
@@ -52,12 +52,12 @@ from typing import Any, Literal
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 
 FULL_RETRY_AFTER_S = 10
-"""A disk is seldom emptied sooner; who asks more often only loads it."""
+"""Disks rarely free up sooner, and more frequent retries only add load."""
 DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
 
 
 class CarawayError(Exception):
-    """Anything that Caraway raises on purpose. Its text is meant for the user."""
+    """Base class of errors that Caraway raises on purpose; the message is meant for users."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -79,7 +79,7 @@ def _restored(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a manifest, and where."""
+    """One problem in a manifest, and its location."""
 
     file: str
     line: int
@@ -92,7 +92,7 @@ class Problem:
 
 
 class ManifestError(CarawayError):
-    """The manifest cannot be used; `problems` holds everything that is wrong with it."""
+    """The manifest cannot be used; `problems` lists everything wrong with it."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
@@ -100,11 +100,11 @@ class ManifestError(CarawayError):
 
 
 class UnknownPluginError(CarawayError):
-    """A plug-in name that the registry does not hold."""
+    """The registry has no plug-in of this name."""
 
 
 class NotInstalledError(CarawayError):
-    """A known plug-in whose package is not installed."""
+    """The plug-in is known, but its package is not installed."""
 
 
 class DatasetError(CarawayError):
@@ -122,7 +122,7 @@ class DatasetError(CarawayError):
 
 
 class InvalidRequestError(CarawayError):
-    """A request that cannot be served as it is; only another request can succeed."""
+    """The request is invalid; retrying it unchanged cannot succeed."""
 
 
 class NotFoundError(CarawayError):
@@ -130,11 +130,11 @@ class NotFoundError(CarawayError):
 
 
 class DeadlineError(CarawayError):
-    """A request was not done within its time."""
+    """A request did not finish within its time limit."""
 
 
 class UnavailableError(CarawayError):
-    """A part of the runtime does not answer or is not ready; nothing was done."""
+    """A component is unavailable or not ready; the request had no effect."""
 
     def __init__(self, message: str, retry_after_s: int = 2) -> None:
         super().__init__(message)
@@ -142,11 +142,11 @@ class UnavailableError(CarawayError):
 
 
 class ShuttingDownError(CarawayError):
-    """Work that arrived after the process began to stop."""
+    """Work arrived after the process began to shut down."""
 
 
 class ExecutorLostError(CarawayError):
-    """An executor is gone, or does not answer; what it was doing can be done elsewhere."""
+    """An executor is gone or does not respond; its work can run on another executor."""
 
     def __init__(self, executor_id: ExecutorId, cause: str) -> None:
         super().__init__(f"executor '{executor_id}' is lost: {cause}")
@@ -155,15 +155,15 @@ class ExecutorLostError(CarawayError):
 
 
 class NotDistributableError(CarawayError):
-    """A statement cannot be cut, which showed only while it was; it can still run whole."""
+    """A statement turned out not to be distributable; it can still run on one executor."""
 
 
 class PlanLostError(CarawayError):
-    """The planner of a statement under way is gone; plan the statement again."""
+    """The process that planned a running statement is gone; plan the statement again."""
 
 
 class PartLostError(CarawayError):
-    """A table of an exchange is gone; the task that made it must run again."""
+    """A table of an exchange is lost; the task that produced it must run again."""
 
     def __init__(self, message: str, executor_id: ExecutorId | None = None) -> None:
         super().__init__(message)
@@ -171,7 +171,7 @@ class PartLostError(CarawayError):
 
 
 class CatalogMovedError(CarawayError):
-    """A task was planned over a catalog that its executor has not, or no longer; plan it anew."""
+    """A task uses a catalog version that its executor does not have; plan it again."""
 
     def __init__(self, version: CatalogVersion) -> None:
         super().__init__(f"the executor does not have version {version} of the catalog")
@@ -179,7 +179,7 @@ class CatalogMovedError(CarawayError):
 
 
 class StateAwayError(CarawayError):
-    """The state store does not answer; the call that failed changed nothing there."""
+    """The state store is unavailable; the failed call changed nothing."""
 
     def __init__(self, message: str, retry_after_s: int = 2) -> None:
         super().__init__(message)
@@ -187,22 +187,22 @@ class StateAwayError(CarawayError):
 
 
 class StateFullError(StateAwayError):
-    """The state store has no room; the call that failed changed nothing there."""
+    """The state store is full; the failed call changed nothing."""
 
     def __init__(self, message: str, retry_after_s: int = FULL_RETRY_AFTER_S) -> None:
         super().__init__(message, retry_after_s)
 
 
 class StateUnsureError(StateAwayError):
-    """The state store did not answer a write that it was sent; it may have been done."""
+    """The state store did not confirm a write, which may or may not have been applied."""
 
 
 class JobNotFoundError(CarawayError):
-    """There is no such job among those of the caller."""
+    """The caller has no such job."""
 
 
 class JobConflictError(CarawayError):
-    """An Idempotency-Key came back with another statement."""
+    """An Idempotency-Key was reused for a different statement."""
 
 
 class QueryError(CarawayError):
@@ -210,15 +210,15 @@ class QueryError(CarawayError):
 
 
 class InvalidQueryError(QueryError):
-    """The statement or its parameters are wrong, or its data cannot be computed with."""
+    """The statement or its parameters are invalid, or its data cannot be computed with."""
 
 
 class ParametersError(InvalidQueryError):
-    """The values that were given do not fit the placeholders of the statement."""
+    """The given values do not match the placeholders of the statement."""
 
 
 class TableNotFoundError(InvalidQueryError):
-    """The statement names a table that the catalog does not have."""
+    """The statement names a table that is not in the catalog."""
 
     def __init__(self, message: str, table: TableName) -> None:
         super().__init__(message)
@@ -226,7 +226,7 @@ class TableNotFoundError(InvalidQueryError):
 
 
 class DatasetLoadingError(QueryError):
-    """The statement reads a dataset that is still loading; it may be sent again."""
+    """The statement reads a dataset that is still loading; it may be retried."""
 
     def __init__(self, message: str, retry_after_s: int = 2) -> None:
         super().__init__(message)
@@ -234,11 +234,11 @@ class DatasetLoadingError(QueryError):
 
 
 class SourceNotReadError(QueryError):
-    """The statement was to be answered by sources of datasets, and reads none of them."""
+    """The statement was limited to the sources of datasets, but reads none of them."""
 
 
 class MovedOnError(QueryError):
-    """The rows that a statement would change have been changed meanwhile; it may be run again."""
+    """Another statement changed the rows meanwhile; the statement may be retried."""
 
 
 class QueryForbiddenError(QueryError):
@@ -246,7 +246,7 @@ class QueryForbiddenError(QueryError):
 
 
 class StatementRefusedError(QueryError):
-    """The statement ended the engine too often, and is refused for a while."""
+    """The statement ended the engine too often and is refused for a while."""
 
 
 class QueryTimeoutError(QueryError):
@@ -254,11 +254,11 @@ class QueryTimeoutError(QueryError):
 
 
 class QueryCancelledError(QueryError):
-    """Somebody cancelled the statement."""
+    """The statement was cancelled."""
 
 
 class OverloadedError(QueryError):
-    """As many statements wait as the queue holds."""
+    """The queue of waiting statements is full."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         super().__init__(message)
@@ -266,7 +266,7 @@ class OverloadedError(QueryError):
 
 
 class OutOfMemoryQueryError(QueryError):
-    """The statement needs more memory than the limit allows, also with spilling."""
+    """The statement exceeds the memory limit, even with spilling."""
 
 
 class ExecutionError(QueryError):
@@ -274,19 +274,19 @@ class ExecutionError(QueryError):
 
 
 class AnswerCutError(QueryError):
-    """An executor was lost while the answer was read; the statement may be run again."""
+    """An executor was lost while the answer was read; the statement may be retried."""
 
 
 class ResultTooLargeError(QueryError):
-    """An answer that is stored grows beyond what was allowed."""
+    """A stored answer exceeds its size limit."""
 
 
 class ResultStoreError(ExecutionError):
-    """An answer cannot be stored, or cannot be read from where it was stored."""
+    """An answer cannot be stored or read back."""
 
 
 class DiskFullError(ExecutionError):
-    """A disk, or the store that is on it, has no room for what had to be written."""
+    """A disk, or the store on it, is full."""
 
     def __init__(self, message: str, retry_after_s: int = FULL_RETRY_AFTER_S) -> None:
         super().__init__(message)
@@ -294,7 +294,7 @@ class DiskFullError(ExecutionError):
 
 
 class DatasetDamagedError(ExecutionError):
-    """Stored rows of a dataset are missing, or are not those that were written."""
+    """Stored rows of a dataset are missing or corrupt."""
 
     def __init__(self, table: TableName) -> None:
         super().__init__(
@@ -307,7 +307,7 @@ class DatasetDamagedError(ExecutionError):
 
 
 class ResultStoreAwayError(ResultStoreError):
-    """The store does not answer or its disk fails; nothing that it acknowledged is lost."""
+    """The result store is unavailable or its disk fails; no acknowledged data is lost."""
 
     def __init__(self, message: str, retry_after_s: int = 5) -> None:
         super().__init__(message)
@@ -315,10 +315,7 @@ class ResultStoreAwayError(ResultStoreError):
 
 
 class DamagedChunkError(ResultStoreError):
-    """A stored chunk is missing, or its bytes are not those that were written.
-
-    `key` names what it belongs to, as the store does.
-    """
+    """A stored chunk is missing or corrupt; `key` is the key that it is stored under."""
 
     def __init__(self, message: str, key: str = "") -> None:
         super().__init__(message)

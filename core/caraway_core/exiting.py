@@ -1,7 +1,7 @@
-"""Ends a process in time although libraries of other people hold its threads.
+"""Ends a process in bounded time, even if third-party libraries block its threads.
 
-Ray waits for a head that is gone for up to two minutes, in calls that cannot be interrupted, and
-Python waits for their threads before it ends.
+Ray waits up to two minutes for a lost head, in calls that cannot be interrupted. Python waits for
+those threads before it exits.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ def bound(
     gone_s: float = _GONE_S,
     last_s: float = _LAST_S,
 ) -> None:
-    """End the process after this long, unless it has ended by itself.
+    """Exit the process after `within_s`, unless it has exited by then.
 
-    It ends sooner once the head does not answer, because that is what Ray would wait for.
+    If a head is given, exit sooner once the head no longer responds: Ray would wait for it.
     """
 
     def end() -> None:
@@ -50,7 +50,7 @@ def bound(
 
 
 def _wait(within_s: float, head: Address | None, gone_s: float, last_s: float) -> None:
-    """Wait so long, or until `last_s` after the head was found gone."""
+    """Wait `within_s`, or until `last_s` after the head was found gone."""
     answered = time.monotonic()
     deadline = answered + within_s
     while (now := time.monotonic()) < deadline:
@@ -67,10 +67,10 @@ async def unless_gone(
     answers: Callable[[Address], bool] | None = None,
     for_s: float = _GONE_S,
 ) -> bool:
-    """Await the work, but not once the head of the cluster is gone; returns whether it is done.
+    """Await the work, but stop once the cluster's head is gone; return whether the work finished.
 
-    A cluster that is deleted has nobody left to finish anything for. A head that is only replaced
-    may cost the work of the moment, which is then run again elsewhere.
+    If the cluster is being deleted, nobody needs the work. If the head is only being replaced, the
+    unfinished work runs again elsewhere.
     """
     working = tasks.begin(work)
     probe = answers or listens
@@ -90,7 +90,7 @@ async def unless_gone(
 
 
 def listens(address: Address) -> bool:
-    """Tell whether somebody listens there; the name is looked up each time."""
+    """Return whether a server accepts connections at the address; resolves the name each time."""
     try:
         socket.create_connection((address.host, address.port), _CONNECT_S).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""Ids are types of their own, so that one kind is never handed over for another."""
+"""Distinct types for ids, so that one kind of id cannot be passed for another."""
 
 import secrets
 import time
@@ -14,16 +14,16 @@ TableName = NewType("TableName", str)
 CatalogVersion = NewType("CatalogVersion", int)
 
 PUBLIC = PrincipalId("public")
-"""The owner of everything that was asked for without credentials."""
+"""The principal that owns everything requested without credentials."""
 
 
 def new_query_id() -> QueryId:
-    """Return a fresh query id: a UUID in text form, as clients of the cancel route send it."""
+    """Return a new query id: a UUID as text, the form that the cancel route expects."""
     return QueryId(str(uuid.uuid4()))
 
 
 def new_job_id() -> JobId:
-    """Return a fresh job id, as clients know them; ids sort by the time at which they were made."""
+    """Return a new job id; ids sort by creation time."""
     stamp = time.time_ns() // 1_000_000
     digits = f"{stamp:012X}7{secrets.token_hex(10)[:19].upper()}"
     return JobId("-".join((digits[:5], digits[5:8], digits[8:11], digits[11:])))

@@ -1,4 +1,4 @@
-"""Logs of the process: one event a line, with fields, as text or as JSON."""
+"""Logging for the process: one event per line with fields, as text or JSON."""
 
 import datetime
 import json
@@ -10,19 +10,26 @@ from typing import Any, TextIO
 from caraway_core.settings import LogFormat
 
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
-"""Of the request that is being served; it is in every line that is logged meanwhile."""
+"""The trace id of the current request; every log line of the request includes it."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _COMPONENTS = (
-    *("caraway_core", "caraway_executor", "caraway_cluster", "caraway_scheduler"),
+    "caraway",
+    "caraway_cluster",
+    "caraway_core",
+    "caraway_engine",
+    "caraway_executor",
     "caraway_operator",
+    "caraway_plugins",
+    "caraway_scheduler",
+    "caraway_serving",
 )
 _TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")
 _LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}
 
 
 def configure(format_: LogFormat, output_level: str = "info", stream: TextIO | None = None) -> None:
-    """Send everything that is logged to the stream, which is standard error if none is given."""
+    """Send all log records to the stream; the default is standard error."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if format_ == "json" else TextFormatter())
     handler.addFilter(_worth_a_line)
@@ -34,13 +41,13 @@ def configure(format_: LogFormat, output_level: str = "info", stream: TextIO | N
 
 
 def _worth_a_line(record: logging.LogRecord) -> bool:
-    # An answer that fails after its first byte is broken off by returning early, and what a route
-    # did not foresee is logged by its handler: both are told already, with more.
+    # Uvicorn also logs answers that end early and unhandled route errors. Our handlers have already
+    # logged both, with more detail.
     return record.name != "uvicorn.error" or not str(record.msg).startswith(_TOLD)
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """Formats a record as one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         event: dict[str, Any] = {
@@ -58,7 +65,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, event, then fields as key=value."""
+    """Formats a record as time, level and event, then fields as key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {**_fields(record)}
@@ -70,7 +77,7 @@ class TextFormatter(logging.Formatter):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    # Ray adds a stamp of its own to every record of a process that it is loaded in.
+    # Ray adds its own attributes to each record in a process that imports it.
     return {
         key: value
         for key, value in vars(record).items()

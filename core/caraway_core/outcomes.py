@@ -1,8 +1,8 @@
-"""The table of errors: what each class means to a client, on every wire.
+"""Maps each error class to its meaning for clients, for every wire protocol.
 
-A wire maps `FailureKind` to its own status and takes `may_retry` and `job_code` from here. A class
-without a row has the row of its nearest base class. So the table needs a row for each class of
-`errors`, and classes of other packages derive from one of those.
+A wire maps `FailureKind` to its own status codes, and takes `may_retry` and `job_code` from here.
+A class without a row inherits the row of its nearest base class. Every class in `errors` needs a
+row; error classes of other packages derive from one of those.
 """
 
 import logging
@@ -24,15 +24,15 @@ class FailureKind(Enum):
     FORBIDDEN = "forbidden"
     NOT_FOUND = "not found"
     CONFLICT = "conflict"
-    """The same idempotency key came with another request."""
+    """The idempotency key was used for a different request."""
     TIMED_OUT = "timed out"
     CANCELLED = "cancelled"
     OVERLOADED = "overloaded"
     """There is too much work; the same request can succeed later."""
     UNAVAILABLE = "unavailable"
-    """A part of the runtime is away or still starting; the same request can succeed later."""
+    """A component is unavailable or still starting; the same request can succeed later."""
     FULL = "full"
-    """A disk or a store has no room; the same request can succeed once there is some."""
+    """A disk or a store is full; the same request can succeed once space is free."""
     INTERNAL = "internal"
     """The runtime or a source failed."""
 
@@ -57,7 +57,7 @@ class FailureOutcome:
     kind: FailureKind
     job_code: JobCode
     may_retry: bool = False
-    """The same request may be sent again, and may then succeed."""
+    """Whether the same request may be retried."""
 
 
 _INTERNAL = FailureOutcome(FailureKind.INTERNAL, "INTERNAL")
@@ -142,12 +142,12 @@ paths: those are for operators."""
 
 
 def of(exc: errors.CarawayError) -> FailureOutcome:
-    """Return the row of an error: that of its class, or of the nearest base class with one."""
+    """Return the outcome of an error, from its class or its nearest base class with a row."""
     return next(TABLE[kind] for kind in type(exc).__mro__ if kind in TABLE)
 
 
 def words(exc: errors.CarawayError) -> str:
-    """Return the message of an error for clients. What it leaves out is logged."""
+    """Return the message of an error for clients; log what the message leaves out."""
     told = _told(exc)
     if told is None:
         return exc.message
@@ -156,7 +156,7 @@ def words(exc: errors.CarawayError) -> str:
 
 
 def cause(exc: errors.CarawayError) -> str:
-    """Return what failed, for work that goes on without the client's help."""
+    """Return the cause of an error, for work that continues without the client."""
     told = _told(exc)
     return exc.message if told is None else told[0]
 
@@ -166,7 +166,7 @@ def _told(exc: errors.CarawayError) -> tuple[str, str] | None:
 
 
 def retry_after_s(exc: errors.CarawayError) -> int | None:
-    """Return after how many seconds the same request may be sent again; None if it may not."""
+    """Return the seconds to wait before a retry, or None if the request must not be retried."""
     if not of(exc).may_retry:
         return None
     return int(getattr(exc, "retry_after_s", _RETRY_AFTER_S))

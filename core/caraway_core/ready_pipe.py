@@ -1,4 +1,4 @@
-"""How a process tells the one that started it that it is up."""
+"""Reports to the parent process that this process is ready."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def write(fd: int | None, facts: Mapping[str, object]) -> None:
-    """Write the facts as one line of JSON, and close the pipe; without one do nothing."""
+    """Write the facts to the pipe as one line of JSON and close it; do nothing without a pipe."""
     if fd is None:
         return
     with os.fdopen(fd, "w") as pipe:

@@ -1,129 +1,111 @@
-"""Names of plug-ins and where they live; nothing is imported until it is asked for."""
+"""Finds plug-ins, engines and commands by name; nothing is imported until it is asked for.
+
+Packages name theirs in entry points, see `pyproject.toml`. So no module here knows those above it,
+and an installed package can bring more of them.
+"""
 
 import difflib
-import importlib
-from collections.abc import Mapping
-from typing import Any
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from caraway_core.errors import NotInstalledError, UnknownPluginError
 
-SOURCES: Mapping[str, str] = {
-    "file": "caraway_plugins.sources.files:LocalFiles",
-    "s3": "caraway_plugins.sources.files:ObjectFiles",
-    "gs": "caraway_plugins.sources.files:ObjectFiles",
-    "abfss": "caraway_plugins.sources.files:ObjectFiles",
-    "http": "caraway_plugins.sources.web:WebFile",
-    "https": "caraway_plugins.sources.web:WebFile",
-    "memory": "caraway_plugins.sources.memory:MemorySource",
-    "cdc": "caraway_plugins.changes.pushed:Pushed",
-    "debezium": "caraway_plugins.changes.kafka.table:KafkaTable",
-    "delta": "caraway_plugins.sources.delta:DeltaSource",
-    "postgres": "caraway_plugins.sources.postgres.source:PostgresSource",
-}
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
-CHANGE_SOURCES: Mapping[str, str] = {
-    "debezium": "caraway_plugins.changes.kafka.source:KafkaChanges",
-    "postgres": "caraway_plugins.changes.postgres.source:PostgresChanges",
-}
-
-REMOTE_READERS: Mapping[str, str] = {
-    "postgres": "caraway_plugins.sources.postgres.reader:PostgresReader",
-}
-
-SECRET_STORES: Mapping[str, str] = {
-    "env": "caraway_plugins.secrets.environment:Environment",
-    "file": "caraway_plugins.secrets.files:Files",
-    "dotenv": "caraway_plugins.secrets.dotenv:DotEnv",
-}
-
-STATE_STORES: Mapping[str, str] = {
-    "sqlite": "caraway_plugins.stores.sqlite:SqliteStateStore",
-    "redis": "caraway_plugins.stores.redis:RedisStateStore",
-}
-
-RESULT_STORES: Mapping[str, str] = {
-    "file": "caraway_plugins.stores.folder:FolderResultStore",
-    "bucket": "caraway_plugins.stores.bucket:BucketResultStore",
-    "remote": "caraway_plugins.stores.remote:RemoteResultStore",
-}
-
-RESULT_PLACES: Mapping[str, str] = {
-    "file": "caraway_plugins.stores.locations:folder",
-    "s3": "caraway_plugins.stores.locations:bucket",
-    "gs": "caraway_plugins.stores.locations:bucket",
-    "abfss": "caraway_plugins.stores.locations:bucket",
-    "caraway": "caraway_plugins.stores.locations:remote",
-}
-
-EXECUTORS: Mapping[str, str] = {
-    "engine-process": "caraway_executor.engines.isolated:IsolatedExecutor",
-    "in-process": "caraway_executor.local:LocalExecutor",
-    "scheduler": "caraway_executor.engines.planner:IsolatedPlanner",
-    "worker": "caraway_executor.worker:Worker",
-}
-
-ENGINES: Mapping[str, str] = {
-    "fork-server": "caraway_executor.engines.starting:ForkServer",
-}
-
-FLEETS: Mapping[str, str] = {
-    "ray": "caraway_scheduler.dispatch.fleets.ray_fleet:RayFleet",
-}
-
-COMMANDS: Mapping[str, str] = {
-    "run": "caraway_scheduler.composition.command:run",
-    "validate": "caraway_scheduler.composition.command:validate",
-    "head": "caraway_cluster.head:run",
-    "scheduler": "caraway_scheduler.composition.command:schedule",
-    "executor": "caraway_executor.command:run",
-    "operator": "caraway_operator.command:run",
-    "store": "caraway_cluster.store.command:run",
-    "cluster up": "caraway_cluster.command:up",
-    "cluster scale": "caraway_cluster.command:scale",
-    "cluster status": "caraway_cluster.command:status",
-    "cluster down": "caraway_cluster.command:down",
-}
-
-EXTRAS: Mapping[str, str] = {
-    "caraway_engine": "runtime",
-    "caraway_executor": "runtime",
-    "caraway_executor.command": "cluster",
-    "caraway_plugins": "runtime",
-    "caraway_plugins.changes.kafka.source": "changes",
-    "caraway_plugins.changes.kafka.table": "changes",
-    "caraway_plugins.changes.postgres.source": "changes",
-    "caraway_plugins.sources.delta": "delta",
-    "caraway_plugins.sources.postgres.reader": "postgres",
-    "caraway_plugins.sources.postgres.source": "postgres",
-    "caraway_plugins.stores.redis": "cluster",
-    "caraway_scheduler": "runtime",
-    "caraway_scheduler.dispatch.fleets.ray_fleet": "cluster",
-}
+_PACKAGE = "caraway"
+_USUAL_EXTRA = "runtime"
 
 
-def load(kind: str, table: Mapping[str, str], name: str) -> Any:
-    """Import what `name` stands for.
+class Plugins(Mapping[str, "EntryPoint"]):
+    """The entry points of one group.
 
-    Raises:
-        UnknownPluginError: the table does not hold the name; the message lists what it holds.
-        NotInstalledError: the plug-in, or a package that it needs, is not installed.
+    Those of this package are read first and win. Others are looked for only where a name is not
+    among them: that reads the metadata of every installed package.
     """
-    if name not in table:
-        raise UnknownPluginError(unknown(kind, name, table))
-    module_name, _, attribute = table[name].partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as exc:
-        extra = EXTRAS.get(module_name) or EXTRAS.get(module_name.split(".")[0], "runtime")
-        raise NotInstalledError(
-            f"{kind} '{name}' needs the package '{exc.name}', which is not installed; "
-            f"install it with: pip install 'caraway[{extra}]'"
-        ) from exc
-    return getattr(module, attribute)
+
+    def __init__(self, kind: str, group: str) -> None:
+        """Take what error messages call a member of the group."""
+        self.group = group
+        self._kind = kind
+
+    def __getitem__(self, name: str) -> "EntryPoint":
+        own = _own(self.group)
+        return own[name] if name in own else _all(self.group)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_all(self.group))
+
+    def __len__(self) -> int:
+        return len(_all(self.group))
+
+    def load(self, name: str) -> Any:
+        """Import what has this name.
+
+        Raises:
+            UnknownPluginError: nothing has; the message lists the known names.
+            NotInstalledError: the plug-in, or a package that it needs, is not installed.
+        """
+        try:
+            found = self[name]
+        except KeyError:
+            raise UnknownPluginError(self.unknown(name)) from None
+        try:
+            return found.load()
+        except ModuleNotFoundError as exc:
+            extra = found.extras[0] if found.extras else _USUAL_EXTRA
+            raise NotInstalledError(
+                f"{self._kind} '{name}' needs the package '{exc.name}', which is not installed; "
+                f"install it with: pip install 'caraway[{extra}]'"
+            ) from exc
+
+    def unknown(self, name: str) -> str:
+        """Word the refusal of an unknown name."""
+        return unknown(self._kind, name, self)
 
 
-def unknown(kind: str, name: str, known: Mapping[str, str]) -> str:
+SOURCES = Plugins("connector", "caraway.sources")
+CHANGE_SOURCES = Plugins("connector", "caraway.change_sources")
+REMOTE_READERS = Plugins("remote reader", "caraway.remote_readers")
+SECRET_STORES = Plugins("secret store", "caraway.secret_stores")
+STATE_STORES = Plugins("state store", "caraway.state_stores")
+RESULT_STORES = Plugins("result store", "caraway.result_stores")
+RESULT_PLACES = Plugins("kind of location", "caraway.result_places")
+ENGINES = Plugins("engine", "caraway.engines")
+"""The engine of a scheduler: it runs in other processes, and the scheduler never imports it."""
+COMMANDS = Plugins("command", "caraway.commands")
+
+
+def unknown(kind: str, name: str, known: Collection[str]) -> str:
     """Word the refusal of an unknown name: the nearest known one, and all of them."""
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return f"no {kind} '{name}'{hint} Known: {', '.join(sorted(known))}"
+
+
+@functools.cache
+def _own(group: str) -> Mapping[str, "EntryPoint"]:
+    return {each.name: each for each in _of_package().select(group=group)}
+
+
+@functools.cache
+def _of_package() -> "EntryPoints":
+    # Imported here: most commands of the client ask for none.
+    from importlib import metadata
+
+    try:
+        return metadata.distribution(_PACKAGE).entry_points
+    except metadata.PackageNotFoundError as exc:
+        raise NotInstalledError(
+            f"the package '{_PACKAGE}' is not installed, so that its plug-ins are not known; "
+            "install it with: pip install --editable ."
+        ) from exc
+
+
+@functools.cache
+def _all(group: str) -> Mapping[str, "EntryPoint"]:
+    from importlib import metadata
+
+    others = {each.name: each for each in metadata.entry_points(group=group)}
+    return {**others, **_own(group)}

@@ -1,4 +1,4 @@
-"""How a process was started: what the command line decides, as opposed to the manifest."""
+"""Process settings from the command line, as opposed to the manifest."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Requests between processes of a cluster are signed with its token, which never travels itself.
+"""Signs requests between processes of a cluster with its token, which is never sent itself.
 
 A signature is `Authorization: Caraway TIME:NONCE:MAC`. The MAC covers the method, the target (path
 and query as sent), the time and the nonce.
@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 WINDOW_S = 900.0
-"""How far clocks may differ, and how long a request is remembered; as signatures of S3."""
+"""The allowed clock difference, and how long a request is remembered; the same as in S3."""
 _SCHEME = "Caraway "
 _BEARER = "Bearer "
 _READS = frozenset({"GET", "HEAD"})
@@ -31,16 +31,16 @@ def sign(token: str, method: str, target: str, now: float | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that does not show the token, and why."""
+    """A request without valid proof of the token, and the reason."""
 
     reason: str
 
 
 class SignatureGate:
-    """Lets in requests that are signed with the token, or that hold it.
+    """Authenticates requests that are signed with the token or carry it.
 
-    Processes sign. A person who asks through a tunnel may send the token itself. A signed request
-    that changes something is taken once.
+    Processes sign their requests. A person behind a tunnel may send the token itself. A signed
+    request that changes something is accepted only once.
     """
 
     def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
@@ -50,28 +50,30 @@ class SignatureGate:
         self._lock = threading.Lock()
 
     def check(self, authorization: str, method: str, target: str) -> Refused | None:
-        """Return None for a request that may come in."""
+        """Return None if the request is authentic, else the reason for refusal."""
         if authorization.startswith(_BEARER):
             shown = authorization.removeprefix(_BEARER).strip()
             is_token = hmac.compare_digest(shown.encode(), self._token.encode())
-            return None if is_token else Refused("the token is another one")
+            return None if is_token else Refused("the token is wrong")
         if not authorization.startswith(_SCHEME):
-            return Refused("it shows no token")
+            return Refused("the request has no signature or token")
         return self._check_signature(authorization.removeprefix(_SCHEME), method, target)
 
     def _check_signature(self, text: str, method: str, target: str) -> Refused | None:
         seconds, _, rest = text.partition(":")
         nonce, _, mac = rest.partition(":")
         if not (seconds.isascii() and seconds.isdecimal() and len(seconds) < 16 and nonce):
-            return Refused("its signature is none")
+            return Refused("the signature is malformed")
         expected = _mac(self._token, method, target, int(seconds), nonce)
         if not hmac.compare_digest(mac.encode(), expected.encode()):
-            return Refused("it is signed with another token, or for another request")
+            return Refused("the signature does not match the token and the request")
         apart_s = self._clock() - int(seconds)
         if abs(apart_s) > WINDOW_S:
-            return Refused(f"the clocks of the two hosts differ by {abs(apart_s):.0f} s; set them")
+            return Refused(
+                f"the clocks of the two hosts differ by {abs(apart_s):.0f} s; synchronize them"
+            )
         if method not in _READS and not self._is_first(mac):
-            return Refused("the request was sent before")
+            return Refused("the request was already received")
         return None
 
     def _is_first(self, mac: str) -> bool:
@@ -79,7 +81,7 @@ class SignatureGate:
         with self._lock:
             while self._seen:
                 oldest, at = next(iter(self._seen.items()))
-                # One that may still come again is kept for two windows: clocks differ both ways.
+                # Kept for two windows, because clocks may differ in both directions.
                 if now - at <= 2 * WINDOW_S and len(self._seen) < _MOST_REMEMBERED:
                     break
                 del self._seen[oldest]
@@ -90,7 +92,7 @@ class SignatureGate:
 
 
 def target_of(scope: Mapping[str, Any]) -> str:
-    """Return the target of a request that a server took, as it was sent."""
+    """Return the target of a received request, exactly as it was sent."""
     path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     query: bytes = scope.get("query_string") or b""
     return (path + b"?" + query if query else path).decode("latin-1")

@@ -1,13 +1,13 @@
-"""Remembers statements that ran while an engine process ended, and refuses those that ended it.
+"""Tracks statements that ran while an engine process ended, and refuses repeat offenders.
 
-What ends an engine process is one of the statements that it runs. Which one is known for certain
-only when it ran alone. So every statement of the process becomes a suspect, suspects run again one
-at a time, and one is refused for a while where the evidence is enough:
+One of the running statements ended the process. It is known for certain only if it ran alone. So
+every statement of an ended process becomes a suspect. Suspects run again one at a time, and one is
+refused for a while if:
 
 - the engine ended twice while it ran, the last time with no other statement;
-- or three times beside others.
+- or the engine ended three times while it ran with others.
 
-A statement that comes to its end is no suspect any more.
+A statement that finishes is no longer a suspect.
 """
 
 import asyncio
@@ -28,19 +28,19 @@ _MOST = 1_000
 _TURN_S = 30.0
 
 Cause = Literal["memory", "crash", "hung"]
-"""It used more than is allowed; the process ended by itself; it did not stop when it had to."""
+"""The cause of an end: too much memory, the process crashed, or it did not stop when asked."""
 
 _REMEDIES: Mapping[Cause, str] = {
-    "memory": "have it read or make fewer and smaller values, or raise "
+    "memory": "let it read or create fewer and smaller values, or raise "
     "`runtime.query.memory_limit` (on executors `--memory`)",
-    "crash": "write it in another way, and report the fault",
-    "hung": "have it read or make fewer rows: join by equality, or filter before the join",
+    "crash": "rewrite it, and report the bug",
+    "hung": "let it read or create fewer rows: join by equality, or filter before the join",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of an engine process. `detail` says it for users: "it used 2 GiB of 1 GiB"."""
+    """The end of an engine process; `detail` is for users: "it used 2 GiB of 1 GiB"."""
 
     cause: Cause
     detail: str = ""
@@ -48,13 +48,13 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A statement that ran while an engine process ended. Processes may share this value."""
+    """A statement that ran while an engine process ended; processes share this value."""
 
     key: str
     ends: int
     last: End
     was_alone: bool
-    """Nothing else ran when the engine ended the last time."""
+    """Whether no other statement ran at the last end."""
     seen_s: float
     """The time of the last end, in seconds since 1970."""
 
@@ -72,7 +72,7 @@ class Suspect:
 
 
 def key(sql: str, parameters: Mapping[str, Any] | None = None) -> str:
-    """Return what tells a statement from others, of one length whatever the statement's."""
+    """Return a key of fixed length that identifies a statement with its parameters."""
     digest = hashlib.blake2b(sql.strip().encode(errors="surrogatepass"), digest_size=16)
     for name, value in sorted((parameters or {}).items()):
         digest.update(f"\0{name}={value!r}".encode(errors="surrogatepass"))
@@ -80,10 +80,10 @@ def key(sql: str, parameters: Mapping[str, Any] | None = None) -> str:
 
 
 class Suspects:
-    """The suspects of one process, and what it has learnt from others.
+    """The suspects of one process, including those that other processes reported.
 
-    `clock` returns seconds since 1970, since other processes read them. Each is forgotten
-    `refused_s` after the last end, and the oldest where there are more than `most`.
+    `clock` returns seconds since 1970, because other processes read the times. A suspect is
+    forgotten `refused_s` after the last end, and the oldest first if there are more than `most`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Suspects:
         return len(self._known)
 
     def ended(self, keys: Collection[str], end: End) -> tuple[Suspect, ...]:
-        """Note that an engine process ended while these statements ran; returns the suspects."""
+        """Record that an engine process ended while these statements ran; return the suspects."""
         self.ends[end.cause] += 1
         running = frozenset(keys)
         noted = [self._noted(each, end, was_alone=len(running) == 1) for each in running]
@@ -109,7 +109,7 @@ class Suspects:
         return tuple(noted)
 
     def learn(self, suspects: Iterable[Suspect]) -> None:
-        """Take over what another process has found, where it knows more."""
+        """Merge suspects of another process where they have more ends."""
         for each in suspects:
             known = self.find(each.key)
             if known is None or (each.ends, each.seen_s) >= (known.ends, known.seen_s):
@@ -118,21 +118,21 @@ class Suspects:
         self._forget()
 
     def find(self, key: str) -> Suspect | None:
-        """Return the suspect of a key, unless its time is over."""
+        """Return the suspect with a key, unless it has expired."""
         if not self._known:
             return None
         found = self._known.get(key)
         return None if found is None or self._is_over(found) else found
 
     def cleared(self, key: str) -> None:
-        """Note that a statement came to its end, however that was, and the engine did not."""
+        """Record that a statement finished, with any result, and the engine did not end."""
         self._known.pop(key, None)
 
     def check(self, key: str) -> None:
-        """Let a statement run that may.
+        """Check that a statement may run.
 
         Raises:
-            StatementRefusedError: it ended the engine too often.
+            StatementRefusedError: the statement ended the engine too often.
         """
         found = self.find(key)
         if found is None or not found.is_refused:
@@ -153,7 +153,7 @@ class Suspects:
         now_s, known = self._clock(), self.find(key)
         if known is None:
             return Suspect(key, 1, end, was_alone, now_s)
-        # What was proven stays proven when it is seen beside others later.
+        # Proof from a run alone is kept when a later end had other statements as well.
         is_proven = known.is_refused and known.was_alone
         return replace(
             known, ends=known.ends + 1, last=end, was_alone=was_alone or is_proven, seen_s=now_s
@@ -170,10 +170,10 @@ class Suspects:
 
 
 class SuspectTurns:
-    """Lets suspects run one at a time; other statements run at once.
+    """Lets suspects run one at a time; other statements run immediately.
 
-    A turn passes on after `longest_s`, also while its statement still runs: what ends an engine
-    does so within seconds, and innocent statements may take hours.
+    A turn ends after `longest_s` even if its statement still runs. A statement that ends an engine
+    does so within seconds, while innocent ones may take hours.
     """
 
     def __init__(self, suspects: Suspects, longest_s: float = _TURN_S) -> None:
@@ -182,10 +182,11 @@ class SuspectTurns:
         self._turn = asyncio.Lock()
 
     async def take(self, key: str) -> Callable[[], None]:
-        """Wait for the turn of a statement, if it is a suspect; returns what ends the turn.
+        """Wait for a turn if the statement is a suspect; return the function that ends the turn.
 
         Raises:
-            StatementRefusedError: it ended the engine too often, maybe while it waited.
+            StatementRefusedError: the statement ended the engine too often, perhaps while it
+                waited.
         """
         self._suspects.check(key)
         if self._suspects.find(key) is None:
@@ -217,4 +218,4 @@ def _once(act: Callable[[], None]) -> Callable[[], None]:
 
 
 def _nothing() -> None:
-    """End the turn of a statement that needs none."""
+    """Do nothing; other statements need no turn."""

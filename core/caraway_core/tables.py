@@ -1,8 +1,7 @@
-"""What a table is made of, as frozen values: they cross to executors, so they hold no clients.
+"""Table specifications as frozen values; they are sent to executors, so they hold no clients.
 
-A source turns a dataset of the manifest into one of these; a reader of the engine turns it into a
-table that SQL can read. A source may bring a kind of its own, see `TableSpec`. Nothing here reads
-a byte.
+A source turns a dataset into one of these, and a reader of the engine turns it into an SQL table.
+A source may define a kind of its own, see `TableSpec`. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -121,11 +120,11 @@ class TableSplit:
 
 
 class TableSpec:
-    """A kind of table. A source brings its own by a frozen dataclass that extends this.
+    """A kind of table. A source defines its own kind as a frozen dataclass that extends this.
 
-    The engine finds the reader of a kind by its type, see `caraway_engine.scans.readers`. Nothing
-    else asks for the type: it asks for the properties below. A kind can be pickled, its `repr`
-    shows no secrets, and two that are equal are the same table.
+    The engine finds the reader of a kind by its type. All other code uses the properties below and
+    never checks the type. Specs can be pickled, and equal specs are the same table. Their `repr`
+    shows no secrets.
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
-"""Background tasks with an owner: what they raise is logged, counted and reported.
+"""Background tasks with an owner, which logs, counts and reports their failures.
 
-A failure in a bare `asyncio.create_task` is seen by nobody, and whoever waits for its work waits
-without end. Use `Tasks` for work that nobody awaits, and `begin` for work that the caller awaits.
+Nobody sees a failure in a bare `asyncio.create_task`, so code that waits for its work may wait
+forever. Use `Tasks` for work that nobody awaits, and `begin` for work that the caller awaits.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 
 
 class Tasks:
-    """The background tasks of one owner. They end with it, and none fails in silence."""
+    """The background tasks of one owner; they end with it, and no failure is silent."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -83,21 +83,21 @@ def begin(work: Coroutine[Any, Any, _Result], kind: str = "") -> "asyncio.Task[_
 
 
 def retrieve(answer: "asyncio.Future[Any]") -> None:
-    """Look at a failure that comes after everybody has left: it is not worth a warning."""
+    """Consume a failure that arrives after all waiters have left, so that asyncio does not warn."""
     if not answer.cancelled():
         answer.exception()
 
 
 def is_cancelled() -> bool:
-    """Whether this very task is cancelled, and not only something that it awaits."""
+    """Return whether this task itself is cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def ends(exc: BaseException) -> bool:
-    """Tell if an exception ends this task or the process; all others are failures.
+    """Return whether an exception ends this task or the process; all others are failures.
 
-    A source may itself raise CancelledError, and a panic of native code is no `Exception`.
+    A source may raise CancelledError itself, and a panic in native code is not an `Exception`.
     """
     if isinstance(exc, asyncio.CancelledError):
         return is_cancelled()
@@ -149,7 +149,7 @@ async def _kept(
             if loop.time() - began_s > _STEADY_S:
                 again.succeeded()
                 last = ""
-            # Once for each cause: the same one may come back every minute for days.
+            # Log each cause once: the same failure may recur every minute for days.
             cause = f"{type(exc).__name__}: {exc}"
             note(exc, kind, on_failure, is_logged=cause != last, fields=fields)
             last = cause

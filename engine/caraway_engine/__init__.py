@@ -1,4 +1,4 @@
-"""The SQL engine: the only importer of DataFusion. Sessions, statements, tables, wire formats.
+"""The SQL engine: sessions, statements, tables and result formats. The only importer of DataFusion.
 
-Knows nothing of HTTP, of manifests, or of who is asking.
+It knows nothing about HTTP, manifests or principals.
 """

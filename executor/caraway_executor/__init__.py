@@ -1,1 +1,1 @@
-"""The data plane: holds tables and runs statements over them with the engine."""
+"""The data plane: keeps tables in memory and runs statements over them with the engine."""

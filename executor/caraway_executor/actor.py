@@ -1,6 +1,6 @@
-"""The executor as a Ray actor, and the process that keeps it as a Ray driver.
+"""The executor as a Ray actor, and the Ray driver that deploys and monitors it.
 
-This is the one module of the executor that knows Ray.
+This is the only module of the executor that imports Ray.
 """
 
 import asyncio
@@ -53,19 +53,19 @@ logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _CALLS_AT_ONCE = 1000
 ENDING = "last-end"
-"""The file beside the copies of files that tells how the process before ended."""
+"""The file next to the file copies that records how the previous process ended."""
 _CONTROL = ("describe", "standing", "cancel", "close", "drain", "refuse")
 
 
 class ExecutorActor:
-    """Hands calls to the worker, which lives in an event loop of its own.
+    """A Ray actor that passes calls to the worker, which has its own event loop.
 
-    Ray gives each concurrency group a loop and a thread; calls of the control group are answered
-    while those of the other are long at work.
+    Ray gives each concurrency group a loop and a thread. So calls of the control group are answered
+    while other calls are running.
     """
 
     def __init__(self, identity: Description, settings: EngineSettings, files: Path) -> None:
-        # Ray's workers outlive a killed raylet by some seconds, and keep their memory meanwhile.
+        # Ray's workers outlive a killed raylet by some seconds, and keep their memory in that time.
         tied.tie_to_parent()
         ceilings.be_first_to_go()
         processes.prepare()
@@ -81,18 +81,23 @@ class ExecutorActor:
         self._refusal = ""
 
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
+        """See `Worker.describe`."""
         return await self._do(self._worker.describe(origin, pinned))
 
     async def standing(self) -> ActorStatus:
+        """Return the description, metrics and state that the supervisor polls."""
         return await self._do(self._standing())
 
     async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
+        """See `Worker.missing`."""
         return await self._do(self._worker.missing(files))
 
     async def keep(self, file: OwnFile, content: pa.Buffer) -> None:
+        """See `Worker.keep`."""
         await asyncio.to_thread(self._worker.keep, file, content)
 
     async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        """See `Worker.install`."""
         return await self._do(self._install(catalog))
 
     async def load(
@@ -103,46 +108,52 @@ class ExecutorActor:
         pieces: Sequence[str] | None = None,
         log: Log = (),
     ) -> int:
+        """See `Worker.load`."""
         return await self._do(self._worker.load(origin, table, spec, pieces, log))
 
     async def put_back(
         self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
     ) -> int:
+        """See `Worker.put_back`."""
         return await self._do(self._worker.put_back(origin, table, spec, log))
-
-    async def forget(self, origin: str, table: TableName) -> None:
-        self._loop.call_soon_threadsafe(self._worker.forget, origin, table)
 
     async def open(
         self, call: str, query_id: QueryId, statement: Statement, origin: str
     ) -> PackedPage:
+        """See `Worker.open`."""
         return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
 
     async def open_task(
         self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> PackedPage:
+        """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
         return wire.pack(await self._do(self._open_task(call, task, inputs, tables)))
 
     async def run(
         self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> tuple[TaskReport | pa.Table, ...]:
-        """Run a task; its tables follow the report, each as an object of its own."""
+        """Run a task. The report is followed by its tables, each as a separate Ray object."""
         report, made = await self._do(self._run(call, task, inputs, tables))
         return (report, *made)
 
     async def next(self, cursor: str) -> PackedPage:
+        """See `Worker.next`."""
         return wire.pack(await self._do(self._worker.next(cursor)))
 
     async def close(self, cursor: str) -> None:
+        """See `Worker.close`."""
         await self._do(self._worker.close(cursor))
 
     async def cancel(self, call: str) -> None:
+        """See `Worker.cancel`."""
         await self._do(self._worker.cancel(call))
 
     async def drain(self) -> None:
+        """See `Worker.drain`."""
         self._worker.drain()
 
     async def refuse(self, reason: str) -> None:
+        """Record why a scheduler refuses this executor, for the readiness probe."""
         self._refusal = reason
 
     async def _standing(self) -> ActorStatus:
@@ -186,7 +197,7 @@ class ExecutorActor:
 
 
 def _run_worker(loop: asyncio.AbstractEventLoop) -> None:
-    """Run the worker's loop; end the process after it, because calls would block forever."""
+    """Run the worker's loop. End the process when it stops, because calls would block forever."""
     try:
         loop.run_forever()
     except BaseException:
@@ -208,16 +219,16 @@ def _joined(inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Sequenc
 
 
 class ActorFailedError(CarawayError):
-    """The actor does not answer, or could not be made."""
+    """The actor does not answer, or could not be created."""
 
 
 class ActorKeeper:
-    """Joins Ray beside a raylet, and makes, asks and ends the executor's actor there.
+    """Joins a Ray cluster next to a raylet, and deploys, calls and ends the executor's actor.
 
-    Every method blocks, for at most the time given.
+    Every method blocks, at most for the time given.
 
     Raises:
-        ActorFailedError: from each of them, when Ray or the actor fails or is late.
+        ActorFailedError: from each method, if Ray or the actor fails or times out.
     """
 
     def __init__(self, executor_id: ExecutorId) -> None:
@@ -225,8 +236,9 @@ class ActorKeeper:
         self._actor: Any = None
 
     def join(self, head: Address, node_ip: str | None, variables: Mapping[str, str]) -> None:
+        """Connect to the Ray cluster of a head."""
         os.environ.update(variables)
-        # Ray has read its variables when it was imported.
+        # Ray read its variables on import, so initialize its configuration again.
         Config.initialize("")
         try:
             ray.init(**ray_nodes.init_arguments(head, node_ip))
@@ -236,9 +248,9 @@ class ActorKeeper:
     def deploy(
         self, identity: Description, settings: EngineSettings, files: Path, wait_s: float
     ) -> Description:
-        """Make the actor, in place of one of the same name that an earlier process left.
+        """Create the actor. Replaces an actor of the same name that an earlier process left.
 
-        `files` is the folder for its copies of files of schedulers.
+        `files` is the directory for its copies of schedulers' files.
         """
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._end_namesake()
@@ -257,19 +269,22 @@ class ActorKeeper:
         return described
 
     def standing(self, wait_s: float) -> ActorStatus:
+        """Return the state of the actor; see `ExecutorActor.standing`."""
         standing: ActorStatus = self._ask(self._actor.standing, wait_s)
         return standing
 
     def drain(self, wait_s: float) -> None:
+        """Ask the actor to take no new work."""
         self._ask(self._actor.drain, wait_s)
 
     def end(self) -> None:
-        """End the actor for good."""
+        """End the actor permanently."""
         if self._actor is not None:
             ray.kill(self._actor, no_restart=True)
             self._actor = None
 
     def leave(self) -> None:
+        """Disconnect from Ray."""
         self._actor = None
         ray.shutdown()
 

@@ -1,7 +1,7 @@
-"""Tells whether a process rests once its work was stopped.
+"""Detects processes that keep computing after their work was cancelled.
 
-Some work of the engine, such as a join of all rows with all rows, does not look whether it was
-stopped. Its process is busy with it, for minutes, while nobody waits for the result.
+Some work of the engine, such as a product, does not check for cancellation. It may occupy its
+process for minutes after anybody wants the result.
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Calm:
-    """A process at a moment when it had nothing to do: the processor time that it had wanted."""
+    """The start of an idle period: the time, and the processor time that was wanted until then."""
 
     since_s: float
     wanted_s: float
 
     def is_busy(self, now_s: float, wanted_s: float, after_s: float, cores: float) -> bool | None:
-        """Tell if it has wanted more than so many cores; None before `after_s` has passed."""
+        """Return whether it wanted more than `cores` since then; None before `after_s` passed."""
         passed_s = now_s - self.since_s
         if passed_s < after_s:
             return None
@@ -23,24 +23,27 @@ class Calm:
 
 
 class AfterStop:
-    """Follows a process that says how much work it has, and how often work was stopped in it."""
+    """Watches a process for work that continues after it was cancelled.
+
+    The process reports its running work and its number of cancellations.
+    """
 
     def __init__(self, after_s: float, cores: float) -> None:
-        """Take one for busy that wants more than so many cores for `after_s`."""
+        """Treat a process as busy if it wants more than `cores` for `after_s` seconds."""
         self._after_s = after_s
         self._cores = cores
         self._calm: Calm | None = None
         self._pid = 0
         self._stopped = 0
-        """The number of stops up to the last time when the process was seen to rest."""
+        """The number of cancellations when the process was last seen at rest."""
 
     def look(self, pid: int, now_s: float, wanted_s: float, *, active: int, stopped: int) -> bool:
-        """Note how a process is; returns whether it works on though it has nothing to do."""
+        """Record the state of a process; return whether it keeps computing without any work."""
         if pid != self._pid:
-            # It counts its stops from the beginning, and has work of its own as it starts.
+            # A new process counts its cancellations from zero, and computes while it starts.
             self._pid, self._stopped, self._calm = pid, 0, None
         if active or stopped == self._stopped:
-            # Of one that has other work nothing tells what it is busy with.
+            # With other work running, nothing shows which work keeps it busy.
             self._calm = None
             return False
         if self._calm is None:

@@ -1,4 +1,4 @@
-"""The catalogs of the schedulers that an executor works for, one for each life of a scheduler."""
+"""The catalogs of an executor's schedulers, one for each process life of a scheduler."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -19,9 +19,9 @@ from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 
 SILENT_S = 60.0
-"""The statements of a scheduler that did not ask for so long have failed, or will."""
+"""A scheduler silent for this long is gone; its statements have failed or will fail."""
 FORGOTTEN_S = 600.0
-"""A scheduler asks each second; one that did not for so long has ended, or will install anew."""
+"""Schedulers ask each second. One silent for this long has ended, or will reinstall its catalog."""
 
 
 @dataclass(slots=True)
@@ -32,13 +32,13 @@ class _Held:
 
 
 class Catalogs:
-    """What is installed, by origin.
+    """The installed catalogs, by origin.
 
-    Tables in memory belong to the executor, not to an origin: a catalog that comes takes those
-    over that others hold under the same name with the same first rows. So the last catalog is
-    never let go, and what was inserted outlives the schedulers.
+    Tables in memory belong to the executor, not to an origin. A new catalog takes over those that
+    other catalogs hold with the same name and initial rows. So the last catalog is never released,
+    and inserted rows outlive the schedulers.
 
-    `install` blocks and is for a thread; all else is for one event loop.
+    `install` blocks and must run in a thread; call everything else from one event loop.
     """
 
     def __init__(
@@ -62,10 +62,11 @@ class Catalogs:
 
     @property
     def versions(self) -> Mapping[str, CatalogVersion]:
+        """The catalog version of each origin."""
         return {origin: held.version for origin, held in self._held.copy().items()}
 
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
-        """Take a catalog; returns what could not be installed."""
+        """Install a catalog; return why tables could not be installed, by name."""
         with self._installing:
             held = self._held.get(catalog.origin)
             executor = held.executor if held else self._made()
@@ -81,23 +82,23 @@ class Catalogs:
 
     @property
     def holds(self) -> tuple[TableName, ...]:
-        """The accelerated datasets of which there are rows in memory."""
+        """The accelerated datasets that have rows in memory."""
         held = self._held.copy().values()
         return tuple(sorted({name for each in held for name in each.executor.holds}))
 
     def executor(self, origin: str) -> LocalExecutor:
-        """Return what runs statements over a catalog.
+        """Return the executor for the catalog of an origin.
 
         Raises:
-            ShuttingDownError: it is not here.
+            ShuttingDownError: no catalog of that origin is installed.
         """
         held = self._held.get(origin)
         if held is None:
-            raise ShuttingDownError("the executor holds no catalog of this scheduler yet")
+            raise ShuttingDownError("the executor has no catalog of this scheduler yet")
         return held.executor
 
     def touch(self, origin: str, pinned: Pinned | None = None) -> None:
-        """Note that the scheduler lives, and let go of the versions that it does not need."""
+        """Record that the scheduler is alive, and release the versions that it does not need."""
         if held := self._held.get(origin):
             held.touched_s = self._clock()
             if pinned is not None:
@@ -109,7 +110,7 @@ class Catalogs:
 
     @contextmanager
     def at_work(self, origin: str) -> Iterator[None]:
-        """Keep a catalog while something runs over it."""
+        """Keep a catalog while work runs over it."""
         self._work[origin] += 1
         try:
             yield
@@ -120,9 +121,9 @@ class Catalogs:
             self.touch(origin)
 
     def forget_unused(self, busy: Container[str] = ()) -> None:
-        """Let go of the catalogs of schedulers that were not heard of for long, busy ones apart.
+        """Release the catalogs of schedulers that were silent for long, except busy ones.
 
-        And of the rows that were not read for long and that other executors read by now.
+        Also releases rows that were not read recently and that other executors now read.
         """
         if not self._installing.acquire(blocking=False):
             return
@@ -144,6 +145,7 @@ class Catalogs:
             self._installing.release()
 
     def close(self) -> None:
+        """Close all executors and release their chunks."""
         for held in self._held.values():
             held.executor.close()
         self._chunks.close()
@@ -155,9 +157,9 @@ class Catalogs:
 def _known(
     executor: LocalExecutor, tables: Mapping[TableName, TableSpec]
 ) -> Mapping[TableName, TableSpec]:
-    """Return the tables, those that are unchanged as the very objects that are here already.
+    """Return the tables, with unchanged ones replaced by the objects that are already here.
 
-    What comes from another process is a new object each time, and only what is new is registered.
+    Tables from another process are new objects each time, and only new objects are registered.
     """
     before = executor.session.snapshot.tables if executor.session is not None else {}
     return {

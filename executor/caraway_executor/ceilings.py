@@ -1,6 +1,6 @@
-"""Ends a process that takes more memory than it may.
+"""Ends processes that use more memory than they may.
 
-The engine counts what its operators hold, not what its functions make. So another process looks at
+The engine counts the memory of its operators, but not of its functions. So another process checks
 the real size, and ends the process before the machine runs out.
 """
 
@@ -29,37 +29,37 @@ _OOM_SCORE = "600"
 
 
 def ceiling_bytes(limit_bytes: int, times: float = 2) -> int:
-    """Return what a process may take whose statements have so much.
+    """Return the memory ceiling of a process whose statements have this limit.
 
-    On an executor rows that are kept or passed on have as much again. The program itself has
-    384 MiB; it is never more than most of the machine or of the cgroup.
+    On an executor, rows that are kept or exchanged may use as much again. The program itself may
+    use 384 MiB. The ceiling never exceeds most of the machine or its cgroup.
     """
     wanted = int(times * limit_bytes) + _PROGRAM_BYTES
     return max(limit_bytes, min(wanted, int(memory.total_bytes() * _MOST_SHARE)))
 
 
 def of_engine(limit_bytes: int | None) -> int | None:
-    """Return what an engine process may take whose statements have such a limit."""
+    """Return the memory ceiling of an engine process whose statements have this limit."""
     return None if limit_bytes is None else ceiling_bytes(limit_bytes, _ENGINE_TIMES)
 
 
 def of_executor(limit_bytes: int) -> int:
-    """Return what the process of an executor may take.
+    """Return the memory ceiling of an executor process.
 
-    Rows on their way to other executors lie there several times: as the engine made them, parted,
-    and as they are written to the object store. None of that is what a statement asked for.
+    Rows on their way to other executors exist several times: as the engine made them, partitioned,
+    and as they are written to the object store. A statement's limit counts none of these.
     """
     return ceiling_bytes(limit_bytes + _EXCHANGED_BYTES, _EXECUTOR_TIMES)
 
 
 def be_first_to_go() -> None:
-    """Have the kernel end this process before others when the machine runs out of memory."""
+    """Make the kernel kill this process before others when memory runs out."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE)
 
 
 class Ceiling:
-    """Looks at one process after another, on a thread. `on_end` is told before one is ended."""
+    """Checks one process at a time, from a thread. Calls `on_end` before it ends one."""
 
     def __init__(
         self,
@@ -80,17 +80,18 @@ class Ceiling:
         self._thread.start()
 
     def follow(self, pid: int) -> None:
-        """Look at this process from now on; does nothing where it is looked at already."""
+        """Check this process from now on; does nothing if it is already being checked."""
         with self._lock:
             if pid == self._pid:
                 return
             self._let_go()
             with contextlib.suppress(OSError):
-                # A number may be that of another process by the time when it is to be ended.
+                # A pidfd, because the process id may be reused before the process is ended.
                 self._handle = os.pidfd_open(pid)
                 self._pid = pid
 
     def close(self) -> None:
+        """Stop the thread."""
         self._stopping.set()
         self._thread.join()
         with self._lock:
@@ -107,7 +108,7 @@ class Ceiling:
             try:
                 self._look_once()
             except Exception as exc:
-                # Without this thread nothing bounds the memory of the process.
+                # Without this thread nothing limits the memory of the process.
                 tasks.note(exc, "look at memory", is_logged=repr(exc) != last)
                 last = repr(exc)
 
@@ -120,13 +121,13 @@ class Ceiling:
                 self._end(End("memory", detail))
 
     def end(self, pid: int, end: End) -> None:
-        """End a process for another reason, if it is still the one that is looked at."""
+        """End a process for another reason, if it is still the one being checked."""
         with self._lock:
             if pid == self._pid:
                 self._end(end)
 
     def _end(self, end: End) -> None:
-        logger.error("process is ended", extra={"pid": self._pid, "cause": end.detail})
+        logger.error("process killed", extra={"pid": self._pid, "cause": end.detail})
         with contextlib.suppress(OSError):
             self._on_end(end)
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Where the rows of an answer that is stored are cut into chunks."""
+"""Splits the rows of a stored result into chunks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ _FAR_LARGER = 2
 _GATHERED_BYTES = 16 * 1024 * 1024
 _GATHERED_ROWS = 128 * 1024
 WAITING_BYTES = 128 * 1024 * 1024
-"""What waits of all partitions together before the largest is closed, however small it is."""
+"""The most bytes buffered for all partitions together before the largest one is closed."""
 
 
 class Chunker:
-    """Gathers batches until they are a chunk. The first chunk is small, so that it is there soon.
+    """Collects batches into chunks. The first chunk is small, so that it is available early.
 
-    Batches stay whole, apart from those that alone are far larger than a chunk.
+    Batches are not split, except those that are much larger than a chunk.
     """
 
     def __init__(self, order: StoreOrder, most_bytes: int = MOST_CHUNK_BYTES) -> None:
@@ -32,7 +32,7 @@ class Chunker:
         self._rows = self._size_bytes = self._past_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[Chunk]:
-        """Take a batch, and yield the chunks that are full with it."""
+        """Add a batch, and yield the chunks that are now full."""
         for piece in self._pieces(batch):
             self._waiting.append(piece)
             self._rows += piece.num_rows
@@ -41,7 +41,7 @@ class Chunker:
                 yield self._taken()
 
     def rest(self) -> Iterator[Chunk]:
-        """Yield what is left at the end, if there is something."""
+        """Yield the last chunk, if any rows are left."""
         if self._waiting:
             yield self._taken()
 
@@ -75,9 +75,9 @@ class Chunker:
 
 
 class Gathering:
-    """Gathers batches until they are worth a copy, but no more of them than a chunk holds.
+    """Collects batches until copying them pays off, but at most the size of a chunk.
 
-    What is first there is given soon, as the first chunk is.
+    The first rows are returned early, like the first chunk.
     """
 
     def __init__(self, order: StoreOrder) -> None:
@@ -87,19 +87,19 @@ class Gathering:
         self._rows = self._size_bytes = self._past_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Chunk:
-        """Take a batch, and return what was gathered, if it is enough with it."""
+        """Add a batch, and return the collected batches if there are enough."""
         if not batch.num_rows:
             return []
         self._waiting.append(batch)
         self._rows += batch.num_rows
-        # Views count the whole of the text that they are a part of, so this is never too little.
+        # Views count all of the text that they point into, so this never underestimates.
         self._size_bytes += batch.nbytes
         is_long = self._is_first and self._rows >= self._order.first_rows
         enough = self._order.enough_bytes(self._past_bytes)
         return self.rest() if is_long or self._size_bytes >= enough else []
 
     def rest(self) -> Chunk:
-        """Return what is gathered."""
+        """Return the collected batches."""
         gathered, self._waiting = self._waiting, []
         self._past_bytes += self._size_bytes
         self._rows = self._size_bytes = 0
@@ -114,9 +114,9 @@ class _Waiting:
 
 
 class PartitionChunker:
-    """Gathers the rows of each partition until they are a chunk.
+    """Collects the rows of each partition into chunks.
 
-    Rows are told apart many batches at once: it costs by the partition, not by the row.
+    Many batches are partitioned at once, because the cost is per partition, not per row.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class PartitionChunker:
         most_partitions: int = MOST_PARTITIONS,
         pool: pa.MemoryPool | None = None,
     ) -> None:
-        """Take what the rows are parted by; chunks are allocated from `pool`."""
+        """Take the order that defines the partitions; chunks are allocated from `pool`."""
         self._pool = pool
         self._schema = plain.plain_schema(schema)
         self._parting = Parting(order.cut, schema)
-        # Partitions are dealt out whole, so that their chunks may be large from the first on.
+        # Executors get whole partitions, so their chunks may be large from the start.
         self._chunk_bytes = min(order.grown_bytes or order.chunk_bytes, MOST_CHUNK_BYTES)
         self._waiting_bytes = waiting_bytes
         self._most_partitions = most_partitions
@@ -140,7 +140,7 @@ class PartitionChunker:
         self._waiting: dict[str, _Waiting] = {}
 
     def gather(self, batch: pa.RecordBatch) -> bool:
-        """Take a batch; returns whether it is time to `part` what was gathered."""
+        """Add a batch; return whether it is time to call `part`."""
         if batch.num_rows:
             self._gathered.append(batch)
             self._gathered_rows += batch.num_rows
@@ -149,10 +149,10 @@ class PartitionChunker:
         return is_long or self._gathered_bytes >= _GATHERED_BYTES
 
     def part(self) -> list[tuple[str, Chunk]]:
-        """Part what was gathered, and return the chunks that are full with it, by partition.
+        """Partition the collected rows, and return the chunks that are now full, by partition.
 
         Raises:
-            ExecutionError: the rows fall into too many partitions, or cannot be told apart.
+            ExecutionError: there are too many partitions, or the rows cannot be partitioned.
         """
         gathered, self._gathered = self._gathered, []
         self._gathered_rows = self._gathered_bytes = 0
@@ -166,7 +166,7 @@ class PartitionChunker:
         ]
 
     def rest(self) -> list[tuple[str, Chunk]]:
-        """Return what is left at the end. Raises as `part` does."""
+        """Return the last chunks. Raises the same as `part`."""
         chunks = self.part()
         left = [partition for partition, waiting in self._waiting.items() if waiting.pieces]
         return chunks + [self._taken(partition) for partition in left]
@@ -190,7 +190,7 @@ class PartitionChunker:
         self._parted_bytes -= waiting.size_bytes
         pieces = waiting.pieces
         if len(pieces) > 1:
-            # What is read back is one batch, which scans faster than many small ones.
+            # Reading back one batch makes scans faster than many small ones.
             pieces = plain.plain_table(pieces, pieces[0].schema, self._pool).to_batches()
         return partition, pieces
 

@@ -1,4 +1,4 @@
-"""Chunks of accelerated datasets: read once, and in memory for as long as anybody holds them."""
+"""Chunks of accelerated datasets: read once, and in memory for as long as they are referenced."""
 
 import asyncio
 import gc
@@ -30,20 +30,20 @@ from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 
 _READS = 4
-"""Chunks on their way at once for one statement."""
+"""The most chunks read at once for one statement."""
 _LARGE_BYTES = 64 * 1024 * 1024
-"""What is so large shall not lie beside what nobody reads any more."""
+"""Before loading this much, unreferenced rows are collected."""
 
 
 class _Taken:
-    """Stands for bytes that are taken while it is there."""
+    """Represents counted bytes; they are returned when the object is freed."""
 
 
 class KeptChunks:
-    """The chunks that are in the memory of this process, by the checksums of their bytes.
+    """The chunks in the memory of this process, by content hash.
 
-    So catalogs and versions that name the same chunk share it, wherever it was read from.
-    `bring` is for one event loop; `held` is for any thread.
+    So catalogs and versions that name the same chunk share it, whatever store it came from. Call
+    `bring` from one event loop; `held` is thread-safe.
     """
 
     def __init__(self, stores: Stores, room: TaskMemory, copies: Path | None = None) -> None:
@@ -53,17 +53,18 @@ class KeptChunks:
         self._fresh = FreshChunks()
         room.reclaim = self._reclaim
         self._held: weakref.WeakValueDictionary[str, Chunk] = weakref.WeakValueDictionary()
-        # By place as well: a copy of a damaged chunk has the same checksum.
+        # The place is part of the key: a copy of a damaged chunk has the same content hash.
         self._reading: dict[tuple[str, str], asyncio.Task[Chunk]] = {}
 
     def held(self, chunk: ChunkInfo) -> Chunk | None:
+        """Return a chunk if it is in memory, or None."""
         return self._held.get(chunk.sha256)
 
     async def bring(self, wanted: Iterable[MissingChunks]) -> list[Chunk]:
-        """Read what is not in memory; it stays for as long as the caller, or a session, holds it.
+        """Load missing chunks. They stay in memory while the caller or a session references them.
 
         Raises:
-            OutOfMemoryQueryError: it does not fit.
+            OutOfMemoryQueryError: they do not fit.
             ExecutionError: a chunk is missing or damaged, or its store cannot be opened.
         """
         found: list[Chunk] = []
@@ -79,17 +80,17 @@ class KeptChunks:
         return found
 
     def keep(self, key: str, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> None:
-        """Keep a chunk that was just stored, for a while, if there is room."""
-        # Nothing makes room for it, least of all what was kept before.
+        """Keep a chunk that was just stored for a while, if there is room."""
+        # Nothing is evicted for it, least of all what was kept before.
         has_room = self._room.has(chunk.size_bytes)
         if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
 
     async def put_back(self, wanted: MissingChunks) -> int:
-        """Store chunks again that are here and are damaged where they are stored; count them.
+        """Rewrite stored chunks that are damaged but in memory here; return how many.
 
         Raises:
-            CarawayError: the store cannot be opened, or takes nothing.
+            CarawayError: the store cannot be opened or written.
         """
         store = await self._stores.at(wanted.spec.place)
         count = 0
@@ -97,15 +98,15 @@ class KeptChunks:
             key = chunk.key or wanted.spec.key
             rows = await self._copied(wanted.spec, chunk)
             if rows and not await _is_whole(store, key, chunk):
-                # The same rows give the same bytes, and so the name that versions know.
+                # The same rows give the same bytes, and so the name that versions refer to.
                 stored = await store.write_chunk(key, chunk.index, rows[0].schema, rows)
                 count += stored.sha256 == chunk.sha256
         return count
 
     async def _copied(self, spec: StoredTable, chunk: ChunkInfo) -> Sequence[pa.RecordBatch] | None:
-        """Return the rows of a chunk that is here in another place than its store."""
+        """Return the rows of a chunk that is held somewhere other than its store."""
         if spec.is_mapped:
-            # What is held may be the very file that is damaged.
+            # The mapped file may be the damaged one.
             return await asyncio.to_thread(self._mapped.copy_of, chunk)
         known = self.held(chunk)
         return known.batches if known is not None else None
@@ -114,10 +115,11 @@ class KeptChunks:
         self._fresh.clear()
 
     def settle(self, keys: Collection[str]) -> None:
-        """Note that whoever wants what was stored under these keys holds it by now."""
+        """Release chunks stored under these keys: their readers reference them by now."""
         self._fresh.let_go(keys)
 
     def close(self) -> None:
+        """Release chunks that nobody reads, and cancel reads in progress."""
         self._fresh.clear()
         for task in list(self._reading.values()):
             task.cancel()
@@ -134,7 +136,7 @@ class KeptChunks:
             reading = tasks.begin(self._read(wanted, chunk))
             self._reading[place] = reading
             reading.add_done_callback(lambda _: self._reading.pop(place, None))
-        # Shielded: others may wait for the same chunk.
+        # Shielded, because others may wait for the same chunk.
         return await asyncio.shield(reading)
 
     async def _read(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
@@ -158,14 +160,14 @@ class KeptChunks:
                 self._room.give(chunk.size_bytes)
 
     def _made(self, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> Chunk:
-        """Return a chunk whose bytes are taken; they are given back with it."""
+        """Return a chunk whose bytes are counted until it is freed."""
         made = Chunk(tuple(rows))
         weakref.finalize(made, self._room.give, chunk.size_bytes).atexit = False
         self._held[chunk.sha256] = made
         return made
 
     async def _map(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk | None:
-        """Read a chunk that stays on disk; what is brought of it is the system's to drop."""
+        """Memory-map a chunk that stays on disk; the system may drop its pages."""
         try:
             store = await self._stores.at(wanted.spec.place)
             batches = await self._mapped.read(store, chunk.key or wanted.spec.key, chunk)
@@ -174,7 +176,7 @@ class KeptChunks:
         return None if batches is None else Chunk(tuple(batches))
 
     def take(self, table: TableName, size_bytes: int) -> object:
-        """Count bytes as taken for as long as what is returned is kept; for any thread.
+        """Count bytes as used for as long as the returned object is kept. Thread-safe.
 
         Raises:
             OutOfMemoryQueryError: they do not fit.
@@ -192,9 +194,9 @@ class KeptChunks:
         return taken
 
     def _make_fit(self, wanted: MissingChunks) -> list[Chunk]:
-        """Refuse at once what cannot fit, before half of it is read.
+        """Refuse chunks that cannot fit, before any of them is read.
 
-        Returns what is in memory already.
+        Returns the chunks that are already in memory.
         """
         if wanted.spec.is_mapped and self._mapped.can_copy:
             return []
@@ -206,8 +208,8 @@ class KeptChunks:
         if not self._room.has(needed):
             self._fresh.clear()
         if needed >= _LARGE_BYTES or not self._room.has(needed):
-            # Sessions and versions that nobody reads any more may be in cycles with each other,
-            # and are in memory until Python looks for those. It seldom does: their rows are no
+            # Unreferenced sessions and versions may be in reference cycles, and keep their rows
+            # until Python collects cycles. It rarely does, because their rows are not Python
             # objects.
             gc.collect()
         if not self._room.has(needed):

@@ -1,4 +1,4 @@
-"""The rows of a fragment: taken whole into a table, or made plain batch by batch."""
+"""Reads the rows of a fragment into tables, or converts them batch by batch."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,9 +17,9 @@ _CHUNK_BYTES = 64 * 1024 * 1024
 async def collect(
     stream: BatchStream, schema: pa.Schema, split: Split | None, place: MemoryGrant
 ) -> tuple[pa.Table, ...]:
-    """Read a stream to its end into one table, or one for each partition of the split.
+    """Read a stream to its end into one table, or one per partition of the split.
 
-    The tables are of few large chunks, in types that travel well.
+    The tables have few large chunks, and types that serialize well.
 
     Raises:
         OutOfMemoryQueryError: they do not fit in the place.
@@ -40,7 +40,7 @@ async def collect(
 async def chunks(
     stream: BatchStream, schema: pa.Schema, chunk_bytes: int = _CHUNK_BYTES
 ) -> AsyncIterator[pa.Table]:
-    """Read a stream in compact tables of about so many bytes."""
+    """Read a stream in compact tables of about this size."""
     target = plain.plain_schema(schema)
     waiting: list[pa.RecordBatch] = []
     size = 0
@@ -55,7 +55,7 @@ async def chunks(
 
 
 class PlainStream:
-    """The rows of a fragment as the task names and types them, in types that travel well."""
+    """The rows of a fragment with the names and types of its task, which serialize well."""
 
     reads_only_catalog = False
     written: TableName | None = None
@@ -73,4 +73,5 @@ class PlainStream:
                 yield part
 
     async def aclose(self) -> None:
+        """Close the underlying stream."""
         await self._stream.aclose()

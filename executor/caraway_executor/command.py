@@ -1,4 +1,4 @@
-"""`caraway executor`: flags in, an executor that serves until a signal ends it."""
+"""The `caraway executor` command: runs an executor until a signal ends it."""
 
 import asyncio
 import functools
@@ -34,10 +34,10 @@ class _Plan:
 
 
 def run(options: ExecutorOptions) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code.
+    """Serve until SIGTERM or SIGINT; return the exit code.
 
     Raises:
-        CarawayError: it cannot start, or cannot join its cluster again.
+        CarawayError: it cannot start, or cannot rejoin its cluster.
     """
     processes.prepare()
     ray_nodes.read_token(options.join.token_file)

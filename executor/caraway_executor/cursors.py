@@ -1,4 +1,4 @@
-"""Answers that are read page by page, and let go when nobody comes for the next page."""
+"""Results that are read page by page, and closed when nobody reads the next page."""
 
 import asyncio
 import uuid
@@ -26,15 +26,15 @@ class _Cursor:
     touched_s: float
     reading: asyncio.Task[AnswerPage] | None = None
     coming: asyncio.Task[pa.RecordBatch | None] | None = None
-    """The next batch, which may come after the page that asked for it; None is the end."""
+    """The pending next batch, which may outlast the page that requested it; None is the end."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Cursors:
-    """Open answers. Nothing is read ahead of the page that was asked for, but for a batch.
+    """The open results. At most one batch is read ahead of the requested page.
 
-    A page ends at so many bytes, or when it has rows and was asked for so long ago: rows that
-    come slowly are not kept from their reader.
+    A page ends at a number of bytes, or after a time if it has rows. So slow rows reach their
+    reader early.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Cursors:
 
     @property
     def origins(self) -> frozenset[str]:
-        """The schedulers to whom the open answers go."""
+        """The schedulers that read the open results."""
         return frozenset(cursor.origin for cursor in self._open.values())
 
     async def open(self, call: str, origin: str, stream: BatchStream) -> AnswerPage:
-        """Read the first page; the answer stays open if it has more."""
+        """Read the first page; the result stays open if there are more."""
         name = uuid.uuid4().hex
         self._open[name] = _Cursor(call, origin, stream, aiter(stream), self._clock())
         return await self.next(name)
@@ -67,13 +67,13 @@ class Cursors:
 
         Raises:
             QueryError: the statement failed, or was cancelled.
-            ShuttingDownError: nothing is open under this name.
+            ShuttingDownError: there is no open result of this name.
         """
         cursor = self._open.get(name)
         if cursor is None:
             raise ShuttingDownError(
-                "the rest of the answer was let go because nobody read it for "
-                f"{_FORGOTTEN_S:g} s, or the executor started anew; run the statement again"
+                "the rest of the result was dropped because nobody read it for "
+                f"{_FORGOTTEN_S:g} s, or the executor restarted; run the statement again"
             )
         cursor.touched_s = self._clock()
         cursor.reading = background.begin(self._read(name, cursor))
@@ -111,7 +111,7 @@ class Cursors:
         return AnswerPage(name, tuple(batches), is_last=False)
 
     async def close(self, name: str) -> None:
-        """Stop the answer, whatever it is doing; nothing happens if it is not open."""
+        """Cancel the result at any point; does nothing if it is not open."""
         cursor = self._open.pop(name, None)
         if cursor is None:
             return
@@ -123,23 +123,25 @@ class Cursors:
         await cursor.stream.aclose()
 
     async def close_call(self, call: str) -> None:
+        """Cancel all results of a call."""
         for name in [name for name, each in self._open.items() if each.call == call]:
             await self.close(name)
 
     async def close_forgotten(self) -> None:
-        """Close the answers that nobody read for long; one being read is not forgotten."""
+        """Close the results that were not read for long, unless a page is being read."""
         oldest_s = self._clock() - _FORGOTTEN_S
         for name, cursor in list(self._open.items()):
             if cursor.reading is None and cursor.touched_s < oldest_s:
                 await self.close(name)
 
     async def aclose(self) -> None:
+        """Cancel all results."""
         for name in list(self._open):
             await self.close(name)
 
 
 async def _has_come(cursor: _Cursor, wait_s: float | None) -> bool:
-    """Ask for the next batch, and wait for it for so long; it stays on its way after that."""
+    """Request the next batch and wait for it for a limited time; the request stays pending."""
     if cursor.coming is None:
         cursor.coming = background.begin(_next(cursor.batches))
     done, _ = await asyncio.wait((cursor.coming,), timeout=wait_s)

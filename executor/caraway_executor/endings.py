@@ -1,7 +1,7 @@
-"""How the process of an executor's actor ended, told from one process to the next in a file.
+"""Records how an executor's process ended, in a file that the next process reads.
 
-The supervisor writes why it ended the process; a fault in native code leaves its trace there. A
-process that was killed from outside, or that ended with its machine, leaves nothing.
+The supervisor writes why it ended the process; a fault in native code writes its trace there. A
+process that was killed externally, or that ended with its machine, leaves nothing.
 """
 
 import faulthandler
@@ -23,14 +23,14 @@ class Ending:
         self._file: IO[bytes] | None = None
 
     def write(self, end: End) -> None:
-        """Say why the process is ended; called by its supervisor, before it is."""
+        """Record why the process is about to be ended. Called by its supervisor."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(asdict(end)))
 
     def begin(self) -> End | None:
-        """Return how the process before this one ended, and have faults of this one noted.
+        """Return how the previous process ended, and record faults of this one.
 
-        A trace is moved aside, for those who look after the executor.
+        A trace is moved to another file, for operators.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         text = self._path.read_text(errors="replace") if self._path.exists() else ""
@@ -48,4 +48,4 @@ def _read(text: str) -> End | None:
     try:
         return End(**json.loads(text))
     except (ValueError, TypeError):
-        return End("crash", "the engine had a fault")
+        return End("crash", "the engine crashed")

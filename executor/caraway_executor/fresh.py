@@ -1,4 +1,4 @@
-"""Chunks that were just made, held until they are read or nobody comes for them."""
+"""Keeps newly made chunks in memory until they are read or time out."""
 
 import asyncio
 from collections.abc import Collection
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from caraway_engine.rows.held import Chunk
 
 _HELD_S = 60.0
-"""How long after its last chunk was made. A version is read within moments of that."""
+"""Seconds after a version's last chunk was made. It is normally read within moments."""
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class _Made:
 
 
 class FreshChunks:
-    """Holds chunks by the key that they were stored under. For one event loop, but for `clear`."""
+    """Holds chunks by the key they were stored under. Not thread-safe, except `clear`."""
 
     def __init__(self, held_s: float = _HELD_S) -> None:
         self._held_s = held_s
@@ -27,6 +27,7 @@ class FreshChunks:
         return sum(len(made.chunks) for made in self._made.values())
 
     def add(self, key: str, chunk: Chunk) -> None:
+        """Keep a chunk, and restart the timeout of its key."""
         made = self._made.setdefault(key, _Made())
         made.chunks.append(chunk)
         if made.timer is not None:
@@ -35,13 +36,13 @@ class FreshChunks:
         made.timer = loop.call_later(self._held_s, self.let_go, (key,))
 
     def let_go(self, keys: Collection[str]) -> None:
-        """Hold what lies under these keys no longer: somebody else does, or nobody wants it."""
+        """Release the chunks of these keys: others reference them, or nobody wants them."""
         for key in keys:
             made = self._made.pop(key, None)
             if made is not None and made.timer is not None:
                 made.timer.cancel()
 
     def clear(self) -> None:
-        """Hold nothing: there is no room for it. For any thread."""
-        # Timers are left to find nothing: they are for the thread of their loop.
+        """Release everything, because memory is needed. Thread-safe."""
+        # Timers are left to find nothing, because only their loop's thread may cancel them.
         self._made = {}

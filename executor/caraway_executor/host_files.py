@@ -1,4 +1,4 @@
-"""Copies of files that schedulers have on their own hosts, for tables that are read from them."""
+"""Copies of files that are on the schedulers' hosts, for tables that read them."""
 
 import hashlib
 import os
@@ -21,21 +21,21 @@ from caraway_core.tables import TableSpec
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ARRIVING = ".arriving-"
 _EXPECTED_S = 600.0
-"""A file that arrived belongs to a catalog that comes after it."""
+"""How long a received file is kept for a catalog that follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Localized:
-    """The tables of a catalog as this host can read them; those that it cannot have failed."""
+    """The tables of a catalog as this host can read them, and those that it cannot."""
 
     tables: Mapping[TableName, TableSpec]
     failed: Mapping[TableName, str]
 
 
 class HostFiles:
-    """Keeps copies by their content in a folder; without one it keeps none.
+    """Keeps copies of files by content hash in a directory; without one it keeps none.
 
-    A file that this host can see is read where it is. `has` says whether a path is there.
+    A file that is visible on this host is read in place. `has` tells whether a path exists.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class HostFiles:
         self._has = has
         self._expected: dict[str, float] = {}
         self._lock = Lock()
-        # A process that was killed while a file arrived left a part of it.
+        # A process that was killed while receiving a file left a partial one.
         for part in folder.glob(f"{_ARRIVING}*") if folder is not None else ():
             part.unlink(missing_ok=True)
         self._used: dict[str, dict[CatalogVersion, frozenset[str]]] = {}
 
     def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
-        """Return what is to be sent before a catalog over these files."""
+        """Return the files that must be sent before a catalog that uses them."""
         if self._folder is None:
             return ()
         sendable = [file for file in files if file.digest]
@@ -64,13 +64,13 @@ class HostFiles:
             return tuple(file for file in sendable if self._place(file) is None)
 
     def keep(self, file: OwnFile, content: pa.Buffer) -> None:
-        """Keep a copy; it is there as a whole or not at all.
+        """Keep a copy. It is written completely or not at all.
 
         Raises:
-            ExecutionError: it is not what the scheduler says, or cannot be written.
+            ExecutionError: the content does not match, or it cannot be written.
         """
         if self._folder is None or hashlib.sha256(content).hexdigest() != file.digest:
-            raise ExecutionError(f"the copy of '{file.path}' is not what the scheduler has")
+            raise ExecutionError(f"the copy of '{file.path}' does not match the scheduler's file")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             _write(self._folder / _name(file), content)
@@ -78,7 +78,7 @@ class HostFiles:
             raise disks.failure("the executor cannot keep a copy of a file", exc) from exc
 
     def localized(self, catalog: TableCatalog) -> Localized:
-        """Have the tables of a catalog read the copies, where this host has no such file."""
+        """Make the tables of a catalog read the copies of files that this host does not have."""
         places = {file.path: self._place(file) for file in catalog.files}
         tables: dict[TableName, TableSpec] = {}
         failed: dict[TableName, str] = {}
@@ -95,7 +95,7 @@ class HostFiles:
         return Localized(tables, failed)
 
     def keep_only(self, origin: str, versions: Collection[CatalogVersion]) -> None:
-        """Remove the copies that only other catalogs of a scheduler are read from."""
+        """Remove copies that only other catalog versions of a scheduler use."""
         with self._lock:
             used = self._used.get(origin, {})
             kept = {version: names for version, names in used.items() if version in versions}
@@ -104,6 +104,7 @@ class HostFiles:
                 self._remove_unused()
 
     def forget(self, origin: str) -> None:
+        """Stop using the files of a scheduler."""
         with self._lock:
             self._used.pop(origin, None)
 
@@ -133,7 +134,7 @@ class HostFiles:
 
 
 def _name(file: OwnFile) -> str:
-    """Name a copy after its content: nothing that a scheduler sends leads out of the folder."""
+    """Return the name of a copy from its content hash, so that it cannot leave the directory."""
     if not _DIGEST.fullmatch(file.digest) or "/" in file.suffix or "\0" in file.suffix:
         raise ExecutionError(f"the copy of '{file.path}' cannot be kept under its name")
     return file.digest + file.suffix

@@ -1,4 +1,4 @@
-"""Sessions of earlier catalogs, for tasks of queries that were planned over them."""
+"""Keeps the sessions of earlier catalogs, for tasks that were planned over them."""
 
 import weakref
 
@@ -7,7 +7,7 @@ from caraway_engine.sessions.sessions import Session
 
 
 class KeptCatalog:
-    """A catalog, and its session unless that has gone: it can be made again."""
+    """A catalog, and its session unless that was freed; it can be rebuilt."""
 
     def __init__(self, session: Session) -> None:
         self.snapshot: CatalogSnapshot = session.snapshot
@@ -15,16 +15,18 @@ class KeptCatalog:
         self._seen = weakref.ref(session)
 
     def session(self) -> Session | None:
+        """Return the session, or None if it was freed."""
         return self._seen()
 
     def reopened(self, session: Session) -> None:
+        """Record a rebuilt session, without keeping it alive."""
         self._seen = weakref.ref(session)
 
     def loosen(self, newer: Session | None) -> None:
-        """Keep the session no longer than statements read it, if it would cost memory.
+        """Keep the session only while statements read it, if it would cost memory.
 
-        An earlier version of an accelerated dataset, beside that of the newer session, would
-        double what the dataset takes.
+        Keeping an earlier version of an accelerated dataset next to the newer one would double the
+        memory of that dataset.
         """
         if self._held is None or newer is None:
             return

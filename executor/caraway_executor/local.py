@@ -1,4 +1,4 @@
-"""The executor that lives in the process of the scheduler."""
+"""The executor that runs statements in its own process."""
 
 import asyncio
 import contextlib
@@ -50,8 +50,8 @@ _Result = TypeVar("_Result")
 class LocalExecutor:
     """Runs statements with the engine of this process.
 
-    A new snapshot becomes a new session; statements under way keep the one they started in, so
-    nothing they read is taken from under them.
+    A new snapshot becomes a new session. Running statements keep the session that they started
+    with, so their tables do not change.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class LocalExecutor:
         role: Role = "alone",
         planning: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Take what executors of one process share; `name` is that of the process in a cluster.
+        """Take what executors of one process share; `name` is the executor's name in a cluster.
 
-        In the role "main" it refuses joins of all rows with all rows and what may wait for a
-        database in a thread of the engine, which another one runs "apart"; that one does not write
-        to tables in memory.
+        In the role "main", it refuses products and statements whose engine threads may wait for a
+        database. An executor in the role "apart" runs these, but does not write to tables in
+        memory.
         """
         processes.prepare()
         self._role = role
         self.registering: Callable[[TableName | None], None] = lambda _view: None
-        """Told of each view before it is planned, and of none afterwards."""
+        """Called with each view before it is planned, and with None afterwards."""
         self._name = name
         self._settings = settings
         self._pools = Pools(settings)
@@ -85,38 +85,38 @@ class LocalExecutor:
         self._prepared: Session | None = None
         self._kept: Mapping[CatalogVersion, KeptCatalog] = {}
         self._coming: dict[TableName, StoredVersion] = {}
-        # Shares of a version that are loaded at the same time belong to one and the same.
+        # Shares of a version that are loaded concurrently must belong to one object.
         self._loading: WeakValueDictionary[tuple[TableName, str], StoredVersion] = (
             WeakValueDictionary()
         )
-        # Catalogs are published by threads, while the loop loads versions and forgets them.
+        # Catalogs are published by threads, while the loop loads and forgets versions.
         self._moving = Lock()
         self._products = Products(max(1, settings.target_partitions - 1))
-        # Planning lists files and may block on a remote store; its threads are its own, so that
-        # slow planning never starves the encoding of answers.
+        # Planning lists files and may block on a remote store. It has its own threads, so that slow
+        # planning never delays the encoding of results.
         self._planning = planning or ThreadPoolExecutor(
             _PLANNING_THREADS, thread_name_prefix="planning"
         )
 
     @property
     def session(self) -> Session | None:
-        """The session that new statements see, for whoever plans without running."""
+        """The session that new statements use."""
         return self._session
 
     @property
     def prepared_views(self) -> Mapping[TableName, ViewFacts]:
-        """The facts of every view of the catalog that was prepared last and is not published."""
+        """The facts of the views in the catalog that was prepared but not yet published."""
         return {} if self._prepared is None else self._prepared.views
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
-        """The facts of every view of the catalog that new statements see."""
+        """The facts of the views in the catalog that new statements see."""
         return {} if self._session is None else self._session.views
 
     def install(
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
-        """Take a snapshot, with what is unchanged in it from the one before, or from others."""
+        """Install a snapshot, and reuse what is unchanged from the last one or from `others`."""
         failed = self.prepare(snapshot, others)
         self.publish()
         self.release(None)
@@ -125,7 +125,7 @@ class LocalExecutor:
     def prepare(
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
-        """Register a snapshot; statements see it when it is published."""
+        """Register a snapshot; statements see it after `publish`."""
         session = Session(self._settings, snapshot, self._chunks, self._pools)
         coming = [*chain.from_iterable(each._loaded() for each in (self, *others))]
         previous = (self._session, *(each.session for each in others))
@@ -134,7 +134,7 @@ class LocalExecutor:
         return failed
 
     def publish(self) -> None:
-        """Have new statements see the snapshot that was prepared last."""
+        """Make the last prepared snapshot visible to new statements."""
         session, self._prepared = self._prepared, None
         if session is None:
             return
@@ -147,7 +147,7 @@ class LocalExecutor:
             self._kept = {**self._kept, session.snapshot.version: KeptCatalog(session)}
 
     def release(self, pinned: Pinned | None) -> None:
-        """Let go of the catalogs that no statement needs; None: of all but the newest."""
+        """Release the catalogs that no statement needs; None releases all but the newest."""
         with self._moving:
             newest = None if self._session is None else self._session.snapshot.version
             self._kept = {
@@ -158,7 +158,7 @@ class LocalExecutor:
 
     @property
     def kept(self) -> tuple[CatalogVersion, ...]:
-        """The versions of the catalog that statements can run over."""
+        """The catalog versions that statements can run over."""
         return tuple(self._kept)
 
     async def load(
@@ -168,14 +168,14 @@ class LocalExecutor:
         log: Log = (),
         pieces: Sequence[str] | None = None,
     ) -> int:
-        """Bring a version of a dataset into memory, or those pieces of it, and count its rows.
+        """Load a version of a dataset, or some of its pieces, and return the row count.
 
-        It may be one that no catalog names yet: it is kept for the catalog that will, until then
-        or until another one is loaded.
+        The version may not be in any catalog yet. It is then kept until a catalog names it or
+        another version is loaded.
 
         Raises:
-            OutOfMemoryQueryError: it does not fit; what was there before stays.
-            ExecutionError: it cannot be read, or has a key twice that it must not.
+            OutOfMemoryQueryError: it does not fit; the previous version stays.
+            ExecutionError: it cannot be read, or has a duplicate key.
         """
         version = self._version(table, spec)
         names = version.names if pieces is None else tuple(pieces)
@@ -188,30 +188,30 @@ class LocalExecutor:
         return rows
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Store chunks of a version again that are here and damaged where they are stored.
+        """Rewrite stored chunks of a version that are damaged but in memory here.
 
-        Returns how many. Raises CarawayError where the store takes nothing.
+        Returns how many were rewritten. Raises CarawayError if the store cannot be written.
         """
         chunks = (*spec.chunks, *(entry.chunk for entry in log))
         return await self._chunks.put_back(MissingChunks(table, spec, chunks))
-
-    def forget(self, table: TableName) -> None:
-        """Let go of a version that was loaded and that no catalog names."""
-        with self._moving:
-            self._coming.pop(table, None)
 
     def _loaded(self) -> list[StoredVersion]:
         with self._moving:
             return list(self._coming.values())
 
     @property
+    def memory_used_bytes(self) -> int:
+        """None outside of this process."""
+        return 0
+
+    @property
     def holds(self) -> tuple[TableName, ...]:
-        """The accelerated datasets of which there are rows in memory."""
+        """The accelerated datasets that have rows in memory."""
         versions = self._session.versions.by_name if self._session else {}
         return tuple(sorted(name for name, each in versions.items() if each.is_held))
 
     def let_go(self) -> None:
-        """Let go of rows that other executors read by now."""
+        """Release rows that other executors now read."""
         for version in self._session.versions if self._session else ():
             version.let_go()
 
@@ -225,12 +225,13 @@ class LocalExecutor:
         return made
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Run a statement, over the catalog version that it names or the newest one."""
         if statement.catalog_version is not None:
             session = await self.over(statement.catalog_version)
         elif self._session is not None:
             session = self._session
         else:
-            raise ShuttingDownError("the executor holds no catalog yet")
+            raise ShuttingDownError("the executor has no catalog yet")
         bring = self._started_with_chunks
         found = await look_up(session, statement, self._chunks, self._planning, bring)
         if found is not None:
@@ -238,25 +239,26 @@ class LocalExecutor:
         start = partial(session.start, statement)
         if statement.store is None:
             return await self._started(start, statement.in_background)
-        # First the store: a statement that writes must not have begun when there is none.
+        # Open the store first: a writing statement must not start if there is no store.
         store = await self._stores.at(statement.store.place)
         stream = await self._started(start, statement.in_background)
         return self._storing(stream, statement.store, store)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Return what a statement writes, or None. Checks no permissions."""
         session = self._session
         if session is None:
-            raise ShuttingDownError("the executor holds no catalog yet")
+            raise ShuttingDownError("the executor has no catalog yet")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._planning, session.write_of, statement)
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.
 
-        Its rows come as the engine gives them, unless they are stored.
+        Rows are returned as the engine makes them, unless they are stored.
 
         Raises:
-            CatalogMovedError: that catalog is not here.
+            CatalogMovedError: that catalog is not available.
             QueryError: it cannot be planned or started.
         """
         session = await self.over(task.catalog_version)
@@ -268,7 +270,7 @@ class LocalExecutor:
         return self._storing(stream, task.store, store, task.schema)
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
-        """Store rows that are there already.
+        """Store rows that already exist.
 
         Raises:
             ResultStoreError: the store cannot be opened.
@@ -277,7 +279,7 @@ class LocalExecutor:
         return self._storing(RowsStream(rows, reads_only_catalog=False), order, store)
 
     async def in_planning_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Run blocking work in a thread that encodes no answers."""
+        """Run blocking work in a planning thread."""
         return await asyncio.get_running_loop().run_in_executor(self._planning, work)
 
     def _storing(
@@ -291,10 +293,10 @@ class LocalExecutor:
         return StoringStream(rows, order, store, schema, keep, self._name)
 
     async def over(self, version: CatalogVersion) -> Session:
-        """Return the session of a catalog.
+        """Return the session of a catalog version.
 
         Raises:
-            CatalogMovedError: that catalog is not here.
+            CatalogMovedError: that catalog is not available.
         """
         kept = self._kept.get(version)
         if kept is None:
@@ -322,7 +324,7 @@ class LocalExecutor:
         return stream
 
     async def _started_with_chunks(self, start: Callable[[], _Result]) -> _Result:
-        """Start what may read chunks that are not in memory, and bring them."""
+        """Run work that may need chunks that are not in memory, and load them."""
         loop = asyncio.get_running_loop()
         held: list[Chunk] = []
         while True:
@@ -332,10 +334,10 @@ class LocalExecutor:
                 held += await self._chunks.bring(exc.wanted)
 
     def _check_place(self, stream: EngineStream) -> None:
-        """Refuse what has to run in another process, before it has begun.
+        """Refuse a statement that must run in another process, before it starts.
 
         Raises:
-            RunsApartError, RunsInMainError: it has to.
+            RunsApartError, RunsInMainError: it must run in that process.
         """
         runs_apart = stream.is_product or stream.is_waiting
         if self._role == "alone" or (stream.written is None and not runs_apart):
@@ -347,7 +349,7 @@ class LocalExecutor:
             raise RunsApartError
 
     def is_in_memory(self, table: TableName) -> bool:
-        """Tell if a table has its rows nowhere but here."""
+        """Return whether the rows of a table exist only in memory."""
         tables = self._session.snapshot.tables if self._session is not None else {}
         return table in tables and tables[table].first_rows is not None
 
@@ -358,7 +360,7 @@ class LocalExecutor:
         return pa.Table.from_batches(batches, stream.schema)
 
     def _reopened(self, kept: KeptCatalog) -> Session:
-        """Make the session of an earlier catalog again; it lives as long as what reads it."""
+        """Rebuild the session of an earlier catalog; it lives as long as its readers."""
         session = Session(self._settings, kept.snapshot, self._chunks, self._pools)
         session.install(self._session)
         kept.reopened(session)
@@ -368,11 +370,12 @@ class LocalExecutor:
         self, loop: asyncio.AbstractEventLoop, in_background: bool, is_whole: bool
     ) -> None:
         leave = partial(self._products.leave, is_whole, in_background=in_background)
-        # A stream may be dropped by any thread, also after the loop has been closed.
+        # Any thread may drop a stream, even after the loop was closed.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(leave)
 
     def close(self) -> None:
+        """Cancel planning, and release all sessions."""
         self._products.close()
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._session = None

@@ -1,4 +1,4 @@
-"""Point lookups on an executor: answered at once where all that they need is in memory."""
+"""Runs point lookups on an executor, immediately if all the rows are in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,11 +16,11 @@ from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import StoredVersion
 
 Start = Callable[[Callable[[], list[pa.RecordBatch]]], Awaitable[list[pa.RecordBatch]]]
-"""Runs what may read chunks that are not in memory, and brings them."""
+"""Runs work that may need chunks that are not in memory, and loads them."""
 
 
 class RowsStream:
-    """An answer that is there already."""
+    """A result that is already complete."""
 
     written: TableName | None = None
 
@@ -31,12 +31,12 @@ class RowsStream:
 
     @property
     def at_hand(self) -> pa.RecordBatch | None:
-        """All rows of the answer; None where there are none, or they were read."""
+        """All rows of the result; None if there are none or they were read."""
         return self._rows
 
     @property
     def is_at_end(self) -> bool:
-        """Whether no more rows will come, so that nobody has to wait to find out."""
+        """Whether no more rows will come, so that the reader need not wait to find out."""
         return self._rows is None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
@@ -49,16 +49,17 @@ class RowsStream:
         return rows
 
     async def aclose(self) -> None:
+        """Drop the rows."""
         self._rows = None
 
 
 async def look_up(
     session: Session, statement: Statement, chunks: Chunks, threads: Executor, start: Start
 ) -> RowsStream | None:
-    """Answer a statement if it is a point lookup; None for any other.
+    """Run a statement if it is a point lookup; return None for other statements.
 
     Raises:
-        QueryError: rows that it needs cannot be read, or do not fit.
+        QueryError: rows that it needs cannot be read, or do not fit in memory.
     """
     lookup = session.lookups.find(statement)
     if lookup == "unknown":
@@ -72,7 +73,7 @@ async def look_up(
     rows = _at_hand(version, lookup, log)
     if rows is None:
         rows = await start(partial(_rows, version, lookup, log, chunks))
-    # As of any statement over changes: once there are more of them its rows are others.
+    # As for any statement over changes, the rows differ once there are more changes.
     return RowsStream(lookup.answer(rows), reads_only_catalog=not log)
 
 

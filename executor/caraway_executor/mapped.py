@@ -1,8 +1,8 @@
-"""Chunks that stay on disk: files whose pages the system brings into memory when they are read.
+"""Memory-maps chunks that stay on disk, so that the system loads their pages on demand.
 
-A chunk in a folder of this host is read where it lies. One that lies elsewhere is copied once to a
-folder of the executor, where it is found again after a restart; the copies that were not used for
-longest go when there are too many.
+A chunk in a directory of this host is read in place. A chunk elsewhere is copied once to a
+directory of the executor, and found again after a restart. The least recently used copies are
+removed when there are too many.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ class Local(Protocol):
 
 @runtime_checkable
 class Remote(Protocol):
-    """A store whose chunks can be copied as they are, byte by byte."""
+    """A store whose chunks can be copied byte by byte."""
 
     async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None: ...
 
 
 class MappedChunks:
-    """Maps chunks; `folder` takes copies of those of stores elsewhere.
+    """Memory-maps chunks; `folder` holds copies of chunks from remote stores.
 
-    Copies may take `limit_bytes`, or else most of what the disk has free at the start.
+    Copies may use `limit_bytes`, or by default most of the disk that is free at the start.
     """
 
     def __init__(self, folder: Path | None, limit_bytes: int | None = None) -> None:
@@ -57,12 +57,13 @@ class MappedChunks:
 
     @property
     def can_copy(self) -> bool:
+        """Whether there is a directory for copies."""
         return self._folder is not None
 
     async def read(
         self, store: ResultStore, key: str, chunk: ChunkInfo
     ) -> Sequence[pa.RecordBatch] | None:
-        """Return the batches of a chunk over its file; None where there is no place for one.
+        """Return the batches of a chunk over its file, or None if there is no place for one.
 
         Raises:
             ResultStoreError: the chunk is missing or damaged, or cannot be copied.
@@ -79,17 +80,17 @@ class MappedChunks:
         try:
             return await asyncio.to_thread(self._mapped, path, key, chunk)
         except ResultStoreError:
-            pass  # It is not here yet, or it was damaged here.
+            pass  # There is no copy yet, or it is damaged.
         await self._copy(store, path, key, chunk)
         return await asyncio.to_thread(self._mapped, path, key, chunk)
 
     def copy_of(self, chunk: ChunkInfo) -> Sequence[pa.RecordBatch] | None:
-        """Return the rows of a copy in the folder of the executor, if one is there and whole."""
+        """Return the rows of a copy in the executor's directory, if it exists and is intact."""
         if self._folder is None:
             return None
         self._open()
         path = self._folder / chunks.file_name(0, chunk.sha256)
-        # Checked again: the disk may have damaged it since.
+        # Verify it again: the disk may have damaged it since.
         self._known.discard(path)
         try:
             return self._mapped(path, "", chunk)
@@ -111,11 +112,11 @@ class MappedChunks:
             raise disks.failure(title, exc) from exc
         except pa.ArrowException as exc:
             raise ResultStoreError(
-                f"result '{key}': chunk {chunk.index} cannot be read: it holds no rows"
+                f"result '{key}': chunk {chunk.index} cannot be read: it contains no rows"
             ) from exc
 
     async def _copy(self, store: Remote, path: Path, key: str, chunk: ChunkInfo) -> None:
-        """Bring the bytes of a chunk as they are; they have their name once they are checked."""
+        """Copy a chunk, and give the copy its name after it was verified."""
         try:
             draft = await asyncio.to_thread(self._draft, chunk)
             try:
@@ -145,7 +146,7 @@ class MappedChunks:
             self._copies[chunk.sha256] = chunk.size_bytes
 
     def _make_room(self, size_bytes: int) -> None:
-        """Remove copies; who has mapped one keeps its pages until it lets go."""
+        """Remove copies to make room; existing maps keep their pages."""
         with self._lock:
             limit = self._limit_bytes or 0
             while self._copies and sum(self._copies.values()) + size_bytes > limit:
@@ -156,7 +157,7 @@ class MappedChunks:
                 path.unlink(missing_ok=True)
 
     def _open(self) -> None:
-        """Find the copies of an earlier life."""
+        """Find the copies of earlier processes."""
         with self._lock:
             if self._is_open or self._folder is None:
                 return

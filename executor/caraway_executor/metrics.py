@@ -1,4 +1,4 @@
-"""The metrics of an executor, under the names that the peer gives them."""
+"""The Prometheus metrics of an executor."""
 
 from collections.abc import Callable, Iterable
 
@@ -18,17 +18,17 @@ CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
 
 
 def render(tallies: ExecutorTallies, active_tasks: int) -> bytes:
-    """Return the page as Prometheus text."""
+    """Return the metrics page in Prometheus text format."""
     registry = CollectorRegistry()
     registry.register(_Page(lambda: collect(tallies, active_tasks)))
     return exposition.generate_latest(registry)
 
 
 def collect(tallies: ExecutorTallies, active_tasks: int) -> Iterable[Metric]:
-    """Read the metrics from the state."""
+    """Return the metrics, read from the state."""
     failures = CounterMetricFamily(
         "background_failures",
-        "Failures of work that nobody waits for; the log has the causes.",
+        "Failures of background tasks; the log has their causes.",
         labels=("work",),
     )
     for kind, count in tasks.FAILURES.items():

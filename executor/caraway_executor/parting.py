@@ -1,4 +1,4 @@
-"""Rows of an answer that is stored by partitions: told apart batch by batch."""
+"""Partitions the rows of a stored result, batch by batch."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from caraway_core.partitions.naming import Value, Values
 
 @dataclass(frozen=True, slots=True)
 class _Coded:
-    """Codes for the rows of a batch, and the values of partitions behind each code."""
+    """A code for each row of a batch, and the partition values behind each code."""
 
     codes: pa.Array
     values: Sequence[Values]
 
 
 class Parting:
-    """Tells rows apart by the terms of a cut. The last columns of rows are those of expressions.
+    """Partitions rows by terms. The last columns of the rows are those of expressions.
 
     Raises:
-        ExecutionError: a column is missing, or its values cannot be told apart so.
+        ExecutionError: a column is missing, or has a type that cannot partition rows.
     """
 
     def __init__(self, cut: PartitionBy, schema: pa.Schema) -> None:
@@ -33,11 +33,11 @@ class Parting:
         self._width = len(schema) - len(expressions)
         after = iter(range(self._width, len(schema)))
         if self._width < 1:
-            raise _fault("its last columns are not those of the expressions that part it")
+            raise _fault("its last columns are not those of the partition expressions")
         self._columns = [self._column(term, schema, after) for term in cut.terms]
 
     def parts(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield the rows of each partition, in their order, as a batch of their own."""
+        """Yield the rows of each partition as a separate batch, in order."""
         coded = self._combined(rows)
         stored = pa.RecordBatch.from_arrays(
             rows.columns[: self._width], schema=_first(rows.schema, self._width)
@@ -45,12 +45,12 @@ class Parting:
         if len(coded.values) == 1:
             yield naming.name_of(coded.values[0]), stored
             return
-        # Sorting is stable, so rows of one partition stay in their order.
+        # Sorting is stable, so the rows of a partition stay in order.
         order = pc.sort_indices(coded.codes)
         counts = pc.value_counts(coded.codes.take(order)).to_pylist()
         start = 0
         for code, count in ((each["values"], each["counts"]) for each in counts):
-            # Taken one by one: slices would keep all that they were cut from in memory.
+            # Take copies: slices would keep the whole batch in memory.
             part = stored.take(order.slice(start, count))
             yield naming.name_of(coded.values[code]), part
             start += count
@@ -65,7 +65,7 @@ class Parting:
         return int(found[0])
 
     def _combined(self, rows: pa.RecordBatch) -> _Coded:
-        """Code rows by all terms together."""
+        """Encode rows by all terms together."""
         try:
             terms = [
                 _coded(term, rows.column(index))
@@ -80,7 +80,7 @@ class Parting:
 
 
 def _both(some: _Coded, others: _Coded) -> _Coded:
-    """Code pairs of values. Codes stay below the number of rows, so no number of terms is much."""
+    """Encode pairs of values. Codes stay below the row count, so any number of terms fits."""
     count = max(1, len(others.values))
     pairs = pc.add(pc.multiply(some.codes, pa.scalar(count, pa.int64())), others.codes)
     encoded = pairs.dictionary_encode()
@@ -102,7 +102,7 @@ def _encoded(column: pa.Array) -> _Coded:
     if codes.null_count:
         codes = codes.fill_null(len(values))
         values = [*values, None]
-    # Several codes may have one name: the two zeros, or what a dictionary holds twice.
+    # Several codes may have one name: both zeros, or duplicates in a dictionary.
     first: dict[Value, int] = {}
     same = [first.setdefault(value, index) for index, value in enumerate(values)]
     if len(first) < len(values):
@@ -111,7 +111,7 @@ def _encoded(column: pa.Array) -> _Coded:
 
 
 def _flat(column: pa.Array) -> pa.Array:
-    """Bring a column to a type that the kernels code."""
+    """Cast a column to a type that the kernels can encode."""
     if pa.types.is_string_view(column.type):
         return column.cast(pa.string())
     if pa.types.is_binary_view(column.type):
@@ -124,4 +124,4 @@ def _first(schema: pa.Schema, count: int) -> pa.Schema:
 
 
 def _fault(cause: str) -> ExecutionError:
-    return ExecutionError(f"the answer cannot be stored by partitions: {cause}")
+    return ExecutionError(f"the result cannot be stored by partition: {cause}")

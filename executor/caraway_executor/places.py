@@ -1,4 +1,4 @@
-"""As many tasks at once as there are cores: more of them would only share memory out thinner."""
+"""Limits running tasks to the number of cores, because more would only divide memory further."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,10 +10,10 @@ _LONGEST_S = 300.0
 
 
 class Places:
-    """A place for each task that works. An answer that waits for its reader holds none.
+    """The slots for running tasks. A result that waits for its reader holds none.
 
-    Work in the background has as many places of its own, so that nobody who waits for an answer
-    waits behind it.
+    Background work has the same number of separate slots, so that interactive queries never wait
+    behind it.
     """
 
     def __init__(self, count: int, longest_s: float = _LONGEST_S) -> None:
@@ -23,10 +23,10 @@ class Places:
 
     @asynccontextmanager
     async def place(self, *, in_background: bool = False) -> AsyncIterator[None]:
-        """Wait for a place and hold it.
+        """Wait for a slot and hold it.
 
         Raises:
-            OverloadedError: none came free in time.
+            OverloadedError: none became free in time.
         """
         free = self._free_in_background if in_background else self._free
         try:

@@ -1,4 +1,4 @@
-"""What an executor's own port serves: metrics, and the two questions that a kubelet asks."""
+"""The executor's own port: metrics, and the liveness and readiness probes."""
 
 import threading
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _TIMEOUT_S = 5
 
 @dataclass(slots=True)
 class ActorAnswer:
-    """The actor's latest answer; None while it does not answer."""
+    """The actor's latest state; None while it does not answer."""
 
     standing: ActorStatus | None = None
 
     def unready(self) -> str:
-        """Why no work should come here; empty if it may."""
+        """Return why this executor must not get work, or "" if it is ready."""
         match self.standing:
             case None:
                 return "the executor has not joined its cluster"
@@ -34,7 +34,7 @@ class ActorAnswer:
 
 
 class ProbeServer:
-    """Serves on a thread; without an address it serves nothing."""
+    """Serves probes and metrics from a thread; without an address it serves nothing."""
 
     def __init__(self, address: Address | None, seen: ActorAnswer) -> None:
         self._wanted = address
@@ -43,6 +43,7 @@ class ProbeServer:
 
     @property
     def address(self) -> Address | None:
+        """The address that it listens on, or None."""
         if self._server is None:
             return None
         host, port = self._server.server_address[:2]
@@ -77,12 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _TIMEOUT_S
     protocol_version = "HTTP/1.1"
 
-    # Any: the base class takes the connection, its peer and the server.
+    # Typed Any: the base class takes the connection, its peer and the server.
     def __init__(self, seen: ActorAnswer, *connection: Any) -> None:
         self._seen = seen
         super().__init__(*connection)
 
     def do_GET(self) -> None:
+        """Serve /health, /v1/ready and /metrics."""
         match self.path.partition("?")[0]:
             case "/health":
                 self._answer(200, b"ok")
@@ -93,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
                 standing = self._seen.standing
                 self._answer(200, standing.metrics if standing else b"", CONTENT_TYPE)
             case _:
-                self._answer(404, b"not here: /health, /v1/ready and /metrics are")
+                self._answer(404, b"not found; use /health, /v1/ready or /metrics")
 
     def _answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)
@@ -103,4 +105,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Probes come every few seconds; none is worth a line."""
+        """Log nothing: probes arrive every few seconds."""

@@ -1,8 +1,8 @@
-"""One product at a time: joins that hold every row against every row do not stop when asked.
+"""Limits concurrent products, because a product does not stop when it is cancelled.
 
-DataFusion works a batch of such a join through before it looks whether anybody still wants it,
-and uses a worker thread meanwhile. A cancelled one therefore keeps its place until the process
-has calmed down, so that several of them cannot take every worker thread from all others.
+DataFusion processes a whole batch of such a join before it checks for cancellation, and occupies a
+worker thread. So a cancelled product keeps its slot until the process is calm again. Otherwise
+several of them could occupy all worker threads.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ _LONGEST_S = 60.0
 
 
 class Products:
-    """A place for each product that may run; one that was cut short leaves its place late.
+    """The slots for running products; a cancelled product frees its slot late.
 
-    Products in the background have as many places of their own.
+    Background products have the same number of separate slots.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class Products:
         self._leaving = tasks.Tasks()
 
     async def enter(self, *, in_background: bool = False) -> None:
-        """Take a place; `leave` must follow.
+        """Take a slot; `leave` must follow.
 
         Raises:
-            OverloadedError: none came free in time.
+            OverloadedError: none became free in time.
         """
         try:
             async with asyncio.timeout(self._longest_s):
@@ -48,13 +48,13 @@ class Products:
         except TimeoutError:
             raise OverloadedError(
                 "another join without equal keys (a cross join, or one on <, > or an expression) "
-                f"has run for {self._longest_s:g} s, and only so many run at once; join on equal "
+                f"has run for {self._longest_s:g} s, and few may run at once; join on equal "
                 "keys, or try again later",
                 retry_after_s=10,
             ) from None
 
     def leave(self, is_whole: bool, *, in_background: bool = False) -> None:
-        """Give the place back: at once after a whole answer, else when its work has ended."""
+        """Free the slot: at once after a complete result, otherwise when its work has ended."""
         places = self._places[in_background]
         if is_whole:
             places.release()
@@ -62,10 +62,11 @@ class Products:
         self._leaving.spawn(self._leave_late(places), "give a place back")
 
     def close(self) -> None:
+        """Cancel waiting for products to end."""
         self._leaving.cancel()
 
     async def _leave_late(self, places: asyncio.Semaphore) -> None:
-        """Nothing tells when the work ends; that the process is calm does, and so does time."""
+        """Free the slot when the process is calm or time is up, as nothing signals the end."""
         try:
             waited_s = 0.0
             while waited_s < self._longest_s:

@@ -1,4 +1,4 @@
-"""Memory for the rows that tasks make, until they are in the object store, and for chunks."""
+"""Counts memory for the rows of tasks until they are in the object store, and for chunks."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,25 +10,25 @@ from caraway_core.errors import OutOfMemoryQueryError
 
 @dataclass(slots=True)
 class TaskMemory:
-    """Shared by all tasks of an executor; None is without limit.
+    """A memory budget shared by all tasks of an executor; None means no limit.
 
-    The engine does not count rows that have left it, nor those of accelerated datasets, so
-    without this a stage that makes more than fits would have the kernel end the process, and
-    every other query there with it.
+    The engine does not count rows that have left it, nor those of accelerated datasets. Without
+    this budget, the kernel would kill a process whose stage makes too many rows, with all queries.
     """
 
     limit_bytes: int | None = None
     taken_bytes: int = field(default=0, init=False)
     reclaim: Callable[[], None] = field(default=lambda: None, init=False, repr=False)
-    """Lets go of what is only kept in case; called by any thread when there is no room."""
-    # What is given back when an object goes may come in the middle of anything.
+    """Frees what is only cached; called by any thread when memory is short."""
+    # Reentrant, because finalizers return bytes at any point.
     _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 
     def has(self, size_bytes: int) -> bool:
+        """Return whether this many more bytes fit."""
         return self.limit_bytes is None or self.taken_bytes + size_bytes <= self.limit_bytes
 
     def take(self, size_bytes: int) -> bool:
-        """Count bytes that are kept; returns whether they fit beside what is there."""
+        """Count bytes as used; return whether they fit."""
         with self._lock:
             if not self.has(size_bytes):
                 self.reclaim()
@@ -38,11 +38,13 @@ class TaskMemory:
             return fits
 
     def give(self, size_bytes: int) -> None:
+        """Return bytes to the budget."""
         with self._lock:
             self.taken_bytes -= size_bytes
 
     @contextmanager
     def place(self) -> Iterator["MemoryGrant"]:
+        """Return a context manager that returns all bytes of a task at its end."""
         place = MemoryGrant(self)
         try:
             yield place
@@ -52,16 +54,16 @@ class TaskMemory:
 
 @dataclass(slots=True)
 class MemoryGrant:
-    """What one task takes, and gives back when its block ends."""
+    """The bytes that one task uses; they are returned when its block ends."""
 
     room: TaskMemory
     taken_bytes: int = 0
 
     def take(self, size_bytes: int) -> None:
-        """Count rows that are kept.
+        """Count rows that the task keeps.
 
         Raises:
-            OutOfMemoryQueryError: they do not fit beside what is there.
+            OutOfMemoryQueryError: they do not fit.
         """
         if not self.room.take(size_bytes):
             raise OutOfMemoryQueryError(

@@ -1,4 +1,4 @@
-"""The engine of a scheduler: it plans for executors, and runs what only the scheduler knows."""
+"""The engine of a scheduler: plans for executors, and runs what only the scheduler knows."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,21 +16,21 @@ from caraway_executor.local import LocalExecutor
 
 
 class SchedulerEngine:
-    """Answers a scheduler with values and streams. Nothing of a session leaves it."""
+    """Answers a scheduler with values and streams. No session leaves it."""
 
     def __init__(self, local: LocalExecutor) -> None:
-        """Take the executor that keeps the catalogs, and whose threads plan."""
+        """Take the executor that keeps the catalogs and whose threads plan."""
         self._local = local
         self._router = Router(local.over, local.in_planning_thread)
 
     @property
     def local(self) -> LocalExecutor:
-        """What runs statements here."""
+        """The executor that runs statements in this process."""
         return self._local
 
     @property
     def plans_held(self) -> int:
-        """Count the planners of statements under way."""
+        """The number of planners that are kept for running statements."""
         return len(self._router)
 
     async def prepare(self, snapshot: CatalogSnapshot) -> Prepared:
@@ -67,7 +67,7 @@ class SchedulerEngine:
         return await self._local.execute(query_id, statement)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement would change; see `Executor.write_of`."""
+        """Return what a statement would write; see `Executor.write_of`."""
         return await self._local.write_of(statement)
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
@@ -75,9 +75,9 @@ class SchedulerEngine:
         return await self._local.run(task, inputs)
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
-        """Store rows that are there already; see `LocalExecutor.stored`."""
+        """Store rows that already exist; see `LocalExecutor.stored`."""
         return await self._local.stored(rows, order)
 
     async def aclose(self) -> None:
-        """End what is under way."""
+        """Cancel running work."""
         self._local.close()

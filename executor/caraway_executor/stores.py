@@ -1,4 +1,4 @@
-"""The result stores that a process has open."""
+"""Caches the open result stores of a process."""
 
 import asyncio
 from collections import deque
@@ -13,7 +13,7 @@ _KEPT = 4
 
 
 class Stores:
-    """Keeps the stores that were used last: opening one reads from its disk, or the network."""
+    """Keeps the most recently used stores open, because opening one reads from disk or network."""
 
     def __init__(self) -> None:
         self._opened: deque[tuple[ResultPlace, ResultStore]] = deque(maxlen=_KEPT)
@@ -37,7 +37,7 @@ class Stores:
             if (known := self._known(place)) is not None:
                 return known
             try:
-                kind = registry.load("result store", registry.RESULT_STORES, place.kind)
+                kind = registry.RESULT_STORES.load(place.kind)
                 store: ResultStore = kind.at(place)
             except ResultStoreError:
                 raise

@@ -1,4 +1,4 @@
-"""Answers that are stored where they are made; only word of their chunks goes on."""
+"""Stores results where they are made, and reports only their chunks."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -19,27 +19,27 @@ from caraway_engine.rows import plain
 from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunker
 
 _WRITES = 3
-"""Chunks on their way to the store at once, while the next rows are read."""
+"""The most chunks written at once, while the next rows are read."""
 Keep = Callable[[ChunkInfo, Chunk], None]
 _Write = asyncio.Task[ChunkInfo]
 
 
 @runtime_checkable
 class CachingStore(Protocol):
-    """A store that keeps what it writes in memory, too, unless it is asked not to."""
+    """A store that also caches what it writes in memory, unless asked not to."""
 
     def past_cache(self) -> ResultStore: ...
 
 
 class StoringStream:
-    """Stores the rows of a stream, and yields word of each chunk in the order of the rows.
+    """Stores the rows of a stream, and yields the chunks in row order.
 
-    Where the order parts the rows, they are in order within each partition.
-    What runs ahead of the reader is bounded by the writes that are under way.
+    If the order partitions the rows, they are in order within each partition. The number of
+    concurrent writes limits how far the stream runs ahead of its reader.
 
     Raises:
-        ResultTooLargeError: while it is read, when more is stored than the order allows.
-        ResultStoreError: while it is read, when the store fails.
+        ResultTooLargeError: while it is read, if more is stored than the order allows.
+        ResultStoreError: while it is read, if the store fails.
     """
 
     def __init__(
@@ -51,9 +51,9 @@ class StoringStream:
         keep: Keep | None = None,
         home: str = "",
     ) -> None:
-        """Take rows, of columns that `schema` names and types, if it is given, by position.
+        """Take the rows; `schema`, if given, renames and casts their columns by position.
 
-        Chunks are given to `keep`, and word of them names `home`.
+        Chunks are passed to `keep`, and the reported chunks name `home`.
         """
         self._full = order.schema or rows.schema
         self._answer = storing.kept_schema(self._full, order.cut)
@@ -64,11 +64,11 @@ class StoringStream:
         self._given = schema or rows.schema
         self._is_compact = schema is None and keep is None and not plain.has_views(rows.schema)
         self._keep = keep
-        # What stays is in memory that the system gave: see `stores.chunks.allocated`.
+        # Kept chunks use memory from the system allocator: see `stores.chunks.allocated`.
         self._pool = pa.system_memory_pool() if keep else None
         self._home = home if keep else ""
         self._order = order
-        # What is kept in memory here need not be there twice.
+        # Chunks that are kept here need not be cached by the store, too.
         self._store = store.past_cache() if keep and isinstance(store, CachingStore) else store
         self._writes: asyncio.Queue[_Write | BaseException | None] = asyncio.Queue(_WRITES - 1)
         self._under_way: set[asyncio.Task[ChunkInfo] | asyncio.Task[None]] = set()
@@ -93,7 +93,7 @@ class StoringStream:
         return storing.pack([word], self.schema)
 
     async def aclose(self) -> None:
-        """Stop the work behind the rows, and the writes; nothing of them runs on."""
+        """Cancel the source of the rows and all writes, and wait for them."""
         self._is_closed = True
         under_way = list(self._under_way)
         for task in under_way:
@@ -125,7 +125,7 @@ class StoringStream:
         except asyncio.CancelledError:
             if tasks.is_cancelled():
                 raise
-            await self._writes.put(ExecutionError("the rows to store were cut off; try again"))
+            await self._writes.put(ExecutionError("storing the rows was interrupted; try again"))
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
@@ -142,14 +142,13 @@ class StoringStream:
             yield "", chunk
 
     async def _compact(self) -> AsyncGenerator[pa.RecordBatch, None]:
-        """Yield the rows without what others of them hold, as the answer types them."""
+        """Yield the rows with the result's types, without sharing memory with other rows."""
         if self._is_compact:
             async for batch in self._rows:
                 yield plain.restored(batch, self._answer)
             return
-        # Each slice would take along all of what it is a part of, as views do their text. One large
-        # batch costs less to copy and to scan than many small ones, and a thread lets other work
-        # here go on meanwhile.
+        # Each slice would keep all of its original batch, as views keep their text. One large batch
+        # is cheaper to copy and scan than many small ones, and a thread keeps the event loop free.
         gathering = Gathering(self._order)
         async for batch in self._rows:
             if gathered := gathering.add(batch):
@@ -163,7 +162,7 @@ class StoringStream:
         chunker = PartitionChunker(self._order, self._full, pool=self._pool)
         async for batch in self._rows:
             if chunker.gather(batch):
-                # Telling rows apart takes its time; a thread lets other work here go on.
+                # Partitioning takes time; a thread keeps the event loop free.
                 for partition, chunk in await asyncio.to_thread(chunker.part):
                     yield partition, self._named(chunk)
         for partition, chunk in await asyncio.to_thread(chunker.rest):

@@ -1,4 +1,4 @@
-"""Keeps an executor in its cluster: starts its Ray node and its actor, again when they end."""
+"""Keeps an executor in its cluster: starts its Ray node and its actor, and restarts them."""
 
 import asyncio
 import contextlib
@@ -31,22 +31,22 @@ _CHECK_S = 1.0
 _ANSWER_S = 2.0
 _DEPLOY_S = 60.0
 _HUNG_S = 60.0
-"""An actor that did not answer for so long is replaced; Ray notices what has ended, not this."""
+"""An actor that does not answer for this long is replaced. Ray only notices actors that ended."""
 _CALM_S = 3.0
 _CALM_CORES = 0.9
-"""An actor that has nothing to do and wants a core for so long does not stop what it was told to.
+"""An actor without work that still wants a core for this long ignores cancellation.
 
-Taking new catalogs is work, too, but never all the time.
+Installing catalogs is work, too, but never continuous.
 """
 _LEAVE_S = 5.0
 _END_S = 20.0
 _ALONE_S = 2.0
-"""How long the end may take once nothing is to be waited for, with the head and without."""
+"""How long shutdown may take when there is nothing to wait for, with and without a head."""
 _DELAYS = Delays(1.0, 10.0)
 
 
 class Supervisor:
-    """One executor, from start to stop."""
+    """Runs one executor from start to stop."""
 
     def __init__(
         self,
@@ -72,15 +72,15 @@ class Supervisor:
         self._served = False
         self._is_alone = False
         self.bound_end: Callable[[float], object] = lambda _within_s: None
-        """Ends the process after so long; not where it is somebody else's."""
+        """Ends the process after a time limit; does nothing if the process is not ours to end."""
         self.metrics: Address | None = None
         self.seen = ActorAnswer()
 
     async def run(self) -> None:
-        """Serve until a signal, joining the cluster again whenever it was lost.
+        """Serve until a signal, and rejoin the cluster whenever it was lost.
 
         Raises:
-            CarawayError: it cannot leave Ray in order to join again.
+            CarawayError: it cannot leave Ray in order to rejoin.
         """
         self._listen()
         if limit := self._engine.memory_limit_bytes:
@@ -105,9 +105,11 @@ class Supervisor:
                 if self._served:
                     again.succeeded()
                 delay_s = again.failed()
-                logger.warning("joins again", extra={"in_s": delay_s, "cause": exc.message})
+                logger.warning(
+                    "rejoining the cluster", extra={"in_s": delay_s, "cause": exc.message}
+                )
                 await self._pause(delay_s)
-        logger.info("executor has stopped")
+        logger.info("executor stopped")
 
     def _listen(self) -> None:
         loop = asyncio.get_running_loop()
@@ -116,13 +118,13 @@ class Supervisor:
 
     def _on_stop_signal(self) -> None:
         if self._stopping.is_set():
-            # Asked twice: whoever asks does not want to wait.
+            # On a second signal, do not wait for the drain.
             self._drain_timeout_s = 0.0
         self._stopping.set()
 
     async def _live(self) -> None:
-        """One stay in the cluster."""
-        logger.info("executor joins", extra={"head": str(self._node_options.head)})
+        """Join the cluster and serve until stopped or lost."""
+        logger.info("executor joining", extra={"head": str(self._node_options.head)})
         node = await self._unless_stopped(RayNode.start(self._node_options))
         if node is None:
             return
@@ -130,7 +132,7 @@ class Supervisor:
             head, ip = self._node_options.head, self._node_options.node_ip
             variables = ray_nodes.environment(self._node_options.token_file)
             await asyncio.to_thread(self._keeper.join, head, ip, variables)
-            # Ray has put its own handler in place, which ends the process 3 s after a SIGTERM.
+            # Ray has installed its own handler, which ends the process 3 s after a SIGTERM.
             self._listen()
             await self._serve(node)
         finally:
@@ -151,12 +153,12 @@ class Supervisor:
         if self._stopping.is_set():
             head = self._node_options.head
             self._is_alone = not await exiting.unless_gone(self._drain(), head)
-            # Ray's calls wait for a head that is gone, and so would Python for their threads.
+            # Ray's calls wait for a missing head, and Python would wait for their threads.
             self.bound_end(_ALONE_S if self._is_alone else _END_S)
         await asyncio.to_thread(self._keeper.end)
 
     async def _watch(self, node: RayNode) -> None:
-        """Look after the actor until it must stop.
+        """Poll the actor until the executor must stop.
 
         Raises:
             NodeFailedError: the node ended.
@@ -192,7 +194,7 @@ class Supervisor:
                 logger.error("refused by a scheduler", extra={"reason": standing.refusal})
 
     def _look_at_rest(self, ceiling: Ceiling, standing: ActorStatus) -> None:
-        """End an actor that works on though all of its work was stopped or is done."""
+        """End an actor that keeps computing after its work was cancelled or finished."""
         if self._after_stop.look(
             standing.pid,
             asyncio.get_running_loop().time(),
@@ -200,10 +202,10 @@ class Supervisor:
             active=standing.description.active_tasks,
             stopped=standing.stopped,
         ):
-            ceiling.end(standing.pid, End("hung", "work went on after it was stopped"))
+            ceiling.end(standing.pid, End("hung", "work continued after it was cancelled"))
 
     async def _drain(self) -> None:
-        """Take no more work and wait for what runs, for as long as is allowed."""
+        """Take no new work, and wait for running work up to the time limit."""
         logger.info("draining", extra={"at_most_s": self._drain_timeout_s})
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -218,14 +220,16 @@ class Supervisor:
         except ActorFailedError as exc:
             logger.warning("cannot drain", extra={"cause": exc.message})
         else:
-            logger.warning("work is broken off", extra={"after_s": self._drain_timeout_s})
+            logger.warning("running work is cancelled", extra={"after_s": self._drain_timeout_s})
 
     async def _leave(self, node: RayNode) -> None:
         try:
             await asyncio.wait_for(asyncio.to_thread(self._keeper.leave), _LEAVE_S)
         except TimeoutError:
             if not self._stopping.is_set():
-                raise CarawayError("Ray does not let go of the lost cluster; start anew") from None
+                raise CarawayError(
+                    "Ray cannot disconnect from the lost cluster; restart the executor"
+                ) from None
         finally:
             await node.stop()
 
@@ -249,7 +253,7 @@ class Supervisor:
             stopping.cancel()
 
     async def _pause(self, delay_s: float, *ends: asyncio.Future[Any]) -> None:
-        """Wait, unless the executor must stop or one of the others ends."""
+        """Wait, but stop early if the executor must stop or another future is done."""
         stopping: asyncio.Future[Any] = tasks.begin(self._stopping.wait())
         await asyncio.wait([stopping, *ends], timeout=delay_s, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()

@@ -1,4 +1,4 @@
-"""What an executor counts; its metrics page reads it, also in another process."""
+"""The counters of an executor, which the metrics page reads, even from another process."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,20 @@ from caraway_core.durations import Durations
 
 @dataclass(slots=True)
 class Moved:
-    """Rows that went through exchanges, and their size."""
+    """The rows and bytes that went through exchanges."""
 
     rows: int = 0
     size_bytes: int = 0
 
     def add(self, rows: int, size_bytes: int) -> None:
+        """Add rows and bytes."""
         self.rows += rows
         self.size_bytes += size_bytes
 
 
 @dataclass(slots=True)
 class ExecutorTallies:
-    """Counts of one executor since it started."""
+    """The counters of one executor since it started."""
 
     task_durations: Durations = field(default_factory=Durations)
     written: Moved = field(default_factory=Moved)
@@ -27,10 +28,13 @@ class ExecutorTallies:
     read_remote: Moved = field(default_factory=Moved)
 
     def task_ended(self, duration_ms: float) -> None:
+        """Count a finished task."""
         self.task_durations.add((), duration_ms)
 
     def wrote(self, rows: int, size_bytes: int) -> None:
+        """Count rows written to exchanges."""
         self.written.add(rows, size_bytes)
 
     def read(self, rows: int, size_bytes: int, *, is_local: bool) -> None:
+        """Count rows read from exchanges."""
         (self.read_local if is_local else self.read_remote).add(rows, size_bytes)

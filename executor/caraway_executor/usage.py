@@ -1,4 +1,4 @@
-"""What processes of this host use, as the system tells it; what is gone uses nothing."""
+"""Reads the memory and processor time of processes; an ended process uses nothing."""
 
 import os
 from contextlib import suppress
@@ -10,7 +10,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def anonymous_bytes(pid: int) -> int:
-    """Return the memory that a process has to itself; 0 where it is gone."""
+    """Return the private memory of a process, or 0 if it has ended."""
     with suppress(OSError, IndexError):
         fields = _read(f"/proc/{pid}/statm").split()
         return (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
@@ -26,7 +26,7 @@ def used_s(pid: int) -> float:
 
 
 def times_s(pid: int) -> tuple[float, float]:
-    """Return the processor time that the threads of a process have used, and waited for."""
+    """Return the processor time that a process's threads have used, and waited for."""
     used_ns = waited_ns = 0
     for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError, IndexError):
@@ -38,13 +38,13 @@ def times_s(pid: int) -> tuple[float, float]:
 def wanted_s(pid: int) -> float:
     """Return the processor time that a process has used or waited for.
 
-    On a busy machine a process at low priority uses little, however much it has to do.
+    On a busy machine, a low-priority process uses little, however much it has to do.
     """
     return sum(times_s(pid))
 
 
 def waiting_s(pid: int, thread: int | None) -> float:
-    """Return how long a thread has waited for a processor; 0 where that is not known."""
+    """Return how long a thread has waited for a processor, or 0 if that is unknown."""
     with suppress(OSError, IndexError):
         fields = _read(f"/proc/{pid}/task/{thread or pid}/schedstat").split()
         return int(fields[1]) / 1e9
@@ -52,7 +52,7 @@ def waiting_s(pid: int, thread: int | None) -> float:
 
 
 def _read(path: str) -> bytes:
-    """Read a small file of the system. A file object would take four times as long."""
+    """Read a small system file. A file object would take four times as long."""
     file = os.open(path, os.O_RDONLY)
     try:
         return os.read(file, _MOST_BYTES)
@@ -61,5 +61,5 @@ def _read(path: str) -> bytes:
 
 
 def worded(size_bytes: int) -> str:
-    """Word a size for users."""
+    """Format a size for users."""
     return f"{size_bytes / 2**30:.1f} GiB"

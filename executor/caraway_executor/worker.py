@@ -1,4 +1,4 @@
-"""What an executor of a cluster does, whatever carries the calls to it."""
+"""The work of a cluster executor, independent of the transport."""
 
 import asyncio
 import os
@@ -40,8 +40,7 @@ _Result = TypeVar("_Result")
 class Worker:
     """Holds the catalogs of its schedulers, and runs statements and tasks over them.
 
-    Methods may be called while others wait, all from one event loop; `install` and `keep` block
-    and are for a thread.
+    Call it concurrently from one event loop. `install` and `keep` block and must run in a thread.
     """
 
     def __init__(
@@ -61,10 +60,10 @@ class Worker:
         self._is_draining = False
         self._finished = self._failed = 0
         self.stopped = 0
-        """The number of times work was stopped. Some of that work may still run."""
+        """The number of times that work was cancelled. Some of it may still be running."""
 
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
-        """Say the heartbeat; of the catalogs of this origin those that are pinned are kept."""
+        """Return the heartbeat; keep the catalog versions of this origin that are pinned."""
         await self._cursors.close_forgotten()
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins)
@@ -84,7 +83,7 @@ class Worker:
         return self._files.missing(files)
 
     def keep(self, file: OwnFile, content: pa.Buffer) -> None:
-        """Keep a copy of a file; blocks.
+        """Keep a copy of a file. Blocks.
 
         Raises:
             ExecutionError: it cannot be kept.
@@ -92,7 +91,7 @@ class Worker:
         self._files.keep(file, content)
 
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
-        """Take a catalog, beside those of other schedulers; blocks."""
+        """Install a catalog, in addition to those of other schedulers. Blocks."""
         return self._catalogs.install(catalog)
 
     async def load(
@@ -103,13 +102,13 @@ class Worker:
         pieces: Sequence[str] | None = None,
         log: Log = (),
     ) -> int:
-        """Bring a version of an accelerated dataset, or some pieces of it, into memory.
+        """Load a version of an accelerated dataset, or some of its pieces; return the row count.
 
-        It is kept for the catalog of the origin that will name it. Returns how many rows there are.
+        It is kept for the catalog of the origin that will name it.
 
         Raises:
             ShuttingDownError: the executor is draining, or has no catalog of the origin.
-            QueryError: it does not fit, or cannot be read; what was there before stays.
+            QueryError: it does not fit, or cannot be read; the previous version stays.
         """
         loading = self._load(origin, table, spec, pieces, log)
         return await self._work(new_query_id(), origin, loading)
@@ -117,23 +116,19 @@ class Worker:
     async def put_back(
         self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
     ) -> int:
-        """Store chunks again that are damaged where they are stored. See `LocalExecutor`."""
+        """Rewrite chunks that are damaged in their store; see `LocalExecutor.put_back`."""
         putting = self._catalogs.executor(origin).put_back(table, spec, log)
         return await self._work(new_query_id(), origin, putting)
 
-    def forget(self, origin: str, table: TableName) -> None:
-        """Let go of a version that was loaded and that will not be used."""
-        self._catalogs.executor(origin).forget(table)
-
     async def probe(self) -> None:
-        """Run the smallest of statements over a catalog that is here. Raises as `open` does."""
+        """Run a minimal statement over any installed catalog. Raises the same as `open`."""
         origin = next(iter(self._catalogs.versions), "")
         await self.open(new_query_id(), Statement("SELECT 1 AS ok", {}), origin)
 
     async def open(
         self, query_id: QueryId, statement: Statement, origin: str, call: str = ""
     ) -> AnswerPage:
-        """Run a whole statement and return its first page; `call` is a name to cancel it by.
+        """Run a whole statement and return its first page; `call` names it for cancellation.
 
         Raises:
             QueryError: it cannot be planned, or failed before the page was full.
@@ -145,7 +140,7 @@ class Worker:
     async def open_task(
         self, task: Task, inputs: Sequence[TaskTable], call: str = ""
     ) -> AnswerPage:
-        """Run a task and return the first page of its rows. Raises as `open` does."""
+        """Run a task and return the first page of its rows. Raises the same as `open`."""
         call = call or task.query_id
         return await self._work(call, task.catalog, self._open_task(call, task, inputs))
 
@@ -154,40 +149,37 @@ class Worker:
     ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         """Run a task and return its rows: one table, or one for each hash partition.
 
-        Raises as `open` does.
+        Raises the same as `open`.
         """
         return await self._work(call or task.query_id, task.catalog, self._run(task, inputs))
 
     async def next(self, cursor: str) -> AnswerPage:
-        """Return the next page of what is open under the cursor.
+        """Return the next page of an open result.
 
         Raises:
             QueryError: the statement failed or was cancelled.
-            ShuttingDownError: nothing is open under it.
+            ShuttingDownError: there is no open result of this name.
         """
         return await self._cursors.next(cursor)
 
     async def close(self, cursor: str) -> None:
-        """Stop the answer that is open under the cursor."""
+        """Cancel an open result."""
         self.stopped += 1
         await self._cursors.close(cursor)
 
     async def cancel(self, call: str) -> None:
-        """Stop what a call runs, or has open. Other calls for the same query go on."""
+        """Cancel the running work and open results of a call, but not other calls of the query."""
         self.stopped += 1
         for task in list(self._running.get(call, ())):
             task.cancel()
         await self._cursors.close_call(call)
 
     def drain(self) -> None:
-        """Take no more work; what runs goes on, and open answers can be read to their end."""
+        """Take no new work. Running work continues, and open results can be read to the end."""
         self._is_draining = True
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._running and not len(self._cursors)
-
     async def aclose(self) -> None:
+        """Cancel all work, and release the catalogs."""
         for tasks in list(self._running.values()):
             for task in list(tasks):
                 task.cancel()
@@ -241,7 +233,7 @@ class Worker:
         )
 
     async def _work(self, call: str, origin: str, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Do a piece of work that is cancelled with its call, and count what came of it."""
+        """Run work that is cancelled with its call, and count its outcome."""
         if self._is_draining:
             work.close()
             raise ShuttingDownError("the executor is draining and takes no new work")

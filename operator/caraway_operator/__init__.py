@@ -1,4 +1,4 @@
-"""Caraway on Kubernetes: what users write, the objects made of it, the process that keeps them so.
+"""The Kubernetes operator of Caraway: custom resources, the objects made from them, the controller.
 
-Imports core only; kopf is known to handlers/ and command.py alone.
+Imports core only. Only handlers/ and operating.py import kopf.
 """

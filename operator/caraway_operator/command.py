@@ -1,4 +1,4 @@
-"""What `caraway operator` does, behind its flags."""
+"""Runs the operator process: `caraway operator`."""
 
 import asyncio
 import logging
@@ -12,21 +12,21 @@ from importlib.metadata import version
 
 from caraway_core import logs
 from caraway_core.settings import OperatorOptions
-from caraway_operator import metrics, scheduler_link
+from caraway_operator import metrics, scheduler_client
 from caraway_operator.kube import access, client
-from caraway_operator.kube.lease import Election
+from caraway_operator.kube.lease import LeaderElection
 from caraway_operator.operating import Operator
-from caraway_operator.serving import served
+from caraway_operator.serving import serve_probes
 
 logger = logging.getLogger(__name__)
 LEASE = "caraway-operator"
 
 
 def run(options: OperatorOptions) -> int:
-    """Look after clusters until SIGTERM or SIGINT; returns the exit code.
+    """Run the operator until SIGTERM or SIGINT. Returns the exit code.
 
     Raises:
-        CarawayError: the API cannot be reached, or another operator took over.
+        CarawayError: the API server cannot be reached, or the Lease was lost.
     """
     logs.configure(options.log_format)
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -34,44 +34,44 @@ def run(options: OperatorOptions) -> int:
         with suppress(asyncio.CancelledError):
             asyncio.run(serve(options))
     except BaseExceptionGroup as found:
-        raise _first(found) from found
+        raise _first_error(found) from found
     return 0
 
 
 async def serve(options: OperatorOptions) -> None:
-    """Wait until this operator may act, and act."""
+    """Wait for the Lease, then run the operator."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Until kopf runs, and takes the signals itself.
+        # Until kopf runs and handles the signals itself.
         loop.add_signal_handler(number, task.cancel)
-    found = access.find(os.environ)
+    found = access.find_access(os.environ)
     identity = f"{options.identity or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(client.connected(found))
-        link = await stack.enter_async_context(scheduler_link.connected())
+        kube = await stack.enter_async_context(client.open_client(found))
+        schedulers = await stack.enter_async_context(scheduler_client.open_client())
         operator = Operator(
-            found, kube, link, identity, version("caraway"), tuple(options.namespaces)
+            found, kube, schedulers, identity, version("caraway"), tuple(options.namespaces)
         )
-        election = Election(
+        election = LeaderElection(
             kube, options.lease_namespace or found.namespace, LEASE, identity, time.monotonic
         )
         listening = await stack.enter_async_context(
-            served(
+            serve_probes(
                 options.listen,
-                election.ailment,
-                lambda: metrics.render(operator.known, operator.objects, kube, operator.tallies),
+                election.health_problem,
+                lambda: metrics.render(operator.resources, operator.objects, kube, operator.stats),
             )
         )
         logger.info("operator started", extra={"identity": identity, "listen": str(listening)})
-        async with election.held():
-            operator.tallies.is_leader = True
-            await operator.run()
+        async with election.hold_lease():
+            operator.stats.is_leader = True
+            await operator.run_operator()
 
 
-def _first(found: BaseException) -> BaseException:
-    """Return what went wrong, without the groups of tasks that it went wrong in."""
+def _first_error(found: BaseException) -> BaseException:
+    """Return the first error of nested exception groups."""
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     return found

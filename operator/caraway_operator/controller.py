@@ -1,6 +1,6 @@
-"""Which cluster is looked at when: one look at a time each, soon after a change.
+"""A work queue of clusters: each is reconciled by one worker at a time, soon after a change.
 
-It knows no cluster, only their keys, so that nothing is done twice and nothing is forgotten.
+The controller knows clusters only by their keys.
 """
 
 import asyncio
@@ -10,25 +10,25 @@ from collections.abc import Awaitable, Callable
 
 from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
-from caraway_operator.known import Key
+from caraway_operator.resource_cache import Key
 
 logger = logging.getLogger(__name__)
 _GATHER_S = 0.2
-"""Changes come in swarms: pods of a set, answers to what was written."""
+"""Changes come in bursts, such as the pods of a StatefulSet. They are reconciled together."""
 _DELAYS = Delays(1.0, 120.0)
 
-Look = Callable[[Key], Awaitable[float | None]]
-"""Looks at a cluster; says after how long to look again, None if it is gone.
+Reconcile = Callable[[Key], Awaitable[float | None]]
+"""Reconciles a cluster and returns after how many seconds to do so again; None if it is gone.
 
-A CarawayError is tried again, ever later; so is anything else, which is a bug.
+After an error the cluster is reconciled again, with a delay that grows.
 """
 
 
 class Controller:
-    """Calls `look` for keys that are due, a few at once."""
+    """Calls `reconcile` for the keys that are due, several at a time."""
 
-    def __init__(self, look: Look, clock: Callable[[], float], workers: int = 4) -> None:
-        self._look = look
+    def __init__(self, reconcile: Reconcile, clock: Callable[[], float], workers: int = 4) -> None:
+        self._reconcile = reconcile
         self._clock = clock
         self._workers = workers
         self._due: dict[Key, float] = {}
@@ -36,8 +36,8 @@ class Controller:
         self._failures: dict[Key, int] = {}
         self._wake = asyncio.Event()
 
-    def poke(self, namespace: str, name: str, after_s: float = _GATHER_S) -> None:
-        """Have a cluster looked at; what is due sooner already stays so."""
+    def enqueue(self, namespace: str, name: str, after_s: float = _GATHER_S) -> None:
+        """Add a cluster to the queue. One that is due earlier keeps its time."""
         which = (namespace, name)
         due = self._clock() + after_s
         if due < self._due.get(which, float("inf")):
@@ -45,13 +45,13 @@ class Controller:
             self._wake.set()
 
     @property
-    def waiting(self) -> int:
-        """How many are due, and not looked at yet."""
+    def queue_depth(self) -> int:
+        """How many clusters are due and not being reconciled yet."""
         now = self._clock()
         return sum(due <= now for due in self._due.values())
 
-    async def run(self) -> None:
-        """Work until cancelled."""
+    async def run_workers(self) -> None:
+        """Reconcile clusters until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
@@ -62,10 +62,10 @@ class Controller:
                     if which not in self._running:
                         del self._due[which]
                         self._running.add(which)
-                        group.create_task(self._work(which))
-                await self._rest()
+                        group.create_task(self._reconcile_one(which))
+                await self._wait_for_work()
 
-    async def _rest(self) -> None:
+    async def _wait_for_work(self) -> None:
         idle = [due for which, due in self._due.items() if which not in self._running]
         full = len(self._running) >= self._workers
         timeout_s = max(0.0, min(idle) - self._clock()) if idle and not full else None
@@ -75,29 +75,29 @@ class Controller:
         except TimeoutError:
             return
 
-    async def _work(self, which: Key) -> None:
+    async def _reconcile_one(self, which: Key) -> None:
         try:
-            again_s = await self._look(which)
+            after_s = await self._reconcile(which)
             self._failures.pop(which, None)
         except CarawayError as error:
-            again_s = self._later(which)
-            self._log(which, error.message, again_s)
+            after_s = self._retry_s(which)
+            self._log(which, error.message, after_s)
         except Exception:
-            # The top of a piece of work: a bug met in one cluster must not stop the others.
-            again_s = self._later(which)
-            logger.exception("cluster not looked at", extra={"cluster": "/".join(which)})
+            # The top of a task: a bug that one cluster triggers must not stop the others.
+            after_s = self._retry_s(which)
+            logger.exception("cannot reconcile the cluster", extra={"cluster": "/".join(which)})
         finally:
             self._running.discard(which)
             self._wake.set()
-        if again_s is not None:
-            self.poke(*which, after_s=again_s * random.uniform(0.9, 1.0))
+        if after_s is not None:
+            self.enqueue(*which, after_s=after_s * random.uniform(0.9, 1.0))
 
-    def _later(self, which: Key) -> float:
+    def _retry_s(self, which: Key) -> float:
         failures = self._failures[which] = self._failures.get(which, 0) + 1
         return _DELAYS.delay_s(failures)
 
-    def _log(self, which: Key, reason: str, again_s: float) -> None:
+    def _log(self, which: Key, reason: str, retry_s: float) -> None:
         logger.warning(
-            "cluster not looked at",
-            extra={"cluster": "/".join(which), "reason": reason, "again_s": again_s},
+            "cannot reconcile the cluster",
+            extra={"cluster": "/".join(which), "reason": reason, "retry_s": retry_s},
         )

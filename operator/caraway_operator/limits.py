@@ -1,4 +1,4 @@
-"""An organization's limits over what a cluster asks for: pure, and told in words."""
+"""Clamps the spec of a cluster to the limits of its organization. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,46 +6,55 @@ from typing import TypeVar
 
 from caraway_operator import naming
 from caraway_operator.manifests import sizing
-from caraway_operator.spec import quantities
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.spec.limits import UNLIMITED, LimitsSpec, ResourceLimits
-from caraway_operator.spec.pods import Executor, Pods, Resources, Scheduler
-from caraway_operator.spec.problems import SpecProblem
+from caraway_operator.resources import quantities
+from caraway_operator.resources.cluster import CarawayClusterSpec
+from caraway_operator.resources.limits import UNLIMITED, CarawayLimitsSpec, ResourceLimits
+from caraway_operator.resources.pods import (
+    ComponentSpec,
+    ContainerResources,
+    ExecutorSpec,
+    SchedulerSpec,
+)
+from caraway_operator.resources.problems import SpecProblem
 
-_Pods = TypeVar("_Pods", bound=Pods)
+_Pods = TypeVar("_Pods", bound=ComponentSpec)
 
 
 @dataclass(frozen=True, slots=True)
-class Clamped:
-    """One value that was lowered: where, from what, to what, and by which limit."""
+class ClampedValue:
+    """A value that a limit lowered."""
 
     path: str
-    wanted: str
+    desired: str
     given: str
     limit: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.wanted} was lowered to {self.given} by the limit '{self.limit}'"
+        return (
+            f"{self.path}: {self.desired} was lowered to {self.given} by the limit '{self.limit}'"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
-    """What a cluster gets. With `refused`, nothing of it may be applied."""
+class ClampedSpec:
+    """The spec within its limits. If anything is `refused`, none of it may be applied."""
 
-    spec: ClusterSpec
-    clamped: tuple[Clamped, ...] = ()
+    spec: CarawayClusterSpec
+    clamped: tuple[ClampedValue, ...] = ()
     refused: tuple[SpecProblem, ...] = ()
 
 
-def clamp(spec: ClusterSpec, limits: LimitsSpec | None, *, others: int = 0) -> Allowed:
-    """Lower what goes beyond the limits, and refuse what cannot be lowered.
+def clamp(
+    spec: CarawayClusterSpec, limits: CarawayLimitsSpec | None, *, others: int = 0
+) -> ClampedSpec:
+    """Lower values that exceed the limits, and refuse what cannot be lowered.
 
-    `others` is how many clusters of the organization came before this one.
+    `others` is the number of older clusters of the organization.
     """
     if limits is None:
-        return Allowed(spec)
+        return ClampedSpec(spec)
     refused = tuple(_refused(limits, others))
-    clamped: list[Clamped] = []
+    clamped: list[ClampedValue] = []
     scheduler = _replicas_of_scheduler(spec.scheduler, limits, clamped)
     executor = _replicas_of_executor(spec.executor, limits, clamped)
     state = spec.state.model_copy(
@@ -66,29 +75,31 @@ def clamp(spec: ClusterSpec, limits: LimitsSpec | None, *, others: int = 0) -> A
         naming.STATE: _pods(state, naming.STATE, limits.resources, clamped),
     }
     lowered = spec.model_copy(update=changed)
-    return Allowed(lowered, tuple(clamped), refused)
+    return ClampedSpec(lowered, tuple(clamped), refused)
 
 
-def _refused(limits: LimitsSpec, others: int) -> Iterator[SpecProblem]:
+def _refused(limits: CarawayLimitsSpec, others: int) -> Iterator[SpecProblem]:
     if limits.pods == 0:
-        message = "the limit 'pods' allows no manifest; have it raised"
+        message = "the limit 'pods' allows no manifest; ask for a higher limit"
         yield SpecProblem("spec.manifest", message)
     if limits.apps != UNLIMITED and others >= limits.apps:
         yield SpecProblem(
             "spec.organization",
-            f"the limit 'apps' allows {limits.apps} clusters, and {others} came before this one; "
-            "delete one, or have it raised",
+            f"the limit 'apps' allows {limits.apps} clusters, and {others} older ones exist; "
+            "delete one, or ask for a higher limit",
         )
 
 
 def _replicas_of_scheduler(
-    spec: Scheduler, limits: LimitsSpec, clamped: list[Clamped]
-) -> Scheduler:
+    spec: SchedulerSpec, limits: CarawayLimitsSpec, clamped: list[ClampedValue]
+) -> SchedulerSpec:
     replicas = _count("spec.scheduler.replicas", spec.replicas, limits, clamped)
     return spec.model_copy(update={"replicas": replicas})
 
 
-def _replicas_of_executor(spec: Executor, limits: LimitsSpec, clamped: list[Clamped]) -> Executor:
+def _replicas_of_executor(
+    spec: ExecutorSpec, limits: CarawayLimitsSpec, clamped: list[ClampedValue]
+) -> ExecutorSpec:
     changed: dict[str, int] = {
         "replicas": _count("spec.executor.replicas", spec.replicas, limits, clamped)
     }
@@ -98,15 +109,15 @@ def _replicas_of_executor(spec: Executor, limits: LimitsSpec, clamped: list[Clam
     return spec.model_copy(update=changed)
 
 
-def _count(path: str, wanted: int, limits: LimitsSpec, clamped: list[Clamped]) -> int:
-    if limits.replicas == UNLIMITED or wanted <= limits.replicas:
-        return wanted
-    clamped.append(Clamped(path, str(wanted), str(limits.replicas), "replicas"))
+def _count(path: str, desired: int, limits: CarawayLimitsSpec, clamped: list[ClampedValue]) -> int:
+    if limits.replicas == UNLIMITED or desired <= limits.replicas:
+        return desired
+    clamped.append(ClampedValue(path, str(desired), str(limits.replicas), "replicas"))
     return limits.replicas
 
 
 def _pods(
-    spec: _Pods, component: str, limits: ResourceLimits | None, clamped: list[Clamped]
+    spec: _Pods, component: str, limits: ResourceLimits | None, clamped: list[ClampedValue]
 ) -> _Pods:
     path = f"spec.{component}.resources"
     resources = _resources(path, component, spec.resources, limits, clamped)
@@ -116,22 +127,22 @@ def _pods(
 def _resources(
     path: str,
     component: str,
-    given: Resources,
+    given: ContainerResources,
     limits: ResourceLimits | None,
-    clamped: list[Clamped],
-) -> Resources:
+    clamped: list[ClampedValue],
+) -> ContainerResources:
     if limits is None:
         return given
     most = {
         "cpu": (limits.max_cpu, "resources.max_cpu", ""),
         "memory": (limits.max_memory_gi, "resources.max_memory_gi", "Gi"),
     }
-    # Defaults are lowered as well, and who has no CPU limit gets one: the cores that it counts on.
+    # Defaults are lowered too. Without a CPU limit, the cores that the process uses become one.
     effective = sizing.effective(component, given)
     asked = dict(effective.limits)
     if limits.max_cpu is not None:
         asked.setdefault("cpu", str(sizing.cores(effective)))
-    return Resources(
+    return ContainerResources(
         requests=_lowered(f"{path}.requests", effective.requests, most, clamped, given.requests),
         limits=_lowered(f"{path}.limits", asked, most, clamped, given.limits),
     )
@@ -141,7 +152,7 @@ def _lowered(
     path: str,
     asked: Mapping[str, str],
     most: Mapping[str, tuple[int | None, str, str]],
-    clamped: list[Clamped],
+    clamped: list[ClampedValue],
     written: Mapping[str, str],
 ) -> dict[str, str]:
     lowered = dict(asked)
@@ -151,6 +162,6 @@ def _lowered(
         highest = f"{limit}{unit}"
         if quantities.number(lowered[name]) > quantities.number(highest):
             if name in written:
-                clamped.append(Clamped(f"{path}.{name}", lowered[name], highest, word))
+                clamped.append(ClampedValue(f"{path}.{name}", lowered[name], highest, word))
             lowered[name] = highest
     return lowered

@@ -1,4 +1,4 @@
-"""The operator's metrics, read from its state when somebody asks."""
+"""The operator's Prometheus metrics, collected from its state on each scrape."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,39 +14,43 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from caraway_core.durations import Durations
-from caraway_operator.known import Known
-from caraway_operator.kube.client import Kube
-from caraway_operator.kube.objects import Objects
+from caraway_operator.kube.client import KubeClient
+from caraway_operator.kube.object_cache import ObjectCache
+from caraway_operator.resource_cache import ResourceCache
 
 CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
 
 
 @dataclass(slots=True)
-class Tallies:
-    """What is counted while the operator works."""
+class ReconcileStats:
+    """Counts and durations of reconciliations."""
 
-    looks: Counter[str] = field(default_factory=Counter)
-    """By outcome: `ok`, `failed`."""
+    reconciles: Counter[str] = field(default_factory=Counter)
+    """By outcome: `ok` or `failed`."""
     durations: Durations = field(default_factory=Durations)
     is_leader: bool = False
 
 
-def render(known: Known, objects: Objects, kube: Kube, tallies: Tallies) -> bytes:
-    """Return the page as Prometheus text."""
+def render(
+    resources: ResourceCache, objects: ObjectCache, kube: KubeClient, stats: ReconcileStats
+) -> bytes:
+    """Return the metrics in the Prometheus text format."""
     registry = CollectorRegistry()
-    registry.register(_Page(list(collect(known, objects, kube, tallies))))
+    registry.register(_Page(list(collect(resources, objects, kube, stats))))
     process_collector.ProcessCollector(registry=registry)
     return exposition.generate_latest(registry)
 
 
-def collect(known: Known, objects: Objects, kube: Kube, tallies: Tallies) -> Iterable[Metric]:
-    """Read the metrics from the state."""
+def collect(
+    resources: ResourceCache, objects: ObjectCache, kube: KubeClient, stats: ReconcileStats
+) -> Iterable[Metric]:
+    """Collect the metrics from the operator's state."""
     yield GaugeMetricFamily(
-        "caraway_operator_leader", "1 if this operator acts.", value=int(tallies.is_leader)
+        "caraway_operator_leader", "1 if this operator holds the Lease.", value=int(stats.is_leader)
     )
     phases = Counter(
         str((cluster.get("status") or {}).get("phase") or "Unknown")
-        for cluster in known.clusters.values()
+        for cluster in resources.clusters.values()
     )
     clusters = GaugeMetricFamily(
         "caraway_operator_clusters", "Clusters, by phase.", labels=("phase",)
@@ -54,26 +58,28 @@ def collect(known: Known, objects: Objects, kube: Kube, tallies: Tallies) -> Ite
     for phase, count in sorted(phases.items()):
         clusters.add_metric((phase,), count)
     yield clusters
-    looks = CounterMetricFamily(
-        "caraway_operator_reconciles", "Looks at clusters, by outcome.", labels=("outcome",)
+    reconciles = CounterMetricFamily(
+        "caraway_operator_reconciles", "Reconciliations, by outcome.", labels=("outcome",)
     )
-    for outcome, count in sorted(tallies.looks.items()):
-        looks.add_metric((outcome,), count)
-    yield looks
+    for outcome, count in sorted(stats.reconciles.items()):
+        reconciles.add_metric((outcome,), count)
+    yield reconciles
     duration = HistogramMetricFamily(
-        "caraway_operator_reconcile_duration_ms", "Time of looks, in milliseconds."
+        "caraway_operator_reconcile_duration_ms", "Duration of reconciliations, in milliseconds."
     )
-    durations = tallies.durations
+    durations = stats.durations
     duration.add_metric((), durations.cumulative(()), sum_value=durations.sums_ms[()])
     yield duration
-    yield GaugeMetricFamily(
-        "caraway_operator_objects", "Objects that are watched.", value=len(objects)
+    yield GaugeMetricFamily("caraway_operator_objects", "Watched objects.", value=len(objects))
+    yield CounterMetricFamily(
+        "caraway_operator_kubernetes_requests",
+        "Requests to the Kubernetes API.",
+        value=kube.requests,
     )
     yield CounterMetricFamily(
-        "caraway_operator_kubernetes_requests", "Requests to Kubernetes.", value=kube.requests
-    )
-    yield CounterMetricFamily(
-        "caraway_operator_kubernetes_writes", "Those that write.", value=kube.writes
+        "caraway_operator_kubernetes_writes",
+        "Requests to the Kubernetes API that write.",
+        value=kube.writes,
     )
 
 

@@ -1,4 +1,4 @@
-"""What everything is called: kinds, labels, object names, ports and paths. Values only."""
+"""Names: kinds, labels, objects, ports and paths. Values only."""
 
 import re
 from collections.abc import Mapping
@@ -29,9 +29,9 @@ REDIS_DIR = f"{CONFIG_DIR}/redis"
 DATA_DIR = "/var/lib/caraway"
 
 MAX_NAME_LENGTH = 40
-"""A pod's label holds `<cluster>-executor-<hash>`, and labels end at 63 characters."""
+"""A pod has the label `<cluster>-executor-<hash>`, and labels have at most 63 characters."""
 NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-"""Services take the name, and theirs begin with a letter and have no dots."""
+"""A Service has the name, and names of Services begin with a letter and contain no dots."""
 
 PARTS = (
     "ca",
@@ -48,7 +48,7 @@ PARTS = (
     "tls",
     "token",
 )
-"""Ends of objects' names. A cluster of such a name would take the objects of another one."""
+"""Suffixes of object names. A cluster with such a suffix would own objects of another cluster."""
 
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
@@ -61,70 +61,70 @@ _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def name_problem(cluster: str) -> str | None:
-    """Say why a cluster cannot have this name, or None."""
+    """Return why a cluster cannot have this name, or None if it can."""
     if len(cluster) > MAX_NAME_LENGTH:
         return (
-            f"the name '{cluster}' has {len(cluster)} characters; at most {MAX_NAME_LENGTH} leave "
-            "room for the names of its pods"
+            f"the name '{cluster}' has {len(cluster)} characters; at most {MAX_NAME_LENGTH} are "
+            "allowed, to leave room for the names of its pods"
         )
     if not re.fullmatch(NAME_PATTERN.strip("^$"), cluster):
         return (
-            f"the name '{cluster}' cannot be the name of a Service; use lower-case letters, "
+            f"the name '{cluster}' cannot be the name of a Service; use lowercase letters, "
             "digits and '-', and begin with a letter"
         )
     if (end := cluster.rpartition("-")[2]) in PARTS and "-" in cluster:
         return (
-            f"the name '{cluster}' is that of an object of the cluster "
+            f"the name '{cluster}' is the name of an object of the cluster "
             f"'{cluster.removesuffix(f'-{end}')}'; choose one that does not end in '-{end}'"
         )
     return None
 
 
-def of(cluster: str, part: str) -> str:
+def object_name(cluster: str, part: str) -> str:
     """Return the name of an object of a cluster: `<cluster>-<part>`."""
     return f"{cluster}-{part}"
 
 
 def manifest_config(cluster: str) -> str:
-    return of(cluster, "manifest")
+    return object_name(cluster, "manifest")
 
 
 def limits_config(cluster: str) -> str:
-    return of(cluster, "limits")
+    return object_name(cluster, "limits")
 
 
 def token_secret(cluster: str) -> str:
-    return of(cluster, "token")
+    return object_name(cluster, "token")
 
 
 def state_secret(cluster: str) -> str:
-    """Return the name of the Secret with the password of the Redis that the operator makes."""
-    return of(cluster, "state")
+    """Return the name of the Secret with the password of the managed Redis."""
+    return object_name(cluster, "state")
 
 
 def tls_secret(cluster: str) -> str:
-    return of(cluster, "tls")
+    return object_name(cluster, "tls")
 
 
 def public_service(cluster: str) -> str:
-    return of(cluster, "public")
+    return object_name(cluster, "public")
 
 
-def selector(cluster: str, component: str) -> dict[str, str]:
-    """Return the labels that find the pods of a component; they never change."""
+def component_selector(cluster: str, component: str) -> dict[str, str]:
+    """Return the labels that select the pods of a component. They never change."""
     return {NAME_LABEL: "caraway", INSTANCE_LABEL: cluster, COMPONENT_LABEL: component}
 
 
-def members(cluster: str) -> dict[str, str]:
-    """Return the labels that all pods of a cluster share."""
+def cluster_selector(cluster: str) -> dict[str, str]:
+    """Return the labels that select all pods of a cluster."""
     return {NAME_LABEL: "caraway", INSTANCE_LABEL: cluster}
 
 
 def selector_text(labels: Mapping[str, str]) -> str:
-    """Write labels the way `kubectl -l` and the scale subresource take them."""
+    """Return labels as a selector for `kubectl -l` and the scale subresource."""
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
 
 
 def label_value(text: str) -> str:
-    """Return the text as a label may hold it."""
+    """Return the text as a valid label value."""
     return _NOT_IN_LABELS.sub("-", text)[:63].strip("-_.")

@@ -1,4 +1,4 @@
-"""The parts of the operator, put together: what watches, what decides, what writes."""
+"""Assembles and runs the operator: watches, controller, reconciler and kopf."""
 
 import asyncio
 import datetime as dt
@@ -12,18 +12,18 @@ import kopf
 
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
-from caraway_operator import handlers, limit_maps, naming
-from caraway_operator.controller import Controller, Look
-from caraway_operator.known import Key, Known, gone, key
+from caraway_operator import handlers, limits_config_maps, naming
+from caraway_operator.controller import Controller, Reconcile
 from caraway_operator.kube import errors, watching
-from caraway_operator.kube.access import Access
-from caraway_operator.kube.client import Kube
-from caraway_operator.kube.events import Recorder
-from caraway_operator.kube.kinds import CLUSTER, CONFIG_MAP, LIMITS, WATCHED, Kind, Object
-from caraway_operator.kube.objects import Objects
-from caraway_operator.metrics import Tallies
+from caraway_operator.kube.access import ApiAccess
+from caraway_operator.kube.client import KubeClient
+from caraway_operator.kube.events import EventRecorder
+from caraway_operator.kube.kinds import CLUSTER, CONFIG_MAP, LIMITS, WATCHED, Object, ResourceKind
+from caraway_operator.kube.object_cache import ObjectCache
+from caraway_operator.metrics import ReconcileStats
 from caraway_operator.reconcile import Reconciler
-from caraway_operator.scheduler_link import Link
+from caraway_operator.resource_cache import Key, ResourceCache, deleted_keys, key
+from caraway_operator.scheduler_client import SchedulerClient
 
 logger = logging.getLogger(__name__)
 SELECTOR = f"{naming.NAME_LABEL}=caraway"
@@ -34,96 +34,102 @@ _LOGIN_S = 600
 
 @dataclass(slots=True)
 class Operator:
-    """One operator. Without namespaces it looks after all of them."""
+    """An operator for the given namespaces, or for all of them."""
 
-    access: Access
-    kube: Kube
-    link: Link
+    access: ApiAccess
+    kube: KubeClient
+    schedulers: SchedulerClient
     identity: str
     version: str
     namespaces: Sequence[str] = ()
     clock: Callable[[], float] = time.time
-    known: Known = field(default_factory=Known)
-    objects: Objects = field(default_factory=Objects)
-    tallies: Tallies = field(default_factory=Tallies)
+    resources: ResourceCache = field(default_factory=ResourceCache)
+    objects: ObjectCache = field(default_factory=ObjectCache)
+    stats: ReconcileStats = field(default_factory=ReconcileStats)
     listed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Is set once everything that there was is known."""
-    left_out: Sequence[str] = ()
-    """Namespaces that may not be read."""
+    """Set when the caches are complete."""
+    skipped: Sequence[str] = ()
+    """Namespaces that the operator is not allowed to read."""
 
-    async def run(self) -> None:
-        """Look after clusters until cancelled, as the only operator that does."""
+    async def run_operator(self) -> None:
+        """Reconcile clusters until cancelled. The caller must hold the Lease."""
         await self._wait_for_kinds()
-        await self._leave_out_forbidden()
-        recorder = Recorder(self.kube, self.identity, self.clock)
+        await self._skip_forbidden()
+        recorder = EventRecorder(self.kube, self.identity, self.clock)
         reconciler = Reconciler(
-            self.kube, self.link, self.objects, self.known, recorder, self.clock, self.version
+            self.kube,
+            self.schedulers,
+            self.objects,
+            self.resources,
+            recorder,
+            self.clock,
+            self.version,
         )
-        controller = Controller(self._look(reconciler), time.monotonic)
-        self.objects.changed = controller.poke
-        optional = await self._optional()
+        controller = Controller(self._measured(reconciler), time.monotonic)
+        self.objects.changed = controller.enqueue
+        optional = await self._optional_kinds()
         reconciler.kinds = frozenset(kind.name for kind in optional)
         kinds = [kind for kind in WATCHED if not kind.is_optional or kind in optional]
         async with asyncio.TaskGroup() as group:
             watchers = [
                 *watching.watchers(self.kube, kinds, self.namespaces, SELECTOR, self.objects),
-                *self._limit_maps(controller),
+                *self._limits_watchers(controller),
             ]
-            tasks = [group.create_task(watcher.run()) for watcher in watchers]
+            tasks = [group.create_task(watcher.run_watch()) for watcher in watchers]
             for watcher in watchers:
-                # What is there must be known before anything is judged to be missing.
+                # With an incomplete cache, existing objects would look as if they were missing.
                 await watcher.listed.wait()
-            await self._list(controller)
+            await self._list_resources(controller)
             self.listed.set()
             tasks = [
                 *tasks,
-                group.create_task(controller.run()),
+                group.create_task(controller.run_workers()),
                 group.create_task(self._discover(reconciler, controller, group)),
             ]
-            # It takes the signals of the process, and ends when one says so.
-            await self._watch(controller)
+            # kopf handles the signals of the process, and returns after one.
+            await self._run_kopf(controller)
             for task in tasks:
                 task.cancel()
 
-    def _limit_maps(self, controller: Controller) -> list[watching.Watcher]:
+    def _limits_watchers(self, controller: Controller) -> list[watching.ObjectWatcher]:
         def changed(namespace: str) -> None:
-            for where, name in self.known.clusters:
+            for where, name in self.resources.clusters:
                 if where == namespace:
-                    controller.poke(where, name)
+                    controller.enqueue(where, name)
 
-        maps = limit_maps.LimitMaps(self.known, changed)
+        maps = limits_config_maps.LimitsConfigMaps(self.resources, changed)
         return watching.watchers(
-            self.kube, [CONFIG_MAP], self.namespaces, limit_maps.SELECTOR, maps
+            self.kube, [CONFIG_MAP], self.namespaces, limits_config_maps.SELECTOR, maps
         )
 
-    def _look(self, reconciler: Reconciler) -> Look:
-        async def look(which: Key) -> float | None:
-            cluster = self.known.clusters.get(which)
+    def _measured(self, reconciler: Reconciler) -> Reconcile:
+        async def reconcile(which: Key) -> float | None:
+            cluster = self.resources.clusters.get(which)
             if cluster is None:
-                reconciler.forget(which)
+                reconciler.forget_cluster(which)
                 return None
             started = time.perf_counter()
             outcome = "failed"
             try:
-                found = await reconciler.reconcile(cluster)
-                outcome = "failed" if found.failed else "ok"
-                return found.again_s
+                result = await reconciler.reconcile(cluster)
+                outcome = "failed" if result.failed else "ok"
+                return result.requeue_after_s
             finally:
-                self.tallies.looks[outcome] += 1
-                self.tallies.durations.add((), (time.perf_counter() - started) * 1000)
+                self.stats.reconciles[outcome] += 1
+                self.stats.durations.add((), (time.perf_counter() - started) * 1000)
 
-        return look
+        return reconcile
 
-    async def _list(self, controller: Controller) -> None:
-        """Read all clusters and limits once: no cluster is judged before its limits are known."""
+    async def _list_resources(self, controller: Controller) -> None:
+        """List all limits, then all clusters: a cluster needs its limits to be known."""
         for namespace in self.namespaces or (None,):
-            for limits in await self._listed(LIMITS, namespace):
-                self.known.limits[key(limits)] = limits
-            for cluster in await self._listed(CLUSTER, namespace):
-                self.known.put_cluster(cluster)
-                controller.poke(*key(cluster))
+            for limits in await self._list(LIMITS, namespace):
+                self.resources.limits[key(limits)] = limits
+            for cluster in await self._list(CLUSTER, namespace):
+                self.resources.put_cluster(cluster)
+                controller.enqueue(*key(cluster))
 
-    async def _listed(self, kind: Kind, namespace: str | None) -> Sequence[Object]:
+    async def _list(self, kind: ResourceKind, namespace: str | None) -> Sequence[Object]:
         again = Backoff(_DELAYS)
         while True:
             try:
@@ -132,19 +138,19 @@ class Operator:
                 logger.warning("cannot list", extra={"kind": kind.name, "reason": error.message})
                 await asyncio.sleep(again.failed())
 
-    async def _watch(self, controller: Controller) -> None:
-        """Have kopf tell of every change from here on."""
+    async def _run_kopf(self, controller: Controller) -> None:
+        """Let kopf watch the custom resources and call the handlers."""
         registry = kopf.OperatorRegistry()
-        handlers.register(registry, self.known, controller)
+        handlers.register_handlers(registry, self.resources, controller)
 
         @kopf.on.login(registry=registry)
         def login(**_: object) -> kopf.ConnectionInfo:
             return connection(self.access)
 
         settings = kopf.OperatorSettings()
-        # Our own events say what users should know; kopf's say what it does inside.
+        # kopf's own events describe its internals. Users need the operator's events only.
         settings.posting.enabled = False
-        # The kinds are known to be there: nothing more needs to be read, or allowed to be.
+        # The kinds are known to exist, so kopf needs neither to look for them nor the right to.
         settings.scanning.disabled = True
         settings.watching.server_timeout = 300
         settings.watching.client_timeout = 360
@@ -155,106 +161,110 @@ class Operator:
             standalone=True,
             clusterwide=not self.namespaces,
             namespaces=list(self.namespaces),
-            # Otherwise kopf asks for the user's name, which a container may not have.
+            # By default kopf asks for the user's name, which a container may not have.
             identity=cast(Any, self.identity),
         )
 
     async def _wait_for_kinds(self) -> None:
-        """Wait until the API has our kinds: a chart's CRDs may come a moment after its pods."""
+        """Wait until the API server serves the CRDs, which a chart may install after the pods."""
         again = Backoff(_DELAYS)
         while True:
             try:
                 if await self.kube.serves(CLUSTER) and await self.kube.serves(LIMITS):
                     return
-                logger.warning("the CRDs of Caraway are not installed; waiting for them")
+                logger.warning("waiting for the CRDs of Caraway to be installed")
             except errors.KubeError as error:
-                logger.warning("the API does not answer", extra={"reason": error.message})
+                logger.warning("the API server does not answer", extra={"reason": error.message})
             await asyncio.sleep(again.failed())
 
-    async def _leave_out_forbidden(self) -> None:
-        """Go on without namespaces that were deleted: their roles went along, those of others not.
+    async def _skip_forbidden(self) -> None:
+        """Skip namespaces that may not be read: their roles are gone if they were deleted.
 
-        Where none can be read the rights may only be late, and are waited for.
+        If none may be read, the roles are probably not created yet, and nothing is skipped.
         """
         forbidden = [each for each in self.namespaces if not await self._may_read(each)]
         if len(forbidden) == len(self.namespaces):
             return
         for each in forbidden:
-            logger.error("namespace left out: it may not be read", extra={"left_out": each})
-        self.left_out = forbidden
+            logger.error("skipping a namespace that may not be read", extra={"skipped": each})
+        self.skipped = forbidden
         self.namespaces = [each for each in self.namespaces if each not in forbidden]
 
     async def _may_read(self, namespace: str) -> bool:
         try:
             await self.kube.list(CLUSTER, namespace)
-        except errors.RefusedError:
+        except errors.RequestRejectedError:
             return False
         except errors.KubeError:
             return True
         return True
 
-    async def take_in_again(self) -> None:
-        """End the process once a namespace that was left out can be read.
+    async def check_skipped(self) -> None:
+        """End the process if a skipped namespace may be read now.
 
         Raises:
-            CarawayError: it begins anew, and looks after that one as well.
+            CarawayError: the operator must restart to include that namespace.
         """
-        for each in self.left_out:
+        for each in self.skipped:
             if await self._may_read(each):
                 raise CarawayError(
-                    f"the namespace '{each}' can be read now; the operator begins anew with it"
+                    f"the namespace '{each}' can be read now; the operator restarts to include it"
                 )
 
-    async def _optional(self) -> set[Kind]:
+    async def _optional_kinds(self) -> set[ResourceKind]:
         found = set()
         for kind in WATCHED:
             try:
                 if kind.is_optional and await self.kube.serves(kind):
                     found.add(kind)
             except errors.KubeError as error:
-                logger.warning("cannot look", extra={"kind": kind.name, "reason": error.message})
+                reason = {"kind": kind.name, "reason": error.message}
+                logger.warning("cannot tell whether the API server serves a kind", extra=reason)
         return found
 
     async def forget_missing(self, controller: Controller) -> None:
-        """Forget what went while the watch was broken: kopf tells of no end that it did not see."""
+        """Forget resources deleted while a watch was broken, which kopf does not report."""
         for namespace in self.namespaces or (None,):
-            for kind, held in ((CLUSTER, self.known.clusters), (LIMITS, self.known.limits)):
+            for kind, known in (
+                (CLUSTER, self.resources.clusters),
+                (LIMITS, self.resources.limits),
+            ):
                 try:
                     listing = await self.kube.list(kind, namespace)
                 except errors.KubeError as error:
                     reason = {"kind": kind.name, "reason": error.message}
                     logger.warning("cannot list", extra=reason)
                     continue
-                for which in gone(held, listing.items, listing.version, namespace):
-                    if limit_maps.is_map(which):
+                for which in deleted_keys(known, listing.items, listing.version, namespace):
+                    if limits_config_maps.is_config_map(which):
                         continue
-                    del held[which]
-                    for each in list(self.known.clusters) if kind is LIMITS else (which,):
-                        controller.poke(*each)
+                    del known[which]
+                    for each in list(self.resources.clusters) if kind is LIMITS else (which,):
+                        controller.enqueue(*each)
 
     async def _discover(
         self, reconciler: Reconciler, controller: Controller, group: asyncio.TaskGroup
     ) -> None:
-        """Look now and then for what the watches cannot show."""
+        """Check regularly for changes that no watch reports."""
         while True:
             await asyncio.sleep(_DISCOVERY_S)
             await self.forget_missing(controller)
-            await self.take_in_again()
-            for kind in await self._optional():
+            await self.check_skipped()
+            for kind in await self._optional_kinds():
                 if kind.name in reconciler.kinds:
                     continue
                 watchers = watching.watchers(
                     self.kube, [kind], self.namespaces, SELECTOR, self.objects
                 )
                 for watcher in watchers:
-                    group.create_task(watcher.run())
+                    group.create_task(watcher.run_watch())
                 for watcher in watchers:
                     await watcher.listed.wait()
                 reconciler.kinds |= {kind.name}
 
 
-def connection(access: Access) -> kopf.ConnectionInfo:
-    """Return the access as kopf takes it; the token is read again when this one may have ended."""
+def connection(access: ApiAccess) -> kopf.ConnectionInfo:
+    """Return the access in kopf's form. It expires, so that a rotated token is read again."""
     return kopf.ConnectionInfo(
         server=access.server,
         ca_path=str(access.ca_file) if access.ca_file else None,

@@ -1,4 +1,4 @@
-"""What pods, and the objects that make them, say of themselves: values read from JSON."""
+"""Reads pods, workloads and claims into the values that decisions need."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,8 +25,8 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why something does not come up: a word for machines, a sentence for people."""
+class WorkloadProblem:
+    """Why a workload is not ready: a reason in CamelCase and a message."""
 
     reason: str
     message: str
@@ -34,44 +34,45 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A pod, as far as decisions need it."""
+    """A pod."""
 
     name: str
     uid: str
     component: str
     is_ready: bool
     revision: str = ""
-    is_leaving: bool = False
+    is_terminating: bool = False
     address: str = ""
-    trouble: Trouble | None = None
+    problem: WorkloadProblem | None = None
 
     @property
     def ordinal(self) -> int:
+        """The ordinal of a pod of a StatefulSet; -1 for other pods."""
         found = re.search(r"-(\d+)$", self.name)
         return int(found[1]) if found else -1
 
 
 @dataclass(frozen=True, slots=True)
-class SetView:
-    """A StatefulSet or Deployment, as far as decisions need it."""
+class WorkloadView:
+    """A StatefulSet or a Deployment."""
 
     name: str
     replicas: int
-    """What it is told to have."""
+    """The applied number of replicas."""
     present: int
     ready: int
     updated: int
     is_observed: bool
-    """Its status is about its newest spec."""
+    """The status is that of the newest spec."""
     template: str
-    """Hash of the pods' template that was applied."""
+    """Hash of the applied pod template."""
     revision: str = ""
     partition: int = 0
-    trouble: Trouble | None = None
+    problem: WorkloadProblem | None = None
 
     @property
     def is_complete(self) -> bool:
-        """All pods are of the newest template, and ready."""
+        """Whether all pods have the newest template and are ready."""
         if not self.is_observed:
             return False
         return self.updated >= self.replicas and self.ready >= self.replicas == self.present
@@ -81,13 +82,13 @@ TEMPLATE_HASH = "caraway.dev/template-hash"
 
 
 def is_left_behind(pod: Object) -> bool:
-    """Tell whether a pod ended and was replaced: Deployments keep what nodes ended or evicted."""
+    """Tell whether a pod has been replaced: a Deployment keeps pods that a node evicted."""
     component = (pod["metadata"].get("labels") or {}).get(naming.COMPONENT_LABEL)
     phase = (pod.get("status") or {}).get("phase")
     return component == naming.SCHEDULER and phase in ("Failed", "Succeeded")
 
 
-def view(pod: Object) -> PodView:
+def pod_view(pod: Object) -> PodView:
     """Read a pod."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     labels = metadata.get("labels") or {}
@@ -97,26 +98,26 @@ def view(pod: Object) -> PodView:
         component=labels.get(naming.COMPONENT_LABEL, ""),
         is_ready=_condition(status, "Ready").get("status") == "True",
         revision=labels.get("controller-revision-hash", ""),
-        is_leaving=bool(metadata.get("deletionTimestamp")),
+        is_terminating=bool(metadata.get("deletionTimestamp")),
         address=status.get("podIP") or "",
-        trouble=_trouble(metadata["name"], status),
+        problem=_problem(metadata["name"], status),
     )
 
 
-def set_view(object_: Object) -> SetView:
+def workload_view(object_: Object) -> WorkloadView:
     """Read a StatefulSet or a Deployment."""
     metadata, spec = object_["metadata"], object_["spec"]
     status = object_.get("status") or {}
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     stuck = _condition(status, "Progressing")
     failed = _condition(status, "ReplicaFailure")
-    trouble = None
+    problem = None
     if failed.get("status") == "True":
-        trouble = Trouble(failed.get("reason", "ReplicaFailure"), failed.get("message", ""))
+        problem = WorkloadProblem(failed.get("reason", "ReplicaFailure"), failed.get("message", ""))
     elif stuck.get("status") == "False":
-        trouble = Trouble(stuck.get("reason", "NotProgressing"), stuck.get("message", ""))
+        problem = WorkloadProblem(stuck.get("reason", "NotProgressing"), stuck.get("message", ""))
     replicas = spec.get("replicas")
-    return SetView(
+    return WorkloadView(
         name=metadata["name"],
         replicas=1 if replicas is None else replicas,
         present=status.get("replicas") or 0,
@@ -126,26 +127,27 @@ def set_view(object_: Object) -> SetView:
         template=(metadata.get("annotations") or {}).get(TEMPLATE_HASH, ""),
         revision=status.get("updateRevision") or "",
         partition=rolling.get("partition") or 0,
-        trouble=trouble,
+        problem=problem,
     )
 
 
-def claim_troubles(claims: Iterable[Object]) -> list[Trouble]:
-    """Say which volumes are not there yet."""
+def claim_problems(claims: Iterable[Object]) -> list[WorkloadProblem]:
+    """Return the claims that are not bound."""
     return [
-        Trouble(
+        WorkloadProblem(
             "VolumeNotBound",
             f"the claim {claim['metadata']['name']} has no volume "
-            f"({(claim.get('status') or {}).get('phase', 'Pending')}); see its events, and whether "
-            f"the StorageClass '{(claim.get('spec') or {}).get('storageClassName') or 'default'}' "
-            "exists and can make volumes",
+            f"({(claim.get('status') or {}).get('phase', 'Pending')}); see its events, and check "
+            "that the StorageClass "
+            f"'{(claim.get('spec') or {}).get('storageClassName') or 'default'}' exists and can "
+            "provision volumes",
         )
         for claim in claims
         if (claim.get("status") or {}).get("phase", "Pending") != "Bound"
     ]
 
 
-def _trouble(name: str, status: Mapping[str, Any]) -> Trouble | None:
+def _problem(name: str, status: Mapping[str, Any]) -> WorkloadProblem | None:
     containers = [
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
@@ -154,24 +156,28 @@ def _trouble(name: str, status: Mapping[str, Any]) -> Trouble | None:
         waiting = (container.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _LASTING:
             said = _last_words(container) or waiting.get("message") or ""
-            return Trouble(waiting["reason"], _cut(f"pod {name}: {waiting['reason']}: {said}"))
+            return WorkloadProblem(
+                waiting["reason"], _cut(f"pod {name}: {waiting['reason']}: {said}")
+            )
     for container in containers:
-        # Kubelet says CrashLoopBackOff only after the second end; what was said last is known now.
+        # The kubelet reports CrashLoopBackOff only after the second failure.
         if ended := _ended(container):
             reason = ended.get("reason") or "Error"
-            return Trouble(reason, _cut(f"pod {name}: {_words(ended)}"))
+            return WorkloadProblem(reason, _cut(f"pod {name}: {_words(ended)}"))
     scheduled = _condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         reason = scheduled.get("reason") or "Unschedulable"
-        return Trouble(reason, _cut(f"pod {name}: {reason}: {scheduled.get('message') or ''}"))
+        return WorkloadProblem(
+            reason, _cut(f"pod {name}: {reason}: {scheduled.get('message') or ''}")
+        )
     if status.get("phase") == "Failed":
         reason = status.get("reason") or "Failed"
-        return Trouble(reason, _cut(f"pod {name}: {reason}: {status.get('message') or ''}"))
+        return WorkloadProblem(reason, _cut(f"pod {name}: {reason}: {status.get('message') or ''}"))
     return None
 
 
 def _ended(container: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how a container failed that is down, or that is not ready again since."""
+    """Return how a container failed that is down or has not become ready since."""
     if container.get("ready"):
         return {}
     for state in ("state", "lastState"):

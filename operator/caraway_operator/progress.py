@@ -1,81 +1,89 @@
-"""What the operator is in the middle of, as it is kept in a cluster's status.
+"""The operator's progress with a cluster, as stored in `status.progress`.
 
-Whoever starts anew goes on from here. It is of no use to anybody else, and may have any form.
+A new operator process continues from it. It is internal and may change its form at any time.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from caraway_operator.scaling.draining import Drain
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The state between two looks at a cluster."""
+class ExecutorDrain:
+    """An executor that was told to accept no more work."""
 
-    drain: Drain | None = None
+    executor: str
+    since: float
+    """Unix time, because it outlives the process."""
+    purpose: Literal["scale", "update"] = "scale"
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileProgress:
+    """The state kept between two reconciliations of a cluster."""
+
+    drain: ExecutorDrain | None = None
     executors: int | None = None
-    """What autoscaling decided last."""
+    """The number of executors that autoscaling last decided on."""
     step: str = ""
     since: float = 0.0
-    """What a rollout waits for, and since when."""
+    """The step that a rollout is waiting for, and since when."""
     was_ready: bool = False
-    """Whether everything ever was as it should be."""
+    """Whether the cluster has ever been ready."""
     full: Mapping[str, int] = field(default_factory=dict)
-    """Pods by component when everything was last as it should be: fewer is a loss."""
+    """Pods by component when the cluster was last ready. Fewer ready pods count as a loss."""
 
 
-def read(found: object) -> Progress:
-    """Read what a status holds; what makes no sense counts as nothing."""
-    if not isinstance(found, Mapping):
-        return Progress()
-    drain = found.get("drain")
-    executors = found.get("executors")
-    return Progress(
+def read_progress(value: object) -> ReconcileProgress:
+    """Read `status.progress`. Values that are malformed are ignored."""
+    if not isinstance(value, Mapping):
+        return ReconcileProgress()
+    drain = value.get("drain")
+    executors = value.get("executors")
+    return ReconcileProgress(
         drain=_drain(drain) if isinstance(drain, Mapping) else None,
         executors=executors if isinstance(executors, int) else None,
-        step=str(found.get("step") or ""),
-        since=_seconds(found.get("since")),
-        was_ready=found.get("wasReady") is True,
-        full=_counts(found.get("full")),
+        step=str(value.get("step") or ""),
+        since=_seconds(value.get("since")),
+        was_ready=value.get("wasReady") is True,
+        full=_counts(value.get("full")),
     )
 
 
-def written(progress: Progress) -> dict[str, Any] | None:
-    """Return it as a status holds it; None if there is nothing to keep."""
-    found: dict[str, Any] = {}
+def progress_status(progress: ReconcileProgress) -> dict[str, Any] | None:
+    """Return the value of `status.progress`, or None if there is nothing to store."""
+    status: dict[str, Any] = {}
     if progress.drain:
-        found["drain"] = {
+        status["drain"] = {
             "executor": progress.drain.executor,
             "since": int(progress.drain.since),
             "purpose": progress.drain.purpose,
         }
     if progress.executors is not None:
-        found["executors"] = progress.executors
+        status["executors"] = progress.executors
     if progress.step:
-        found |= {"step": progress.step, "since": int(progress.since)}
+        status |= {"step": progress.step, "since": int(progress.since)}
     if progress.was_ready:
-        found["wasReady"] = True
+        status["wasReady"] = True
     if progress.full:
-        found["full"] = dict(progress.full)
-    return found or None
+        status["full"] = dict(progress.full)
+    return status or None
 
 
-def _drain(found: Mapping[str, Any]) -> Drain | None:
-    name = found.get("executor")
+def _drain(value: Mapping[str, Any]) -> ExecutorDrain | None:
+    name = value.get("executor")
     if not isinstance(name, str) or not name:
         return None
-    is_update = found.get("purpose") == "update"
-    return Drain(name, _seconds(found.get("since")), "update" if is_update else "scale")
+    is_update = value.get("purpose") == "update"
+    return ExecutorDrain(name, _seconds(value.get("since")), "update" if is_update else "scale")
 
 
-# Any: what a status holds.
-def _seconds(found: Any) -> float:
-    return float(found) if isinstance(found, int | float) else 0.0
+# Any: a value of a status.
+def _seconds(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _counts(found: Any) -> dict[str, int]:
-    if not isinstance(found, Mapping):
+def _counts(value: Any) -> dict[str, int]:
+    if not isinstance(value, Mapping):
         return {}
-    return {str(key): count for key, count in found.items() if isinstance(count, int)}
+    return {str(key): count for key, count in value.items() if isinstance(count, int)}

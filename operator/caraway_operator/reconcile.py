@@ -1,6 +1,6 @@
-"""One look at one cluster: read what is wanted and what there is, decide, write, say how it is.
+"""Reconciles one cluster: reads its desired and observed state, decides, writes, reports status.
 
-Everything that is decided is decided by pure modules; this one asks and does.
+All decisions are made by pure modules. This one does the I/O.
 """
 
 import datetime as dt
@@ -10,33 +10,38 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from caraway_operator import (
-    deciding,
-    growing,
-    happenings,
+    cluster_events,
+    decisions,
     naming,
-    observing,
-    progress,
+    observed_state,
     sampling,
     status,
+    volume_expansion,
 )
-from caraway_operator.deciding import Decided
-from caraway_operator.known import Key, Known, key
+from caraway_operator.cluster_state import ClusterState
+from caraway_operator.decisions import Decision
+from caraway_operator.desired_state import FRESH_S, DesiredState, DesiredStateReader
 from caraway_operator.kube import errors, planning
-from caraway_operator.kube.client import Kube
-from caraway_operator.kube.events import Happening, Recorder
+from caraway_operator.kube.client import KubeClient
+from caraway_operator.kube.events import EventContent, EventRecorder
 from caraway_operator.kube.kinds import CLUSTER, POD, SERVICE, VOLUME_CLAIM, Object
-from caraway_operator.kube.objects import Objects
-from caraway_operator.kube.planning import Owner
-from caraway_operator.manifests import Wanted
+from caraway_operator.kube.object_cache import ObjectCache
+from caraway_operator.kube.planning import OwnerReference
+from caraway_operator.manifests import DesiredCluster
 from caraway_operator.naming import EXECUTOR, SCHEDULER
-from caraway_operator.progress import Progress
-from caraway_operator.reading import FRESH_S, Read, Reader
-from caraway_operator.remembering import Remembered
-from caraway_operator.sampling import Sampler
-from caraway_operator.scheduler_link import ExecutorView, Link, LinkError, Target
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.status import Facts
-from caraway_operator.writing import Written, write
+from caraway_operator.progress import ReconcileProgress, progress_status, read_progress
+from caraway_operator.reconcile_cache import ReconcileCache
+from caraway_operator.resource_cache import Key, ResourceCache, key
+from caraway_operator.resources.cluster import CarawayClusterSpec
+from caraway_operator.sampling import LoadSampler
+from caraway_operator.scheduler_client import (
+    ExecutorView,
+    SchedulerClient,
+    SchedulerClientError,
+    SchedulerEndpoint,
+)
+from caraway_operator.status import ClusterFacts
+from caraway_operator.writing import WriteResult, write_plan
 
 logger = logging.getLogger(__name__)
 RESYNC_S = 60.0
@@ -45,275 +50,273 @@ _ROLLING_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """When to look again, and what was written."""
+class ReconcileResult:
+    """When to reconcile again, and what was written."""
 
-    again_s: float
-    written: Written = field(default_factory=Written)
+    requeue_after_s: float
+    written: WriteResult = field(default_factory=WriteResult)
     failed: bool = False
 
 
 class Reconciler:
-    """Looks at clusters, one at a time each."""
+    """Reconciles clusters. A cluster must not be reconciled twice at the same time."""
 
     def __init__(
         self,
-        kube: Kube,
-        link: Link,
-        objects: Objects,
-        known: Known,
-        recorder: Recorder,
+        kube: KubeClient,
+        schedulers: SchedulerClient,
+        objects: ObjectCache,
+        resources: ResourceCache,
+        recorder: EventRecorder,
         clock: Callable[[], float],
         version: str,
     ) -> None:
         self._kube = kube
-        self._link = link
+        self._schedulers = schedulers
         self._objects = objects
-        self._known = known
+        self._resources = resources
         self._recorder = recorder
         self._clock = clock
-        self._reader = Reader(kube, known, clock, version)
-        self._sampler = Sampler(link, clock)
-        self._remembered: dict[Key, Remembered] = {}
-        self.target: Callable[[str, str, str], Target] = service_of
+        self._reader = DesiredStateReader(kube, resources, clock, version)
+        self._sampler = LoadSampler(schedulers, clock)
+        self._caches: dict[Key, ReconcileCache] = {}
+        self.endpoint: Callable[[str, str, str], SchedulerEndpoint] = service_endpoint
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Optional kinds that the API has."""
+        """Optional kinds that the API server serves."""
         return self._reader.kinds
 
     @kinds.setter
     def kinds(self, kinds: frozenset[str]) -> None:
         self._reader.kinds = kinds
 
-    def forget(self, which: Key) -> None:
-        """Drop what was kept of a cluster that is gone."""
-        self._remembered.pop(which, None)
+    def forget_cluster(self, which: Key) -> None:
+        """Drop the cache of a cluster that was deleted."""
+        self._caches.pop(which, None)
 
-    async def reconcile(self, cluster: Object) -> Outcome:
-        """Bring a cluster one step nearer to what is wanted.
+    async def reconcile(self, cluster: Object) -> ReconcileResult:
+        """Move a cluster one step towards its desired state.
 
         Raises:
-            KubeError: the API did not let the cluster be read, or told how it is.
+            KubeError: the status of the cluster could not be written.
         """
-        kept = self._remembered.setdefault(key(cluster), Remembered())
+        cache = self._caches.setdefault(key(cluster), ReconcileCache())
         metadata = cluster["metadata"]
-        base = Facts(metadata["name"], metadata["namespace"], metadata.get("generation", 0))
-        doing = progress.read(self._status(cluster, kept).get("progress"))
+        progress = read_progress(self._last_status(cluster, cache).get("progress"))
+        name, namespace = metadata["name"], metadata["namespace"]
+        facts = ClusterFacts(name, namespace, metadata.get("generation", 0), progress=progress)
         if metadata.get("deletionTimestamp"):
-            # Kubernetes removes what the cluster owns; nothing is made any more.
-            return await self._say(cluster, kept, replace(base, is_leaving=True), doing, RESYNC_S)
-        base = observing.as_told(observing.observed(self._objects, base))
+            # Kubernetes removes what the cluster owns. Nothing is created any more.
+            facts = replace(facts, is_terminating=True)
+            return await self._publish_status(cluster, cache, facts, progress, RESYNC_S)
+        facts = observed_state.with_observed(facts, self._objects)
+        facts = observed_state.with_applied_replicas(facts)
         try:
-            read = await self._reader.read(cluster, kept, base)
+            state = await self._reader.read_desired(cluster, cache, facts)
         except errors.KubeError as error:
-            facts = replace(base, failures=[error.message], is_taken=False,
-                            was_ready=doing.was_ready, full=doing.full)  # fmt: skip
-            await self._say(cluster, kept, facts, doing, RESYNC_S)
-            return Outcome(_SOON_S, failed=True)
-        if read.wanted is None:
-            facts = replace(read.facts, was_ready=doing.was_ready, full=doing.full)
-            for problem in (*facts.problems, *facts.refused):
-                await self._recorder.tell(
-                    cluster, Happening("SpecRefused", problem, "Check", "Warning")
-                )
-            return await self._say(cluster, kept, facts, doing, FRESH_S)
-        facts = replace(read.facts, was_ready=doing.was_ready, full=doing.full)
-        if read.wanted.spec.paused:
-            return await self._say(cluster, kept, replace(facts, is_paused=True), doing, RESYNC_S)
-        return await self._act(cluster, kept, read, facts, doing)
+            rejected = replace(facts.spec, is_accepted=False)
+            facts = replace(facts, failures=[error.message], spec=rejected)
+            await self._publish_status(cluster, cache, facts, progress, RESYNC_S)
+            return ReconcileResult(_SOON_S, failed=True)
+        facts = state.facts
+        if state.cluster is None:
+            for problem in (*facts.spec.problems, *facts.spec.refused):
+                event = EventContent("SpecRefused", problem, "Check", "Warning")
+                await self._recorder.record_event(cluster, event)
+            return await self._publish_status(cluster, cache, facts, progress, FRESH_S)
+        if state.cluster.spec.paused:
+            facts = replace(facts, spec=replace(facts.spec, is_paused=True))
+            return await self._publish_status(cluster, cache, facts, progress, RESYNC_S)
+        return await self._apply_desired(cluster, cache, state, state.cluster)
 
-    async def _act(
-        self, cluster: Object, kept: Remembered, read: Read, facts: Facts, doing: Progress
-    ) -> Outcome:
-        wanted = read.wanted
-        assert wanted is not None
-        objects = self._reader.built(kept, wanted)
-        scene = await self._scene(kept, wanted, objects, facts, doing, read.has_surge_room)
-        decided = deciding.decide(scene)
-        decided = await self._undone(kept, facts, decided, doing)
-        settled, hold = deciding.settle(objects, decided)
-        live = observing.written(self._objects, facts)
-        plan = planning.plan(settled, live, _owner(cluster), kept.memory.seen, hold)
-        facts = _with(facts, scene, decided)
-        if decided.begin and decided.progress.drain != doing.drain:
-            # Kept before anything is done: whoever comes after this process can take it back.
-            await self._say(cluster, kept, facts, decided.progress, 0)
-        written = await write(self._kube, self._objects, kept.memory, plan, self._clock())
-        written = replace(written, created=(*read.made, *written.created))
-        for happening in happenings.done(written):
-            await self._recorder.tell(cluster, happening)
-        failures = [*written.failures, *kept.sources.missing]
-        failures += await self._grow(facts, settled)
-        failures += await self._drain_and_evict(kept, facts, decided)
-        facts = replace(facts, failures=failures, unreachable=_unreachable(written))
-        facts = observing.observed(self._objects, facts)
+    async def _apply_desired(
+        self, cluster: Object, cache: ReconcileCache, desired: DesiredState, spec: DesiredCluster
+    ) -> ReconcileResult:
+        facts, before = desired.facts, desired.facts.progress
+        objects = self._reader.build_objects(cache, spec)
+        state = await self._cluster_state(cache, spec, objects, facts, desired.has_surge_room)
+        decision = await self._cancel_drain(cache, facts, decisions.decide(state))
+        settled, hold = decisions.apply_decision(objects, decision)
+        live = observed_state.managed_objects(self._objects, facts)
+        plan = planning.plan(settled, live, _owner(cluster), cache.writes.applied, hold)
+        facts = replace(facts, desired_replicas=state.desired_replicas, decision=decision)
+        if decision.start_drain and decision.progress.drain != before.drain:
+            # Stored before the drain starts, so that a later process can cancel it.
+            await self._publish_status(cluster, cache, facts, decision.progress, 0)
+        written = await write_plan(self._kube, self._objects, cache.writes, plan, self._clock())
+        written = replace(written, created=(*desired.created, *written.created))
+        for event in cluster_events.write_events(written):
+            await self._recorder.record_event(cluster, event)
+        failures = [*written.failures, *cache.referenced.missing]
+        failures += await self._expand_volumes(facts, settled)
+        failures += await self._drain_and_delete(cache, facts, decision)
+        broken = replace(facts.observed, unreachable=_unreachable(written))
+        facts = replace(facts, failures=failures, observed=broken)
+        facts = observed_state.with_observed(facts, self._objects)
         is_ready = status.is_ready(facts)
-        doing = replace(
-            decided.progress,
-            was_ready=decided.progress.was_ready or is_ready,
-            full=dict(facts.wish) if is_ready else decided.progress.full,
+        progress = replace(
+            decision.progress,
+            was_ready=decision.progress.was_ready or is_ready,
+            full=dict(facts.desired_replicas) if is_ready else decision.progress.full,
         )
-        outcome = await self._say(
-            cluster, kept, facts, doing, _again_s(wanted.spec, decided, written, failures)
-        )
-        for happening in happenings.standing(facts, decided):
-            await self._recorder.tell(cluster, happening)
-        return replace(outcome, written=written, failed=bool(written.failures))
+        after_s = _requeue_after_s(spec.spec, decision, written, failures)
+        result = await self._publish_status(cluster, cache, facts, progress, after_s)
+        for event in cluster_events.state_events(facts):
+            await self._recorder.record_event(cluster, event)
+        return replace(result, written=written, failed=bool(written.failures))
 
-    async def _scene(
+    async def _cluster_state(
         self,
-        kept: Remembered,
-        wanted: Wanted,
+        cache: ReconcileCache,
+        desired: DesiredCluster,
         objects: Sequence[Object],
-        facts: Facts,
-        doing: Progress,
+        facts: ClusterFacts,
         can_surge: bool,
-    ) -> deciding.Scene:
-        wish, doing = await self._sampler.wish(kept, wanted, objects, facts, doing)
-        scene = deciding.Scene(
-            name=facts.name,
+    ) -> ClusterState:
+        replicas, progress = await self._sampler.desired_replicas(
+            cache, desired, objects, facts, facts.progress
+        )
+        state = ClusterState(
             now=self._clock(),
-            spec=wanted.spec,
-            sets=facts.sets,
-            pods=facts.pods,
-            templates=deciding.templates(objects),
-            wish=wish,
-            progress=doing,
+            spec=desired.spec,
+            workloads=facts.workloads,
+            pods=facts.observed.pods,
+            templates=decisions.template_hashes(objects),
+            desired_replicas=replicas,
+            progress=progress,
             can_surge=can_surge,
         )
-        if not deciding.asks_schedulers(scene):
-            return scene
-        target = self.target(facts.namespace, facts.name, kept.sources.token)
+        if not decisions.needs_schedulers(state):
+            return state
+        endpoint = self._endpoint_of(cache, facts)
         try:
-            views: Sequence[ExecutorView] = await self._link.executors(target)
-            least = deciding.least_ready(wanted.spec, wish[EXECUTOR], views)
-            capable = await self._link.is_ready(target, least)
-        except LinkError as error:
+            views: Sequence[ExecutorView] = await self._schedulers.executors(endpoint)
+            least = decisions.min_ready_executors(desired.spec, replicas[EXECUTOR], views)
+            capable = await self._schedulers.is_ready(endpoint, least)
+        except SchedulerClientError as error:
             logger.debug("no scheduler answers", extra={"reason": error.message})
-            return scene
-        return replace(scene, executors=views, is_capable=capable)
+            return state
+        return replace(state, executors=views, is_capable=capable)
 
-    # What is done
-
-    async def _undone(
-        self, kept: Remembered, facts: Facts, decided: Decided, doing: Progress
-    ) -> Decided:
-        """Take a drain back; while that does not work it is kept, and tried again."""
-        if decided.undo is None:
-            return decided
-        target = self.target(facts.namespace, facts.name, kept.sources.token)
+    async def _cancel_drain(
+        self, cache: ReconcileCache, facts: ClusterFacts, decision: Decision
+    ) -> Decision:
+        """Cancel a drain. If that fails, the drain is kept and cancelled later."""
+        if decision.cancel_drain is None:
+            return decision
         try:
-            await self._link.undrain(target, decided.undo)
-        except LinkError:
-            if not facts.sets.get(SCHEDULER):
-                # Without schedulers nobody minds the wish, and it goes with the state.
-                return decided
-            kept_drain = replace(decided.progress, drain=doing.drain)
-            return replace(decided, progress=kept_drain, begin=None)
-        return decided
+            await self._schedulers.undrain(self._endpoint_of(cache, facts), decision.cancel_drain)
+        except SchedulerClientError:
+            if not facts.workloads.get(SCHEDULER):
+                # No scheduler follows the drain, and it is deleted with the state.
+                return decision
+            kept = replace(decision.progress, drain=facts.progress.drain)
+            return replace(decision, progress=kept, start_drain=None)
+        return decision
 
-    async def _drain_and_evict(self, kept: Remembered, facts: Facts, decided: Decided) -> list[str]:
-        if decided.begin:
-            target = self.target(facts.namespace, facts.name, kept.sources.token)
+    async def _drain_and_delete(
+        self, cache: ReconcileCache, facts: ClusterFacts, decision: Decision
+    ) -> list[str]:
+        if decision.start_drain:
+            endpoint = self._endpoint_of(cache, facts)
             try:
-                await self._link.drain(target, decided.begin)
-            except LinkError as error:
+                await self._schedulers.drain(endpoint, decision.start_drain)
+            except SchedulerClientError as error:
                 logger.info(
-                    "drain not asked for",
-                    extra={"executor": decided.begin, "reason": error.message},
+                    "cannot drain the executor",
+                    extra={"executor": decision.start_drain, "reason": error.message},
                 )
         failures = []
-        for pod in decided.evict:
+        for pod in decision.pods_to_delete:
             try:
                 await self._kube.delete(POD, facts.namespace, pod.name, pod.uid)
             except errors.KubeError as error:
                 failures.append(error.message)
         return failures
 
-    async def _grow(self, facts: Facts, settled: Sequence[Object]) -> list[str]:
+    async def _expand_volumes(self, facts: ClusterFacts, settled: Sequence[Object]) -> list[str]:
         failures = []
-        for growth in growing.growths(settled, observing.claims(self._objects, facts)):
+        claims = observed_state.volume_claims(self._objects, facts)
+        for expansion in volume_expansion.expansions(settled, claims):
             try:
                 answer = await self._kube.merge(
-                    VOLUME_CLAIM, facts.namespace, growth.claim, growth.patch
+                    VOLUME_CLAIM, facts.namespace, expansion.claim, expansion.patch
                 )
             except errors.KubeError as error:
                 failures.append(
-                    f"the volume '{growth.claim}' cannot grow to {growth.size}: {error.message}"
+                    f"the volume '{expansion.claim}' cannot be expanded to {expansion.size}: "
+                    f"{error.message}"
                 )
             else:
                 self._objects.put(answer)
         return failures
 
-    # What is said
+    def _endpoint_of(self, cache: ReconcileCache, facts: ClusterFacts) -> SchedulerEndpoint:
+        return self.endpoint(facts.namespace, facts.name, cache.referenced.token)
 
-    def _status(self, cluster: Object, kept: Remembered) -> Mapping[str, Any]:
-        """Return the status as it is, also while the watch has not shown what was written."""
-        if kept.status is not None and kept.at_version == _version(cluster):
-            return kept.status
+    def _last_status(self, cluster: Object, cache: ReconcileCache) -> Mapping[str, Any]:
+        """Return the current status, even if the watch has not delivered the last write yet."""
+        if cache.status is not None and cache.status_version == _version(cluster):
+            return cache.status
         found: Mapping[str, Any] = cluster.get("status") or {}
         return found
 
-    async def _say(
-        self, cluster: Object, kept: Remembered, facts: Facts, doing: Progress, again_s: float
-    ) -> Outcome:
-        previous = self._status(cluster, kept)
+    async def _publish_status(
+        self,
+        cluster: Object,
+        cache: ReconcileCache,
+        facts: ClusterFacts,
+        progress: ReconcileProgress,
+        requeue_after_s: float,
+    ) -> ReconcileResult:
+        previous = self._last_status(cluster, cache)
         now = dt.datetime.fromtimestamp(self._clock(), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        wanted = status.status(facts, previous, progress.written(doing), now)
-        if changed := status.patch(previous, wanted):
+        desired = status.cluster_status(facts, previous, progress_status(progress), now)
+        if changed := status.status_patch(previous, desired):
             namespace, name = key(cluster)
             try:
                 answer = await self._kube.merge(
                     CLUSTER, namespace, name, {"status": changed}, "status"
                 )
-            except errors.MissingError:
-                # It went while nobody watched: nothing must be made for it any more.
-                self._known.drop_cluster(cluster)
-                return Outcome(_SOON_S)
-            kept.status = {k: v for k, v in wanted.items() if v is not None}
-            kept.at_version = _version(cluster)
-            self._known.put_cluster(answer)
-        return Outcome(again_s)
+            except errors.ObjectNotFoundError:
+                # It was deleted while no watch was open. Nothing must be created for it.
+                self._resources.drop_cluster(cluster)
+                return ReconcileResult(_SOON_S)
+            cache.status = {k: v for k, v in desired.items() if v is not None}
+            cache.status_version = _version(cluster)
+            self._resources.put_cluster(answer)
+        return ReconcileResult(requeue_after_s)
 
 
-def service_of(namespace: str, name: str, token: str) -> Target:
-    """Return where the schedulers of a cluster are found."""
-    return Target(f"http://{name}.{namespace}.svc:{naming.METRICS_PORT}", token)
+def service_endpoint(namespace: str, name: str, token: str) -> SchedulerEndpoint:
+    """Return the endpoint of a cluster's schedulers: its Service."""
+    return SchedulerEndpoint(f"http://{name}.{namespace}.svc:{naming.METRICS_PORT}", token)
 
 
-def _with(facts: Facts, scene: deciding.Scene, decided: Decided) -> Facts:
-    return replace(
-        facts,
-        wish=scene.wish,
-        is_rolling=decided.is_rolling,
-        rollout=decided.rollout,
-        trouble=decided.trouble,
-        is_scaling=decided.is_scaling,
-        scaling=decided.scaling,
-    )
-
-
-def _unreachable(written: Written) -> tuple[str, ...]:
-    """Return the Services that are not as they must be for users and pods to reach the cluster."""
+def _unreachable(written: WriteResult) -> tuple[str, ...]:
+    """Return the Services that could not be written."""
     return tuple(sorted(each.name for each in written.broken if each.kind == SERVICE.name))
 
 
-def _again_s(
-    spec: ClusterSpec, decided: Decided, written: Written, failures: Sequence[str]
+def _requeue_after_s(
+    spec: CarawayClusterSpec, decision: Decision, written: WriteResult, failures: Sequence[str]
 ) -> float:
-    if written.is_away or decided.begin or decided.undo or decided.progress.drain:
+    is_draining = decision.start_drain or decision.cancel_drain or decision.progress.drain
+    if written.is_incomplete or is_draining:
         return _SOON_S
-    if decided.is_rolling or decided.is_scaling or written.failures:
+    if decision.is_rolling or decision.is_scaling or written.failures:
         return _ROLLING_S
     if spec.executor.max_replicas is not None or spec.manifest_from is not None or failures:
         return sampling.EVERY_S
     return RESYNC_S
 
 
-def _owner(cluster: Object) -> Owner:
+def _owner(cluster: Object) -> OwnerReference:
     metadata = cluster["metadata"]
-    return Owner(naming.API_VERSION, naming.CLUSTER_KIND, metadata["name"], metadata["uid"])
+    return OwnerReference(
+        naming.API_VERSION, naming.CLUSTER_KIND, metadata["name"], metadata["uid"]
+    )
 
 
 def _version(object_: Object) -> str:

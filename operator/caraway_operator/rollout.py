@@ -1,304 +1,297 @@
-"""A new template of pods, one step at a time, so that no query fails: a pure decision.
+"""Rolls out new pod templates one step at a time, so that no query fails. Pure.
 
-The order is: one executor, the schedulers, the other executors one by one, the state, the head. The
-first executor shows whether the new pods come up at all, and an executor of another version of the
-protocol is of use to new schedulers only: they find it ready, take over, and the rest follows.
-Whatever does not come up stops the rollout there; what was not replaced yet goes on serving.
+The order is: one executor, the schedulers, the remaining executors one by one, the state, the head.
+The first executor shows whether the new pods start at all. Executors that speak a new version of
+the protocol serve only new schedulers. They wait for those, and the remaining executors follow.
+A pod that does not start stops the rollout; pods that are not replaced yet keep serving.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from caraway_operator.cluster_state import ClusterState
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
-from caraway_operator.pods import PodView, SetView, Trouble
+from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
+from caraway_operator.progress import ExecutorDrain
 from caraway_operator.scaling import draining
-from caraway_operator.scaling.draining import Drain
-from caraway_operator.scheduler_link import ExecutorView
 
 _PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What a decision is made of. `sets` and `templates` are by component."""
-
-    now: float
-    sets: Mapping[str, SetView]
-    """What there is."""
-    templates: Mapping[str, str]
-    """Hashes of the templates that are wanted."""
-    pods: Sequence[PodView]
-    executors: Collection[ExecutorView] | None
-    """What a scheduler says of executors; None while none answers."""
-    drain: Drain | None
-    step: str
-    since: float
-    """What is waited for, and since when, as the last decision had it."""
-    deadline_s: float
-    drain_timeout_s: float
-    wish: int = 2
-    """Executors that there shall be."""
-    is_capable: bool = True
-    """As many executors are ready as must be before another one is replaced."""
-    can_surge: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """What may be written, and what is to be done first."""
+class RolloutStep:
+    """What may be written now, and what must happen first."""
 
     hold: frozenset[str] = frozenset()
-    """Components whose new template waits."""
+    """Components whose new template is not applied yet."""
     partition: int = 0
     surge: int = 0
-    """Executors beyond those wanted, so that a single one can be replaced."""
-    drain: Drain | None = None
-    begin: str | None = None
-    undo: str | None = None
-    evict: tuple[PodView, ...] = ()
-    """Broken pods, which a StatefulSet would wait for instead of replacing them."""
+    """Executors beyond the desired number, so that a single one can be replaced."""
+    drain: ExecutorDrain | None = None
+    start_drain: str | None = None
+    cancel_drain: str | None = None
+    pods_to_delete: tuple[PodView, ...] = ()
+    """Broken pods, for which a StatefulSet would wait instead of replacing them."""
     is_active: bool = False
     touches_executors: bool = False
-    """Executors are being replaced: none may be removed meanwhile."""
+    """Executors are being replaced, so none may be removed."""
     step: str = ""
     since: float = 0.0
     message: str = ""
-    trouble: Trouble | None = None
+    problem: WorkloadProblem | None = None
 
 
-def decide(scene: Scene) -> Rollout:
-    """Say what the next step is."""
-    pending = {
-        component
-        for component, there in scene.sets.items()
-        if there.template != scene.templates.get(component, there.template)
-    }
-    executors = _executors(scene, EXECUTOR in pending)
-    canary = _has_canary(scene, executors)
-    schedulers_done = SCHEDULER not in pending and _is_complete(scene, SCHEDULER)
+def next_rollout_step(state: ClusterState) -> RolloutStep:
+    """Return the next step towards the desired templates."""
+    pending = {component for component in state.workloads if state.is_outdated(component)}
+    executors = _executors(state, EXECUTOR in pending)
+    canary = _has_canary(state, executors)
+    schedulers_done = SCHEDULER not in pending and _is_complete(state, SCHEDULER)
     hold: set[str] = set()
-    if SCHEDULER in pending and not canary and _serves(scene, SCHEDULER):
+    if SCHEDULER in pending and not canary and _serves(state, SCHEDULER):
         hold.add(SCHEDULER)
     is_scheduler_due = SCHEDULER in pending or not schedulers_done
-    if executors.is_active and canary and is_scheduler_due and not executors.trouble:
-        # New executors may be of use to new schedulers only, so those come first.
-        executors = _paused(scene, executors, "the schedulers")
-    others_done = schedulers_done and not executors.is_active and _is_complete(scene, EXECUTOR)
-    if STATE in pending and not others_done and _serves(scene, STATE):
+    if executors.is_active and canary and is_scheduler_due and not executors.problem:
+        # New executors may serve only new schedulers, so the schedulers come first.
+        executors = _paused(state, executors)
+    others_done = schedulers_done and not executors.is_active and _is_complete(state, EXECUTOR)
+    if STATE in pending and not others_done and _serves(state, STATE):
         hold.add(STATE)
-    # The head keeps what it knows in the state: so it starts once, beside a state that is there.
-    state_done = others_done and STATE not in pending and _is_complete(scene, STATE)
-    if HEAD in pending and not state_done and _serves(scene, HEAD):
+    # The head stores its data in the state, so it restarts once the new state is ready.
+    state_done = others_done and STATE not in pending and _is_complete(state, STATE)
+    if HEAD in pending and not state_done and _serves(state, HEAD):
         hold.add(HEAD)
-    found = replace(
+    step = replace(
         executors,
         hold=frozenset(hold),
         touches_executors=executors.is_active,
-        evict=(*executors.evict, *_stuck(scene, pending)),
+        pods_to_delete=(*executors.pods_to_delete, *_stuck(state, pending)),
     )
-    return _told(scene, found, pending)
+    return _with_progress(state, step, pending)
 
 
-def _executors(scene: Scene, is_pending: bool) -> Rollout:
-    there = scene.sets.get(EXECUTOR)
-    drain = scene.drain if scene.drain and scene.drain.purpose == "update" else None
-    idle = Rollout(undo=drain.executor if drain else None)
-    if there is None or not there.replicas:
+def _executors(state: ClusterState, is_pending: bool) -> RolloutStep:
+    workload, drain = state.workloads.get(EXECUTOR), _update_drain(state)
+    idle = RolloutStep(cancel_drain=drain.executor if drain else None)
+    if workload is None or not workload.replicas:
         return idle
-    if not there.revision and not is_pending:
-        # It was only just made, and its status is empty: no pod can be of an older template.
+    if not workload.revision and not is_pending:
+        # The StatefulSet was just created and has no status. No pod can have an older template.
         return idle
-    surge = _surge(scene, there)
+    surge = _surge(state, workload)
     if is_pending:
         return replace(
-            idle, partition=there.replicas, surge=surge, is_active=True, step="executors:begin"
+            idle,
+            partition=workload.replicas,
+            surge=surge,
+            is_active=True,
+            step="executors:begin",
         )
-    pods = [pod for pod in scene.pods if pod.component == EXECUTOR]
-    outdated = [pod for pod in pods if pod.revision != there.revision and not pod.is_leaving]
-    # A new template comes with a partition; without one the revision in the status still holds.
-    if not there.is_observed and there.partition:
-        return Rollout(
-            partition=there.partition, surge=surge, drain=drain, is_active=True,
-            step="executors:begin", message="the executors' new template is taken notice of",
-        )  # fmt: skip
+    pods = [pod for pod in state.pods if pod.component == EXECUTOR]
+    outdated = [pod for pod in pods if pod.revision != workload.revision and not pod.is_terminating]
+    # A new template is written with a partition. Without one, the observed revision still holds.
+    if not workload.is_observed and workload.partition:
+        return RolloutStep(
+            partition=workload.partition,
+            surge=surge,
+            drain=drain,
+            is_active=True,
+            step="executors:begin",
+            message="waiting for Kubernetes to observe the executors' new template",
+        )
     if not outdated:
         return idle
-    return _replacing(scene, there, pods, outdated, drain)
+    return _replacing(state, workload, pods, outdated, drain)
 
 
 def _replacing(
-    scene: Scene,
-    there: SetView,
+    state: ClusterState,
+    workload: WorkloadView,
     pods: Sequence[PodView],
     outdated: Sequence[PodView],
-    drain: Drain | None,
-) -> Rollout:
-    base = Rollout(
-        partition=there.partition, drain=drain, is_active=True, surge=_surge(scene, there)
+    drain: ExecutorDrain | None,
+) -> RolloutStep:
+    base = RolloutStep(
+        partition=workload.partition, drain=drain, is_active=True, surge=_surge(state, workload)
     )
     broken = _broken_tail(outdated)
     if broken:
-        # They are of no use to anybody: nothing is lost if they are replaced at once.
-        partition = min(there.partition, broken[-1].ordinal)
+        # They serve nobody, so they are replaced at once.
         return replace(
-            base, partition=partition, evict=tuple(broken), drain=None,
-            undo=drain.executor if drain else None, step=f"executors:{broken[-1].name}",
-            message=f"replaces {broken[-1].name}, which does not work",
-        )  # fmt: skip
-    updated = [pod for pod in pods if pod.revision == there.revision]
-    coming = [pod for pod in updated if not pod.is_ready and not _is_refused(scene, pod)]
-    if coming or len(pods) < there.replicas or any(pod.is_leaving for pod in pods):
-        trouble = next((pod.trouble for pod in coming if pod.trouble), None)
+            base,
+            partition=min(workload.partition, broken[-1].ordinal),
+            pods_to_delete=tuple(broken),
+            drain=None,
+            cancel_drain=drain.executor if drain else None,
+            step=f"executors:{broken[-1].name}",
+            message=f"replacing {broken[-1].name}, which is failing",
+        )
+    updated = [pod for pod in pods if pod.revision == workload.revision]
+    coming = [pod for pod in updated if not pod.is_ready and not _is_refused(state, pod)]
+    if coming or len(pods) < workload.replicas or any(pod.is_terminating for pod in pods):
+        problem = next((pod.problem for pod in coming if pod.problem), None)
         name = coming[0].name if coming else "an executor"
-        return replace(
-            base, step=f"executors:{name}", message=f"waits for {name} to be ready",
-            trouble=trouble,
-        )  # fmt: skip
+        message = f"waiting for {name} to become ready"
+        return replace(base, step=f"executors:{name}", message=message, problem=problem)
     last = max(outdated, key=lambda pod: pod.ordinal)
-    if last.ordinal >= there.partition:
+    if last.ordinal >= workload.partition:
         step = f"executors:{last.name}:stop"
-        # A StatefulSet waits for pods that are not well, wherever they are; this one is of no more
-        # use, so it need not wait for them.
-        waited = step == scene.step and scene.now - scene.since >= _PATIENCE_S
+        # A StatefulSet waits for any pod that is not ready. This one has drained, so it need not.
+        progress = state.progress
+        has_waited = step == progress.step and state.now - progress.since >= _PATIENCE_S
         return replace(
-            base, evict=(last,) if waited or not last.is_ready else (), drain=None,
-            step=step, message=f"waits for {last.name} to be replaced",
-        )  # fmt: skip
-    return _draining(scene, base, last)
+            base,
+            pods_to_delete=(last,) if has_waited or not last.is_ready else (),
+            drain=None,
+            step=step,
+            message=f"waiting for {last.name} to be replaced",
+        )
+    return _draining(state, base, last)
 
 
-def _draining(scene: Scene, base: Rollout, last: PodView) -> Rollout:
-    drain, step = base.drain, f"executors:{last.name}"
+def _draining(state: ClusterState, base: RolloutStep, last: PodView) -> RolloutStep:
+    drain, base = base.drain, replace(base, step=f"executors:{last.name}")
     if drain is not None and drain.executor != last.name:
-        return replace(base, drain=None, undo=drain.executor, step=step)
-    if not _serves(scene, SCHEDULER):
-        message = f"no scheduler serves, so {last.name} has nothing to do"
-        return replace(base, partition=last.ordinal, drain=None, step=step, message=message)
-    if drain is None and not scene.is_capable:
-        return replace(base, step=step, message=f"waits for executors before {last.name} drains")
-    if drain is None:
-        begun = Drain(last.name, scene.now, "update")
-        return replace(base, drain=begun, begin=last.name, step=step, message=f"{last.name} drains")
-    reason = draining.released(drain, scene.executors, scene.now, scene.drain_timeout_s)
-    if reason:
-        return replace(base, partition=last.ordinal, drain=None, step=step, message=reason)
-    return replace(base, begin=last.name, step=step, message=f"{last.name} drains")
-
-
-def _paused(scene: Scene, executors: Rollout, what: str) -> Rollout:
-    """Leave the executors as they are until something else has happened."""
-    there = scene.sets[EXECUTOR]
-    drain = scene.drain if scene.drain and scene.drain.purpose == "update" else None
-    return Rollout(
-        partition=there.partition,
-        surge=executors.surge,
-        undo=drain.executor if drain else None,
-        is_active=True,
-        step=f"executors:after {what}",
-        message=f"the other executors follow {what}",
+        return replace(base, drain=None, cancel_drain=drain.executor)
+    if not _serves(state, SCHEDULER):
+        message = f"no scheduler is ready, so {last.name} has no work to drain"
+        return replace(base, partition=last.ordinal, drain=None, message=message)
+    if drain is None and not state.is_capable:
+        message = f"waiting for more ready executors before draining {last.name}"
+        return replace(base, message=message)
+    if drain is not None:
+        timeout_s = state.spec.executor.drain_timeout_seconds
+        if reason := draining.release_reason(drain, state.executors, state.now, timeout_s):
+            return replace(base, partition=last.ordinal, drain=None, message=reason)
+    return replace(
+        base,
+        drain=drain or ExecutorDrain(last.name, state.now, "update"),
+        start_drain=last.name,
+        message=f"draining {last.name}",
     )
 
 
-def _told(scene: Scene, rollout: Rollout, pending: Collection[str]) -> Rollout:
-    """Add what is waited for, since when, and whether that is too long."""
-    step, message, trouble = rollout.step, rollout.message, rollout.trouble
-    is_active = rollout.is_active or bool(pending)
+def _paused(state: ClusterState, executors: RolloutStep) -> RolloutStep:
+    """Leave the executors unchanged until the schedulers are replaced."""
+    drain = _update_drain(state)
+    return RolloutStep(
+        partition=state.workloads[EXECUTOR].partition,
+        surge=executors.surge,
+        cancel_drain=drain.executor if drain else None,
+        is_active=True,
+        step="executors:after the schedulers",
+        message="waiting for the schedulers before replacing the remaining executors",
+    )
+
+
+def _with_progress(
+    state: ClusterState, rollout: RolloutStep, pending: Collection[str]
+) -> RolloutStep:
+    """Add what the rollout is waiting for, since when, and whether the deadline has passed."""
+    step, message, problem = rollout.step, rollout.message, rollout.problem
+    is_active, progress = rollout.is_active or bool(pending), state.progress
     for component in (SCHEDULER, STATE, HEAD):
-        there = scene.sets.get(component)
-        if there is None or component in rollout.hold or trouble:
+        workload = state.workloads.get(component)
+        if workload is None or component in rollout.hold or problem:
             continue
-        wanted = f"{component}:{scene.templates.get(component, '')}"
-        is_mixed = there.updated < there.present
-        # Once begun it lasts until all pods are ready.
-        is_begun = scene.step == wanted and not there.is_complete
-        if component in pending or is_mixed or is_begun:
+        current = f"{component}:{state.templates.get(component, '')}"
+        is_mixed = workload.updated < workload.present
+        # A replacement that has begun lasts until all pods are ready.
+        has_begun = progress.step == current and not workload.is_complete
+        if component in pending or is_mixed or has_begun:
             is_active = True
-            step, message = wanted, f"the {component} is replaced"
-            trouble = _trouble_of(scene, component)
+            step, message = current, f"replacing the {component}"
+            problem = _problem_of(state, component)
     if not is_active:
         return rollout
     if not step:
-        # What is held back waits for pods that are new already, and not there or not ready yet.
-        late = next((c for c in (SCHEDULER, EXECUTOR, STATE) if not _is_complete(scene, c)), HEAD)
-        step, message = f"{late}:ready", f"waits for the {late} to be ready"
-    since = scene.since if step == scene.step else scene.now
-    if trouble is None and scene.now - since >= scene.deadline_s:
-        trouble = Trouble(
-            "ProgressDeadlineExceeded", f"{message or step}: not within {scene.deadline_s:g} s"
+        # The held components wait for pods that are updated already, but missing or not ready.
+        late = next((c for c in (SCHEDULER, EXECUTOR, STATE) if not _is_complete(state, c)), HEAD)
+        step, message = f"{late}:ready", f"waiting for the {late} to become ready"
+    since = progress.since if step == progress.step else state.now
+    deadline_s = state.spec.update_strategy.progress_deadline_seconds
+    if problem is None and state.now - since >= deadline_s:
+        problem = WorkloadProblem(
+            "ProgressDeadlineExceeded", f"{message or step}: not done within {deadline_s:g} s"
         )
     return replace(
-        rollout, is_active=True, step=step, since=since, message=message, trouble=trouble
+        rollout, is_active=True, step=step, since=since, message=message, problem=problem
     )
 
 
-def _trouble_of(scene: Scene, component: str) -> Trouble | None:
+def _update_drain(state: ClusterState) -> ExecutorDrain | None:
+    drain = state.progress.drain
+    return drain if drain and drain.purpose == "update" else None
+
+
+def _problem_of(state: ClusterState, component: str) -> WorkloadProblem | None:
     of_pods = (
-        pod.trouble
-        for pod in scene.pods
-        if pod.component == component and not pod.is_ready and not pod.is_leaving
+        pod.problem
+        for pod in state.pods
+        if pod.component == component and not pod.is_ready and not pod.is_terminating
     )
-    return next((found for found in of_pods if found), scene.sets[component].trouble)
+    return next((problem for problem in of_pods if problem), state.workloads[component].problem)
 
 
-def _has_canary(scene: Scene, executors: Rollout) -> bool:
-    """Tell whether an executor of the new template works, or there is none to wait for."""
-    there = scene.sets.get(EXECUTOR)
-    if there is None or not there.replicas or not executors.is_active:
+def _has_canary(state: ClusterState, executors: RolloutStep) -> bool:
+    """Tell whether an executor with the new template works, or none is needed."""
+    workload = state.workloads.get(EXECUTOR)
+    if workload is None or not workload.replicas or not executors.is_active:
         return True
-    if there.template != scene.templates.get(EXECUTOR, there.template) or not there.is_observed:
+    if state.is_outdated(EXECUTOR) or not workload.is_observed:
         return False
     return any(
         pod.component == EXECUTOR
-        and pod.revision == there.revision
-        and (pod.is_ready or _is_refused(scene, pod))
-        for pod in scene.pods
+        and pod.revision == workload.revision
+        and (pod.is_ready or _is_refused(state, pod))
+        for pod in state.pods
     )
 
 
-def _is_refused(scene: Scene, pod: PodView) -> bool:
-    """Tell whether it is there, and only waits for schedulers of its own version."""
-    return any(each.id == pod.name and each.is_refused for each in scene.executors or ())
+def _is_refused(state: ClusterState, pod: PodView) -> bool:
+    """Tell whether an executor runs, but waits for schedulers of its own protocol version."""
+    return any(each.id == pod.name and each.is_refused for each in state.executors or ())
 
 
-def _stuck(scene: Scene, pending: Collection[str]) -> list[PodView]:
-    """Return pods of head and state that do not work, and that a StatefulSet may wait for."""
+def _stuck(state: ClusterState, pending: Collection[str]) -> list[PodView]:
+    """Return outdated pods of head and state that are not ready and may block a StatefulSet."""
     settled = {
-        component: there
-        for component, there in scene.sets.items()
-        if component in (HEAD, STATE) and component not in pending and there.is_observed
+        component: workload
+        for component, workload in state.workloads.items()
+        if component in (HEAD, STATE) and component not in pending and workload.is_observed
     }
     return [
         pod
-        for pod in scene.pods
+        for pod in state.pods
         if pod.component in settled
         and pod.revision != settled[pod.component].revision
         and not pod.is_ready
-        and not pod.is_leaving
+        and not pod.is_terminating
     ]
 
 
 def _broken_tail(outdated: Sequence[PodView]) -> list[PodView]:
-    """Return the highest ones that do not work, as far down as there is no other between them."""
+    """Return the failing pods with the highest ordinals, down to the first that works."""
     broken: list[PodView] = []
     for pod in sorted(outdated, key=lambda pod: -pod.ordinal):
-        if pod.is_ready or pod.trouble is None:
+        if pod.is_ready or pod.problem is None:
             break
         broken.append(pod)
     return broken
 
 
-def _serves(scene: Scene, component: str) -> bool:
-    """Tell whether there is anything to spare: what does not work may be replaced at once."""
-    there = scene.sets.get(component)
-    return there is not None and there.ready > 0
+def _serves(state: ClusterState, component: str) -> bool:
+    """Tell whether any pod is ready. A component without one can be replaced at once."""
+    workload = state.workloads.get(component)
+    return workload is not None and workload.ready > 0
 
 
-def _is_complete(scene: Scene, component: str) -> bool:
-    there = scene.sets.get(component)
-    return there is None or there.is_complete
+def _is_complete(state: ClusterState, component: str) -> bool:
+    workload = state.workloads.get(component)
+    return workload is None or workload.is_complete
 
 
-def _surge(scene: Scene, there: SetView) -> int:
-    """Return 1 if a second executor shall work while the only one is replaced."""
-    works = there.replicas > 1 or there.ready > 0
-    return int(scene.wish == 1 and scene.can_surge and works)
+def _surge(state: ClusterState, workload: WorkloadView) -> int:
+    """Return 1 if a second executor must run while the only one is replaced."""
+    works = workload.replicas > 1 or workload.ready > 0
+    return int(state.desired_executors == 1 and state.can_surge and works)

@@ -1,6 +1,6 @@
-"""What the operator may do in Kubernetes: the least that its requests need, as RBAC rules.
+"""The RBAC rules of the operator: the least privileges that its requests need.
 
-The chart renders its role from `RULES`, and a test compares both.
+The chart renders its role from `RULES`; a test compares both.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _WRITE = ("create", "delete", "get", "list", "update", "watch")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What may be done with some resources of an API group."""
+    """The allowed verbs for resources of an API group."""
 
     group: str
     resources: tuple[str, ...]
@@ -20,6 +20,7 @@ class Rule:
 
     @property
     def rendered(self) -> dict[str, Any]:
+        """The rule in the form of a Role."""
         return {
             "apiGroups": [self.group],
             "resources": list(self.resources),
@@ -30,10 +31,10 @@ class Rule:
 RULES: Sequence[Rule] = (
     Rule("caraway.dev", ("carawayclusters", "carawaylimits"), ("list", "watch")),
     Rule("caraway.dev", ("carawayclusters/status",), ("patch",)),
-    # An owner whose deletion is blocked by what it owns: some clusters check this right.
+    # Needed for blockOwnerDeletion where the admission plugin OwnerReferencesPermission is on.
     Rule("caraway.dev", ("carawayclusters/finalizers",), ("update",)),
     Rule("", ("configmaps", "services", "serviceaccounts"), _WRITE),
-    # Secrets are read by name: no list, and none is ever removed.
+    # Secrets are read by name, never listed and never deleted.
     Rule("", ("secrets",), ("create", "get", "update")),
     Rule("", ("pods",), ("delete", "list", "watch")),
     Rule("", ("persistentvolumeclaims",), ("list", "patch", "watch")),
@@ -43,12 +44,12 @@ RULES: Sequence[Rule] = (
     Rule("monitoring.coreos.com", ("podmonitors", "servicemonitors"), _WRITE),
     Rule("events.k8s.io", ("events",), ("create",)),
 )
-"""In every namespace that the operator looks after: a ClusterRole, or a Role in each."""
+"""For every managed namespace: a ClusterRole, or a Role in each namespace."""
 
 OWN_RULES: Sequence[Rule] = (Rule("coordination.k8s.io", ("leases",), ("create", "get", "patch")),)
-"""In the operator's own namespace, where its Lease is."""
+"""For the operator's own namespace, which contains its Lease."""
 
 
 def rendered(rules: Sequence[Rule] = RULES) -> list[dict[str, Any]]:
-    """Return the rules as a Role has them."""
+    """Return the rules in the form of a Role."""
     return [rule.rendered for rule in rules]

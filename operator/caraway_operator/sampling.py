@@ -1,68 +1,74 @@
-"""How many pods there shall be: what the spec says, or what the load of the schedulers asks for."""
+"""Determines the desired number of pods: from the spec, or from the load of the schedulers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from caraway_operator import deciding, naming
+from caraway_operator import decisions, naming
 from caraway_operator.kube.kinds import Object
-from caraway_operator.manifests import Wanted
+from caraway_operator.manifests import DesiredCluster
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
-from caraway_operator.progress import Progress
-from caraway_operator.remembering import Remembered
+from caraway_operator.progress import ReconcileProgress
+from caraway_operator.reconcile_cache import ReconcileCache
+from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.scaling import autoscaling
-from caraway_operator.scaling.autoscaling import Bounds
-from caraway_operator.scheduler_link import Link, LinkError, Target
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.status import Facts
+from caraway_operator.scaling.autoscaling import AutoscalingBounds
+from caraway_operator.scheduler_client import (
+    SchedulerClient,
+    SchedulerClientError,
+    SchedulerEndpoint,
+)
+from caraway_operator.status import ClusterFacts
 
 EVERY_S = 15.0
 
 
-class Sampler:
-    """Asks schedulers how busy they are, where that decides the number of executors."""
+class LoadSampler:
+    """Asks schedulers for their load if autoscaling is on."""
 
-    def __init__(self, link: Link, clock: Callable[[], float]) -> None:
-        self._link = link
+    def __init__(self, schedulers: SchedulerClient, clock: Callable[[], float]) -> None:
+        self._schedulers = schedulers
         self._clock = clock
 
-    async def wish(
+    async def desired_replicas(
         self,
-        kept: Remembered,
-        wanted: Wanted,
+        cache: ReconcileCache,
+        desired: DesiredCluster,
         objects: Sequence[Object],
-        facts: Facts,
-        doing: Progress,
-    ) -> tuple[dict[str, int], Progress]:
-        """Return how many pods of each component there shall be."""
-        components = {deciding.component_of(each) for each in objects if "template" in (
-            each.get("spec") or {}
-        )}  # fmt: skip
-        wish = {
-            EXECUTOR: wanted.executor_count,
-            SCHEDULER: wanted.scheduler_count,
-            HEAD: 0 if wanted.spec.stopped else 1,
-            STATE: 0 if wanted.spec.stopped else 1,
+        facts: ClusterFacts,
+        progress: ReconcileProgress,
+    ) -> tuple[dict[str, int], ReconcileProgress]:
+        """Return the desired number of pods by component, and the updated progress."""
+        components = {
+            decisions.component_of(each)
+            for each in objects
+            if "template" in (each.get("spec") or {})
         }
-        wish = {component: count for component, count in wish.items() if component in components}
-        most = wanted.spec.executor.max_replicas
-        if most is None or wanted.spec.stopped:
-            kept.history.clear()
-            return wish, replace(doing, executors=None)
-        current = doing.executors if doing.executors is not None else wish[EXECUTOR]
-        current = await self._autoscaled(kept, wanted.spec, facts, doing, current, most)
-        return {**wish, EXECUTOR: current}, replace(doing, executors=current)
+        replicas = {
+            EXECUTOR: desired.executor_count,
+            SCHEDULER: desired.scheduler_count,
+            HEAD: 0 if desired.spec.stopped else 1,
+            STATE: 0 if desired.spec.stopped else 1,
+        }
+        replicas = {name: count for name, count in replicas.items() if name in components}
+        most = desired.spec.executor.max_replicas
+        if most is None or desired.spec.stopped:
+            cache.loads.clear()
+            return replicas, replace(progress, executors=None)
+        current = progress.executors if progress.executors is not None else replicas[EXECUTOR]
+        current = await self._autoscaled(cache, desired.spec, facts, progress, current, most)
+        return {**replicas, EXECUTOR: current}, replace(progress, executors=current)
 
     async def _autoscaled(
         self,
-        kept: Remembered,
-        spec: ClusterSpec,
-        facts: Facts,
-        doing: Progress,
+        cache: ReconcileCache,
+        spec: CarawayClusterSpec,
+        facts: ClusterFacts,
+        progress: ReconcileProgress,
         current: int,
         most: int,
     ) -> int:
         given = spec.executor.autoscaling
-        bounds = Bounds(
+        bounds = AutoscalingBounds(
             least=spec.executor.min_replicas or 1,
             most=most,
             queued_per_executor=given.queued_per_executor,
@@ -71,30 +77,33 @@ class Sampler:
             down_window_s=given.scale_down_window_seconds,
         )
         now = self._clock()
-        if doing.drain is not None or doing.step:
-            # What is measured while executors come and go says nothing.
-            kept.history.clear()
-        elif samples := kept.history.samples:
+        if progress.drain is not None or progress.step:
+            # The load is not representative while executors start and stop.
+            cache.loads.clear()
+        elif samples := cache.loads.samples:
             if now - samples[-1].at >= EVERY_S - 1:
-                await self._sample(kept, facts, current, bounds)
+                await self._sample_load(cache, facts, current, bounds)
         else:
-            await self._sample(kept, facts, current, bounds)
-        return autoscaling.decide(kept.history.samples, current, bounds, now).replicas
+            await self._sample_load(cache, facts, current, bounds)
+        return autoscaling.decide_replicas(cache.loads.samples, current, bounds, now).replicas
 
-    async def _sample(self, kept: Remembered, facts: Facts, current: int, bounds: Bounds) -> None:
-        targets = [
-            Target(f"http://{_bracketed(pod.address)}:{naming.METRICS_PORT}", kept.sources.token)
-            for pod in facts.pods
+    async def _sample_load(
+        self, cache: ReconcileCache, facts: ClusterFacts, current: int, bounds: AutoscalingBounds
+    ) -> None:
+        token = cache.referenced.token
+        endpoints = [
+            SchedulerEndpoint(f"http://{_bracketed(pod.address)}:{naming.METRICS_PORT}", token)
+            for pod in facts.observed.pods
             if pod.component == SCHEDULER and pod.is_ready and pod.address
         ]
         try:
-            loads = [await self._link.load(target) for target in targets]
-        except LinkError:
+            loads = [await self._schedulers.load(endpoint) for endpoint in endpoints]
+        except SchedulerClientError:
             return
         if loads:
             window_s = max(bounds.up_window_s, bounds.down_window_s)
-            found = autoscaling.sample(loads, current, bounds, self._clock())
-            kept.history.add(found, window_s)
+            sample = autoscaling.sample_load(loads, current, bounds, self._clock())
+            cache.loads.add(sample, window_s)
 
 
 def _bracketed(address: str) -> str:

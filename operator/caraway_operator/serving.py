@@ -1,4 +1,4 @@
-"""What the operator's own port serves: whether it lives, and its metrics."""
+"""Serves the operator's liveness probe and metrics."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,19 +11,20 @@ from caraway_operator.metrics import CONTENT_TYPE
 
 
 @asynccontextmanager
-async def served(
-    address: Address, ailment: Callable[[], str], metrics: Callable[[], bytes]
+async def serve_probes(
+    address: Address, health_problem: Callable[[], str], metrics: Callable[[], bytes]
 ) -> AsyncIterator[Address]:
-    """Serve `/healthz` and `/metrics`; `ailment` says why this process should be ended, or ''.
+    """Serve `/healthz` and `/metrics`.
 
-    The same loop does the work, so that a loop that hangs does not answer.
+    `health_problem` returns why the process is unhealthy, or ''. The operator works in the same
+    event loop, so the probe fails if the loop hangs.
 
     Raises:
-        CarawayError: the port is taken.
+        CarawayError: the address cannot be bound.
     """
 
     async def health(_: web.Request) -> web.Response:
-        reason = ailment()
+        reason = health_problem()
         return web.Response(text=reason or "ok", status=503 if reason else 200)
 
     async def page(_: web.Request) -> web.Response:

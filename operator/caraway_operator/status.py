@@ -1,116 +1,132 @@
-"""What is said of a cluster: phase, counts and conditions, from what is known of it. Pure."""
+"""Computes a cluster's status: phase, replica counts and conditions. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_operator import naming
+from caraway_operator.decisions import Decision
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
-from caraway_operator.pods import PodView, SetView, Trouble
+from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
+from caraway_operator.progress import ReconcileProgress
 
 _LONGEST = 4000
 _PENDING = frozenset({"Unschedulable", "VolumeNotBound", "SchedulingGated"})
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a cluster when its status is made."""
+class SpecFacts:
+    """What the spec of a cluster says, and what is wrong with it."""
+
+    problems: Sequence[str] = ()
+    clamped: Sequence[str] = ()
+    """Values that limits lowered."""
+    refused: Sequence[str] = ()
+    """What limits forbid."""
+    is_accepted: bool = True
+    """The spec is valid, and image and version are those of this generation."""
+    is_paused: bool = False
+    is_stopped: bool = False
+    has_tls: bool = False
+    image: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFacts:
+    """The objects of a cluster as they were last observed."""
+
+    workloads: Mapping[str, WorkloadView] = field(default_factory=dict)
+    """By component."""
+    pods: Sequence[PodView] = ()
+    claim_problems: Sequence[WorkloadProblem] = ()
+    unreachable: Sequence[str] = ()
+    """Services that are missing, or differ from their desired state."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """Everything that the status of a cluster is computed from."""
 
     name: str
     namespace: str
     generation: int
-    wish: Mapping[str, int] = field(default_factory=dict)
-    """Pods that there shall be, by component."""
-    sets: Mapping[str, SetView] = field(default_factory=dict)
-    pods: Sequence[PodView] = ()
-    problems: Sequence[str] = ()
-    """What is wrong with the spec."""
-    clamped: Sequence[str] = ()
-    refused: Sequence[str] = ()
-    """What limits forbid."""
+    desired_replicas: Mapping[str, int] = field(default_factory=dict)
+    """By component."""
+    spec: SpecFacts = field(default_factory=SpecFacts)
+    observed: ObservedFacts = field(default_factory=ObservedFacts)
+    decision: Decision = field(default_factory=Decision)
+    progress: ReconcileProgress = field(default_factory=ReconcileProgress)
+    """As it was before this reconciliation."""
     failures: Sequence[str] = ()
-    """What Kubernetes did not do, and fields that it does not let be changed."""
-    unreachable: Sequence[str] = ()
-    """Services that are not as they must be."""
-    claims: Sequence[Trouble] = ()
-    is_paused: bool = False
-    is_stopped: bool = False
-    is_leaving: bool = False
-    is_rolling: bool = False
-    rollout: str = ""
-    trouble: Trouble | None = None
-    """Why a rollout stands still."""
-    is_scaling: bool = False
-    scaling: str = ""
-    was_ready: bool = False
-    full: Mapping[str, int] = field(default_factory=dict)
-    """Pods by component when everything was last as it should be."""
-    is_tls: bool = False
-    image: str = ""
-    version: str = ""
-    is_taken: bool = True
-    """The spec could be read, and what follows is of this generation."""
+    """Requests that Kubernetes rejected, and fields that it does not let change."""
+    is_terminating: bool = False
+
+    @property
+    def workloads(self) -> Mapping[str, WorkloadView]:
+        """The observed workloads, by component."""
+        return self.observed.workloads
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    phase: str
+class _Phase:
+    name: str
     message: str = ""
-    reason: str = ""
 
 
-def is_ready(facts: Facts) -> bool:
-    """Tell whether everything is as it should be."""
-    if facts.unreachable:
+def is_ready(facts: ClusterFacts) -> bool:
+    """Tell whether every component is complete and all Services exist."""
+    if facts.observed.unreachable:
         return False
-    return bool(facts.wish) and all(
-        component in facts.sets
-        and facts.sets[component].is_complete
-        and facts.sets[component].replicas == wanted
-        for component, wanted in facts.wish.items()
+    return bool(facts.desired_replicas) and all(
+        component in facts.workloads
+        and facts.workloads[component].is_complete
+        and facts.workloads[component].replicas == desired
+        for component, desired in facts.desired_replicas.items()
     )
 
 
-# Any: a status as JSON has it, here and below.
-def status(
-    facts: Facts, previous: Mapping[str, Any], progress: dict[str, Any] | None, now: str
+# Any: a status as JSON, here and below.
+def cluster_status(
+    facts: ClusterFacts, previous: Mapping[str, Any], progress: dict[str, Any] | None, now: str
 ) -> dict[str, Any]:
-    """Return the whole status. What is None in it is absent."""
-    said = _phase(facts)
-    executor = facts.sets.get(EXECUTOR)
-    made: dict[str, Any] = {
+    """Return the whole status. A field whose value is None is absent."""
+    phase = _phase(facts)
+    executor = facts.workloads.get(EXECUTOR)
+    status: dict[str, Any] = {
         "observedGeneration": facts.generation,
-        "phase": said.phase,
-        "message": _cut(said.message) or None,
+        "phase": phase.name,
+        "message": _cut(phase.message) or None,
         "replicas": executor.present if executor else 0,
-        "selector": naming.selector_text(naming.selector(facts.name, EXECUTOR)),
+        "selector": naming.selector_text(naming.component_selector(facts.name, EXECUTOR)),
         "executorsReady": _share(facts, EXECUTOR),
         "schedulersReady": _share(facts, SCHEDULER),
         "endpoints": _endpoints(facts),
         "progress": progress,
     }
     for component in (EXECUTOR, SCHEDULER, HEAD, STATE):
-        made[component] = _counts(facts, component)
-    if facts.is_taken:
-        made |= {"image": facts.image or None, "version": facts.version or None}
+        status[component] = _counts(facts, component)
+    if facts.spec.is_accepted:
+        status |= {"image": facts.spec.image or None, "version": facts.spec.version or None}
     else:
-        made |= {key: previous.get(key) for key in ("image", "version")}
-    made["conditions"] = [
-        _dated(condition, previous, facts.generation, now) for condition in _conditions(facts, said)
+        status |= {key: previous.get(key) for key in ("image", "version")}
+    status["conditions"] = [
+        _dated(condition, previous, facts.generation, now)
+        for condition in _conditions(facts, phase)
     ]
-    return made
+    return status
 
 
-def patch(previous: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the merge patch from one status to the other; empty if they are the same."""
+def status_patch(previous: Mapping[str, Any], desired: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch from one status to another, empty if they are equal."""
     changed: dict[str, Any] = {}
-    for key, value in wanted.items():
+    for key, value in desired.items():
         before = previous.get(key)
         if value == before:
             continue
         if isinstance(value, Mapping) and isinstance(before, Mapping):
-            gone = dict.fromkeys(before.keys() - value.keys())
-            inner = patch(before, {**value, **gone})
+            removed = dict.fromkeys(before.keys() - value.keys())
+            inner = status_patch(before, {**value, **removed})
             if inner:
                 changed[key] = inner
         elif value is not None or key in previous:
@@ -118,104 +134,112 @@ def patch(previous: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, A
     return changed
 
 
-def _phase(facts: Facts) -> _Said:
-    if facts.is_leaving:
-        return _Said("Deleting", "it is being deleted")
-    if facts.is_paused:
-        return _Said("Paused", "spec.paused is set: the operator leaves everything as it is")
-    if (facts.problems or facts.refused) and not facts.sets:
-        return _Said("Failed", "; ".join([*facts.problems, *facts.refused]))
-    if facts.is_stopped:
-        left = sum(there.present for there in facts.sets.values())
+def _phase(facts: ClusterFacts) -> _Phase:
+    spec, decision = facts.spec, facts.decision
+    invalid = [*spec.problems, *spec.refused]
+    if facts.is_terminating:
+        return _Phase("Deleting", "the cluster is being deleted")
+    if spec.is_paused:
+        return _Phase("Paused", "spec.paused is set: the operator changes nothing")
+    if invalid and not facts.workloads:
+        return _Phase("Failed", "; ".join(invalid))
+    if spec.is_stopped:
+        left = sum(workload.present for workload in facts.workloads.values())
         if left:
-            return _Said("Scaling", f"{left} pods stop")
-        return _Said("Stopped", "spec.stopped is set: no pods run")
-    if is_ready(facts) and not facts.is_rolling and not facts.is_scaling:
-        return _Said("Ready", "; ".join([*facts.problems, *facts.refused, *facts.failures]))
-    trouble = facts.trouble or _trouble(facts)
-    if not facts.was_ready:
-        return _coming(facts, trouble)
-    if facts.unreachable:
-        return _Said("Degraded", _unreachable(facts))
+            return _Phase("Scaling", f"stopping {left} pods")
+        return _Phase("Stopped", "spec.stopped is set: no pods are running")
+    if is_ready(facts) and not decision.is_rolling and not decision.is_scaling:
+        return _Phase("Ready", "; ".join([*invalid, *facts.failures]))
+    problem = decision.problem or _problem(facts)
+    if not facts.progress.was_ready:
+        return _creating(facts, problem)
+    if facts.observed.unreachable:
+        return _Phase("Degraded", _unreachable(facts))
     serves = _serves(facts)
-    if trouble and trouble.reason in _PENDING and serves and not _has_lost(facts):
-        # Pods that were only just asked for wait for room, or for a volume.
-        return _Said("Scaling", trouble.message)
-    if trouble or not serves:
-        message = trouble.message if trouble else "no executor, or no scheduler, is ready"
-        return _Said("Degraded" if serves else "Failed", message)
-    if facts.is_rolling:
-        return _Said("RollingOut", facts.rollout)
-    missing = _missing(facts)
-    if facts.is_scaling or _is_counting(facts) or (missing and not _has_lost(facts)):
-        waiting = f"waits for: {', '.join(missing)}" if missing else "executors start or stop"
-        return _Said("Scaling", facts.scaling or waiting)
+    if problem and problem.reason in _PENDING and serves and not _has_lost_pods(facts):
+        # Pods that were just requested are waiting for a node or for a volume.
+        return _Phase("Scaling", problem.message)
+    if problem or not serves:
+        message = problem.message if problem else "no executor or no scheduler is ready"
+        return _Phase("Degraded" if serves else "Failed", message)
+    if decision.is_rolling:
+        return _Phase("RollingOut", decision.rollout)
+    return _scaling(facts)
+
+
+def _scaling(facts: ClusterFacts) -> _Phase:
+    decision, missing = facts.decision, _missing(facts)
+    is_scaling = decision.is_scaling or _is_executor_count_changing(facts)
+    if is_scaling or (missing and not _has_lost_pods(facts)):
+        waiting = f"waiting for: {', '.join(missing)}" if missing else "executors start or stop"
+        return _Phase("Scaling", decision.scaling or waiting)
     if missing:
-        return _Said("Degraded", f"not ready: {', '.join(missing)}")
-    return _Said("Scaling", "pods that are not needed any more stop")
+        return _Phase("Degraded", f"not ready: {', '.join(missing)}")
+    return _Phase("Scaling", "stopping pods that are no longer needed")
 
 
-def _unreachable(facts: Facts) -> str:
-    names = ", ".join(f"Service '{name}'" for name in facts.unreachable)
-    return "; ".join([f"{names} is not as it must be", *facts.failures])
+def _unreachable(facts: ClusterFacts) -> str:
+    names = ", ".join(f"Service '{name}'" for name in facts.observed.unreachable)
+    return "; ".join([f"{names} is missing or out of date", *facts.failures])
 
 
-def _coming(facts: Facts, trouble: Trouble | None) -> _Said:
-    if facts.failures and not facts.sets:
-        return _Said("Pending", "; ".join(facts.failures))
-    if trouble is None:
-        waiting = ", ".join(_missing(facts))
-        return _Said("Creating", f"waits for: {waiting}" if waiting else "; ".join(facts.failures))
-    phase = "Pending" if trouble.reason in _PENDING else "Failed"
-    return _Said(phase, trouble.message)
+def _creating(facts: ClusterFacts, problem: WorkloadProblem | None) -> _Phase:
+    if facts.failures and not facts.workloads:
+        return _Phase("Pending", "; ".join(facts.failures))
+    if problem is None:
+        missing = ", ".join(_missing(facts))
+        return _Phase(
+            "Creating", f"waiting for: {missing}" if missing else "; ".join(facts.failures)
+        )
+    return _Phase("Pending" if problem.reason in _PENDING else "Failed", problem.message)
 
 
-def _conditions(facts: Facts, said: _Said) -> list[dict[str, Any]]:
-    trouble = facts.trouble or _trouble(facts)
-    # Who waits for a cluster wants to ask it something.
-    ready = is_ready(facts) and not facts.is_stopped
-    reason = said.phase
-    if facts.unreachable and facts.was_ready:
+def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
+    decision = facts.decision
+    problem = decision.problem or _problem(facts)
+    # `kubectl wait` for Ready is used before queries, and a stopped cluster serves none.
+    ready = is_ready(facts) and not facts.spec.is_stopped
+    reason = phase.name
+    if facts.observed.unreachable and facts.progress.was_ready:
         reason = "ServiceNotApplied"
-    elif trouble and not ready:
-        reason = trouble.reason
+    elif problem and not ready:
+        reason = problem.reason
     conditions = [
-        _condition("Ready", ready, "AllReady" if ready else reason, "" if ready else said.message),
-        _listed("SpecValid", facts.problems, "Valid", "Invalid"),
+        _condition("Ready", ready, "AllReady" if ready else reason, "" if ready else phase.message),
+        _listed("SpecValid", facts.spec.problems, "Valid", "Invalid"),
         _limits(facts),
         _listed("Reconciled", facts.failures, "Applied", "NotApplied"),
     ]
-    if facts.trouble:
-        conditions.append(_condition("RolledOut", False, facts.trouble.reason, (
-            f"stopped, and what was not replaced yet goes on serving: {facts.trouble.message}"
-        )))  # fmt: skip
-    elif facts.is_rolling:
-        conditions.append(_condition("RolledOut", False, "InProgress", facts.rollout))
+    if decision.problem:
+        message = f"stopped; pods not yet replaced keep serving: {decision.problem.message}"
+        conditions.append(_condition("RolledOut", False, decision.problem.reason, message))
+    elif decision.is_rolling:
+        conditions.append(_condition("RolledOut", False, "InProgress", decision.rollout))
     elif missing := _not_rolled_out(facts):
-        conditions.append(_condition("RolledOut", False, said.phase, missing))
+        conditions.append(_condition("RolledOut", False, phase.name, missing))
     else:
         conditions.append(_condition("RolledOut", True, "Complete", ""))
     return conditions
 
 
-def _not_rolled_out(facts: Facts) -> str:
-    """Say what has no pod of the newest template; empty if nothing."""
-    if facts.is_stopped or not any(facts.wish.values()):
-        return "no pods run"
-    if not facts.was_ready and not is_ready(facts):
-        return "not everything was ready yet"
+def _not_rolled_out(facts: ClusterFacts) -> str:
+    """Return which components have no pod with the newest template, or '' if there are none."""
+    if facts.spec.is_stopped or not any(facts.desired_replicas.values()):
+        return "no pods are running"
+    if not facts.progress.was_ready and not is_ready(facts):
+        return "the cluster has not been ready yet"
     without = [
-        part
-        for part, wanted in facts.wish.items()
-        if wanted and (part not in facts.sets or not facts.sets[part].updated)
+        component
+        for component, desired in facts.desired_replicas.items()
+        if desired and (component not in facts.workloads or not facts.workloads[component].updated)
     ]
-    return f"no pods of: {', '.join(without)}" if without else ""
+    return f"no updated pods of: {', '.join(without)}" if without else ""
 
 
-def _limits(facts: Facts) -> dict[str, Any]:
-    if facts.refused:
-        return _condition("WithinLimits", False, "Refused", "; ".join(facts.refused))
-    return _listed("WithinLimits", facts.clamped, "Within", "Clamped")
+def _limits(facts: ClusterFacts) -> dict[str, Any]:
+    if facts.spec.refused:
+        return _condition("WithinLimits", False, "Refused", "; ".join(facts.spec.refused))
+    return _listed("WithinLimits", facts.spec.clamped, "Within", "Clamped")
 
 
 def _listed(type_: str, against: Sequence[str], good: str, bad: str) -> dict[str, Any]:
@@ -236,9 +260,9 @@ def _dated(
 ) -> dict[str, Any]:
     before: Mapping[str, Any] = next(
         (
-            found
-            for found in previous.get("conditions") or ()
-            if found.get("type") == condition["type"]
+            each
+            for each in previous.get("conditions") or ()
+            if each.get("type") == condition["type"]
         ),
         {},
     )
@@ -247,78 +271,86 @@ def _dated(
     return {**condition, "observedGeneration": generation, "lastTransitionTime": since}
 
 
-def _trouble(facts: Facts) -> Trouble | None:
-    """Return why something that should run does not, the gravest first."""
+def _problem(facts: ClusterFacts) -> WorkloadProblem | None:
+    """Return why something is not running, the most severe reason first."""
     of_pods = [
-        pod.trouble for pod in facts.pods if pod.trouble and not pod.is_ready and not pod.is_leaving
+        pod.problem
+        for pod in facts.observed.pods
+        if pod.problem and not pod.is_ready and not pod.is_terminating
     ]
-    of_sets = [there.trouble for there in facts.sets.values() if there.trouble]
-    # A pod that waits for its volume only says that it cannot be scheduled.
-    waiting = [found for found in of_pods if found.reason in _PENDING]
-    running = [found for found in of_pods if found.reason not in _PENDING]
-    return next(iter([*running, *facts.claims, *waiting, *of_sets]), None)
+    of_workloads = [workload.problem for workload in facts.workloads.values() if workload.problem]
+    # A pod that waits for its volume reports only that it cannot be scheduled.
+    waiting = [problem for problem in of_pods if problem.reason in _PENDING]
+    running = [problem for problem in of_pods if problem.reason not in _PENDING]
+    claims = facts.observed.claim_problems
+    return next(iter([*running, *claims, *waiting, *of_workloads]), None)
 
 
-def _serves(facts: Facts) -> bool:
+def _serves(facts: ClusterFacts) -> bool:
     def has_ready(component: str) -> bool:
-        there = facts.sets.get(component)
-        return not facts.wish.get(component) or (there is not None and there.ready > 0)
+        workload = facts.workloads.get(component)
+        desired = facts.desired_replicas.get(component)
+        return not desired or (workload is not None and workload.ready > 0)
 
     return has_ready(SCHEDULER) and has_ready(EXECUTOR)
 
 
-def _has_lost(facts: Facts) -> bool:
-    """Tell whether fewer pods are ready than were when everything was as it should be."""
-    full = facts.full or facts.wish
+def _has_lost_pods(facts: ClusterFacts) -> bool:
+    """Tell whether fewer pods are ready than when the cluster was last ready."""
+    full = facts.progress.full or facts.desired_replicas
     return any(
-        (facts.sets[part].ready if part in facts.sets else 0) < min(full.get(part, 0), wanted)
-        for part, wanted in facts.wish.items()
+        _ready(facts, component) < min(full.get(component, 0), desired)
+        for component, desired in facts.desired_replicas.items()
     )
 
 
-def _is_counting(facts: Facts) -> bool:
-    there = facts.sets.get(EXECUTOR)
-    if there is None:
+def _is_executor_count_changing(facts: ClusterFacts) -> bool:
+    workload = facts.workloads.get(EXECUTOR)
+    if workload is None:
         return False
-    return there.replicas != facts.wish.get(EXECUTOR, 0) or there.present != there.replicas
+    desired = facts.desired_replicas.get(EXECUTOR, 0)
+    return workload.replicas != desired or workload.present != workload.replicas
 
 
-def _missing(facts: Facts) -> list[str]:
+def _missing(facts: ClusterFacts) -> list[str]:
     return [
-        f"{component} {_share(facts, component)}{_unmade(facts, component)}"
-        for component, wanted in facts.wish.items()
-        if component not in facts.sets or facts.sets[component].ready < wanted
+        f"{component} {_share(facts, component)}{_not_created(facts, component)}"
+        for component, desired in facts.desired_replicas.items()
+        if component not in facts.workloads or facts.workloads[component].ready < desired
     ]
 
 
-def _unmade(facts: Facts, component: str) -> str:
-    """Point to where a quota, or whatever else forbids pods of a StatefulSet, can be read."""
-    there = facts.sets.get(component)
-    if there is None or not there.is_observed or there.present >= there.replicas:
+def _not_created(facts: ClusterFacts, component: str) -> str:
+    """Point to the events of a StatefulSet that cannot create pods, for example due to a quota."""
+    workload = facts.workloads.get(component)
+    if workload is None or not workload.is_observed or workload.present >= workload.replicas:
         return ""
-    return f" (not all pods are made; if that lasts, the events of '{there.name}' say why)"
+    return f" (not all pods are created; if this lasts, see the events of '{workload.name}')"
 
 
-def _share(facts: Facts, component: str) -> str:
-    there = facts.sets.get(component)
-    return f"{there.ready if there else 0}/{facts.wish.get(component, 0)}"
+def _ready(facts: ClusterFacts, component: str) -> int:
+    workload = facts.workloads.get(component)
+    return workload.ready if workload else 0
 
 
-def _counts(facts: Facts, component: str) -> dict[str, int] | None:
-    there = facts.sets.get(component)
-    if there is None and not facts.wish.get(component):
+def _share(facts: ClusterFacts, component: str) -> str:
+    return f"{_ready(facts, component)}/{facts.desired_replicas.get(component, 0)}"
+
+
+def _counts(facts: ClusterFacts, component: str) -> dict[str, int] | None:
+    workload = facts.workloads.get(component)
+    if workload is None and not facts.desired_replicas.get(component):
         return None
     return {
-        "wanted": facts.wish.get(component, 0),
-        "current": there.present if there else 0,
-        "ready": there.ready if there else 0,
-        "updated": there.updated if there else 0,
+        "wanted": facts.desired_replicas.get(component, 0),
+        "current": workload.present if workload else 0,
+        "ready": workload.ready if workload else 0,
+        "updated": workload.updated if workload else 0,
     }
 
 
-def _endpoints(facts: Facts) -> dict[str, str]:
-    host = f"{facts.name}.{facts.namespace}.svc"
-    secure = facts.is_tls
+def _endpoints(facts: ClusterFacts) -> dict[str, str]:
+    host, secure = f"{facts.name}.{facts.namespace}.svc", facts.spec.has_tls
     return {
         "http": f"{'https' if secure else 'http'}://{host}:{naming.HTTP_PORT}",
         "flight": f"{'grpc+tls' if secure else 'grpc'}://{host}:{naming.FLIGHT_PORT}",

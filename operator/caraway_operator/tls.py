@@ -1,6 +1,7 @@
-"""Certificates that the operator makes: a CA of each cluster, and what its schedulers show.
+"""Issues certificates: a CA for each cluster, and a server certificate for its schedulers.
 
-Pure but for the keys, which are random. Elliptic curves: quick to make, and known to every client.
+Pure, apart from the random keys. Keys are on an elliptic curve, which is fast to generate and
+supported by every client.
 """
 
 import datetime as dt
@@ -16,21 +17,21 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _AUTHORITY_DAYS, _AUTHORITY_LEFT_DAYS = 3650, 365
 _SERVER_DAYS, _SERVER_LEFT_DAYS = 365, 60
-# A machine whose clock is behind must not find it not valid yet.
+# For machines whose clock is slow.
 _BEFORE = dt.timedelta(hours=1)
 _LONGEST_COMMON_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A certificate and its key, as PEM."""
+class KeyPair:
+    """A certificate and its private key, as PEM."""
 
     certificate: str
     key: str = field(repr=False)
 
 
 def names(cluster: str, namespace: str, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names by which users reach the Services of a cluster."""
+    """Return the DNS names of the Services that users connect to."""
     services = (cluster, f"{cluster}-public")
     within = [
         name
@@ -45,8 +46,8 @@ def names(cluster: str, namespace: str, more: Iterable[str] = ()) -> tuple[str, 
     return tuple(dict.fromkeys([*within, "localhost", "127.0.0.1", *more]))
 
 
-def authority(cluster: str, now: dt.datetime) -> Pair:
-    """Make a CA."""
+def authority(cluster: str, now: dt.datetime) -> KeyPair:
+    """Create a CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(f"Caraway CA of {cluster}")
     made = (
@@ -59,8 +60,8 @@ def authority(cluster: str, now: dt.datetime) -> Pair:
     return _pair(made, key)
 
 
-def server(ca: Pair, cluster: str, shown: Sequence[str], now: dt.datetime) -> Pair:
-    """Make a certificate for servers that are reached by these names, signed by the CA."""
+def server(ca: KeyPair, cluster: str, shown: Sequence[str], now: dt.datetime) -> KeyPair:
+    """Create a server certificate for these names, signed by the CA."""
     signer = _key(ca)
     issuer = x509.load_pem_x509_certificate(ca.certificate.encode())
     key = ec.generate_private_key(ec.SECP256R1())
@@ -82,12 +83,12 @@ def server(ca: Pair, cluster: str, shown: Sequence[str], now: dt.datetime) -> Pa
 
 
 def is_authority_due(certificate: str, now: dt.datetime) -> bool:
-    """Tell whether a CA must be made anew: it ends soon, or cannot be read."""
+    """Tell whether a CA must be renewed: it expires soon or is malformed."""
     return _left(certificate, now) < dt.timedelta(days=_AUTHORITY_LEFT_DAYS)
 
 
 def is_server_due(certificate: str, ca: str, shown: Sequence[str], now: dt.datetime) -> bool:
-    """Tell whether a certificate must be made anew: it ends soon, or is for others."""
+    """Tell whether a certificate must be renewed: it expires soon, or CA or names differ."""
     if _left(certificate, now) < dt.timedelta(days=_SERVER_LEFT_DAYS):
         return True
     made = x509.load_pem_x509_certificate(certificate.encode())
@@ -149,16 +150,16 @@ def _general(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _key(pair: Pair) -> ec.EllipticCurvePrivateKey:
+def _key(pair: KeyPair) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(pair.key.encode(), None)
-    assert isinstance(key, ec.EllipticCurvePrivateKey), "the CA is one that this module made"
+    assert isinstance(key, ec.EllipticCurvePrivateKey), "the CA was created by this module"
     return key
 
 
-def _pair(made: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+def _pair(made: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
     text = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    return Pair(made.public_bytes(serialization.Encoding.PEM).decode(), text.decode())
+    return KeyPair(made.public_bytes(serialization.Encoding.PEM).decode(), text.decode())

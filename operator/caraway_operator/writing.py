@@ -1,4 +1,4 @@
-"""Carries a plan out, and remembers what came of it, so that nothing is written twice in vain."""
+"""Carries out a write plan and records the outcome, so that no write is repeated in vain."""
 
 import logging
 from collections import defaultdict
@@ -6,131 +6,140 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from caraway_core.backoff import Delays
-from caraway_operator.kube import carrying, errors, planning, storing
-from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import KINDS, Ref, ref
-from caraway_operator.kube.objects import Objects
-from caraway_operator.kube.planning import Plan, Seen, Write
-from caraway_operator.kube.storing import Stored
+from caraway_operator.kube import applying, errors, merging, planning
+from caraway_operator.kube.applying import AppliedObject
+from caraway_operator.kube.client import KubeClient
+from caraway_operator.kube.kinds import KINDS, ObjectRef, ref
+from caraway_operator.kube.object_cache import ObjectCache
+from caraway_operator.kube.planning import LastApplied, PlannedWrite, WritePlan
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(10.0, 60.0)
 _REPAIRS = 5
 _REPAIRS_S = 60.0
-"""So many repairs of an object are made at once; whoever edits it more often has to wait."""
+"""An object is repaired at most `_REPAIRS` times within this time. Further repairs wait."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """An object that Kubernetes does not take as it is, and when to try again."""
+class RejectedWrite:
+    """A write that the API server rejected, and when to retry it."""
 
     hash: str
     live: str
-    """A digest of what was there: if that changes the next write may be taken."""
+    """A digest of the live object. The write is retried at once when that changes."""
     message: str
     until: float
     failures: int
 
 
 @dataclass(slots=True)
-class Memory:
+class WriteHistory:
     """What was written for one cluster."""
 
-    seen: dict[Ref, Seen] = field(default_factory=dict)
-    refusals: dict[Ref, Refusal] = field(default_factory=dict)
-    repairs: dict[Ref, list[float]] = field(default_factory=dict)
+    applied: dict[ObjectRef, LastApplied] = field(default_factory=dict)
+    rejected: dict[ObjectRef, RejectedWrite] = field(default_factory=dict)
+    repairs: dict[ObjectRef, list[float]] = field(default_factory=dict)
     """When objects were repaired in the last minute."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What was done, and what was not."""
+class WriteResult:
+    """What was written, and what failed."""
 
-    created: tuple[Ref, ...] = ()
-    changed: tuple[Ref, ...] = ()
-    repaired: tuple[Ref, ...] = ()
-    remade: tuple[Ref, ...] = ()
-    removed: tuple[Ref, ...] = ()
+    created: tuple[ObjectRef, ...] = ()
+    changed: tuple[ObjectRef, ...] = ()
+    repaired: tuple[ObjectRef, ...] = ()
+    recreated: tuple[ObjectRef, ...] = ()
+    removed: tuple[ObjectRef, ...] = ()
     failures: tuple[str, ...] = ()
-    broken: frozenset[Ref] = frozenset()
-    """Objects that are not as they are wanted."""
-    is_away: bool = False
+    broken: frozenset[ObjectRef] = frozenset()
+    """Objects that differ from their desired state."""
+    is_incomplete: bool = False
+    """A write failed for a reason that may pass soon."""
 
 
-async def write(kube: Kube, objects: Objects, memory: Memory, plan: Plan, now: float) -> Written:
-    """Write what the plan says; what is refused stops nothing else."""
-    done: defaultdict[str, list[Ref]] = defaultdict(list)
-    failures: dict[Ref, str] = {
-        which: _about(which, "it is being deleted; it is made again once it is gone")
-        for which in plan.leaving
+async def write_plan(
+    kube: KubeClient, objects: ObjectCache, history: WriteHistory, plan: WritePlan, now: float
+) -> WriteResult:
+    """Write the planned objects. A write that fails does not stop the others."""
+    done: defaultdict[str, list[ObjectRef]] = defaultdict(list)
+    failures: dict[ObjectRef, str] = {
+        which: _about(which, "it is being deleted, and is created again afterwards")
+        for which in plan.terminating
     }
-    is_away = False
+    is_incomplete = False
     for each in plan.writes:
-        which = ref(each.wanted)
-        if reason := _reason_to_wait(memory, each, now):
+        which = ref(each.desired)
+        if reason := _reason_to_wait(history, each, now):
             failures[which] = reason
             continue
         try:
-            stored = await storing.store(kube, each.wanted, each.live)
+            applied = await applying.apply_object(kube, each.desired, each.live)
         except errors.KubeError as error:
             failures[which] = _about(which, error.message)
-            is_away = is_away or not error.is_lasting
+            is_incomplete = is_incomplete or not error.is_lasting
             if error.is_lasting:
-                memory.refusals[which] = _refused(memory, each, failures[which], now)
+                history.rejected[which] = _rejected(history, each, failures[which], now)
             continue
-        if how := _taken(objects, memory, each, stored, now):
-            done[how].append(which)
-    removed, troubles = await _remove(kube, objects, plan)
-    return Written(
+        if action := _record(objects, history, each, applied, now):
+            done[action].append(which)
+    removed, problems = await _remove(kube, objects, plan)
+    return WriteResult(
         created=tuple(done["create"]),
         changed=tuple(done["change"]),
         repaired=tuple(done["repair"]),
-        remade=tuple(done["remake"]),
+        recreated=tuple(done["recreate"]),
         removed=removed,
-        failures=(*failures.values(), *troubles),
+        failures=(*failures.values(), *problems),
         broken=frozenset(failures),
-        is_away=is_away or bool(troubles) or bool(plan.leaving),
+        is_incomplete=is_incomplete or bool(problems) or bool(plan.terminating),
     )
 
 
-def _taken(objects: Objects, memory: Memory, write: Write, stored: Stored, now: float) -> str:
-    """Note what the API made of a write; returns what was done, or nothing if it was needless."""
-    which, answer = ref(write.wanted), stored.object
-    memory.refusals.pop(which, None)
-    memory.seen[which] = planning.observed(write.wanted, answer)
+def _record(
+    objects: ObjectCache,
+    history: WriteHistory,
+    write: PlannedWrite,
+    applied: AppliedObject,
+    now: float,
+) -> str:
+    """Record the answer of the API server. Returns the action, or '' if nothing changed."""
+    which, answer = ref(write.desired), applied.object
+    history.rejected.pop(which, None)
+    history.applied[which] = planning.last_applied(write.desired, answer)
     objects.put(answer)
-    if stored.is_needless:
-        # It only looked different, as the API writes values its own way.
+    if applied.is_unchanged:
+        # The object only looked different, because the API server normalizes values.
         return ""
-    how = "repair" if write.cause == "check" else write.cause
-    if how == "repair":
-        memory.repairs.setdefault(which, []).append(now)
-    how = "remake" if stored.is_remade else how
-    logger.info("object written", extra={"object": str(which), "cause": how})
-    return how
+    action = "repair" if write.cause == "check" else write.cause
+    if action == "repair":
+        history.repairs.setdefault(which, []).append(now)
+    action = "recreate" if applied.is_recreated else action
+    logger.info("object written", extra={"object": str(which), "cause": action})
+    return action
 
 
-def _reason_to_wait(memory: Memory, write: Write, now: float) -> str:
-    """Say why this write is not tried yet; empty if it is."""
-    which = ref(write.wanted)
-    refusal = memory.refusals.get(which)
-    if refusal and (refusal.hash, refusal.live) == _of(write) and now < refusal.until:
-        return refusal.message
-    repairs = [at for at in memory.repairs.get(which, ()) if now - at < _REPAIRS_S]
-    memory.repairs[which] = repairs
+def _reason_to_wait(history: WriteHistory, write: PlannedWrite, now: float) -> str:
+    """Return why a write is not tried yet, or '' if it is due."""
+    which = ref(write.desired)
+    rejected = history.rejected.get(which)
+    if rejected and (rejected.hash, rejected.live) == _digests(write) and now < rejected.until:
+        return rejected.message
+    repairs = [at for at in history.repairs.get(which, ()) if now - at < _REPAIRS_S]
+    history.repairs[which] = repairs
     if write.cause != "repair" or len(repairs) < _REPAIRS:
         return ""
     return _about(
         which,
-        f"it was edited {len(repairs)} times within {_REPAIRS_S:g} s; it is put back within a "
-        "minute. Find out who edits it, as the operator never gives in",
+        f"it was edited {len(repairs)} times within {_REPAIRS_S:g} s, and is restored within a "
+        "minute; find out who edits it, because the operator always restores it",
     )
 
 
 async def _remove(
-    kube: Kube, objects: Objects, plan: Plan
-) -> tuple[tuple[Ref, ...], Sequence[str]]:
-    removed: list[Ref] = []
+    kube: KubeClient, objects: ObjectCache, plan: WritePlan
+) -> tuple[tuple[ObjectRef, ...], Sequence[str]]:
+    removed: list[ObjectRef] = []
     failures: list[str] = []
     for each in plan.removals:
         try:
@@ -144,22 +153,24 @@ async def _remove(
     return tuple(removed), failures
 
 
-def _refused(memory: Memory, write: Write, message: str, now: float) -> Refusal:
-    before, failures = memory.refusals.get(ref(write.wanted)), 1
-    hash_, live = _of(write)
+def _rejected(
+    history: WriteHistory, write: PlannedWrite, message: str, now: float
+) -> RejectedWrite:
+    before, failures = history.rejected.get(ref(write.desired)), 1
+    hash_, live = _digests(write)
     if before is not None and (before.hash, before.live) == (hash_, live):
         failures = before.failures + 1
-    return Refusal(hash_, live, message, now + _DELAYS.delay_s(failures), failures)
+    return RejectedWrite(hash_, live, message, now + _DELAYS.delay_s(failures), failures)
 
 
-def _of(write: Write) -> tuple[str, str]:
-    """Return digests of what is wanted and of what is there."""
-    wanted: str = write.wanted["metadata"]["annotations"][planning.HASH]
+def _digests(write: PlannedWrite) -> tuple[str, str]:
+    """Return digests of the desired and of the live object."""
+    desired: str = write.desired["metadata"]["annotations"][planning.HASH]
     if write.live is None:
-        return wanted, ""
-    essence = [write.live["metadata"].get("uid"), carrying.essence(write.live, write.wanted)]
-    return wanted, planning.digest(essence)
+        return desired, ""
+    essence = [write.live["metadata"].get("uid"), merging.essence(write.live, write.desired)]
+    return desired, planning.digest(essence)
 
 
-def _about(which: Ref, message: str) -> str:
+def _about(which: ObjectRef, message: str) -> str:
     return f"{which.kind} '{which.name}': {message}"

@@ -1,4 +1,4 @@
-"""One module for each outside system: sources, secret stores, state stores, result stores.
+"""Plug-ins for external systems: sources, secret stores, state stores and result stores.
 
-Each implements a Protocol of `caraway_core.protocols` and is found through its registry.
+Each plug-in implements a Protocol of `caraway_core.protocols` and is found through a registry.
 """

@@ -1,4 +1,4 @@
-"""Clients of object stores, and words for what they refuse."""
+"""Creates clients of object stores, and maps their errors."""
 
 import re
 from dataclasses import dataclass
@@ -22,26 +22,26 @@ _STATUS = re.compile(r"\b([45]\d\d) [A-Z][A-Za-z ]+")
 _BOOLEANS = ("skip_signature", "use_emulator")
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 _MISSING = (exceptions.NotFoundError, FileNotFoundError)
-# How S3, Google and Azure say that the bucket itself is missing.
+# The error texts of S3, Google and Azure for a missing bucket.
 _NO_BUCKET = re.compile("NoSuchBucket|bucket does not exist|ContainerNotFound", re.IGNORECASE)
 
-# How S3 servers, Google and Azure say that a disk or a quota is used up.
+# The error texts of S3 servers, Google and Azure for a full disk or an exceeded quota.
 _FULL = re.compile(r"\b507 |InsufficientStorage|StorageFull|QuotaExceeded|quotaExceeded")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreTrouble:
-    """Why a store did not do what it was asked for, without secrets."""
+    """The reason why a store failed, without secrets."""
 
     type: DatasetErrorType
     message: str
 
 
 def connect(spec: StoreSpec, timeout_s: float) -> Client:
-    """Make a client whose requests end in bounded time; nothing is sent yet.
+    """Create a client with request timeouts; nothing is sent yet.
 
     Raises:
-        ValueError: the options make no client.
+        ValueError: the options are invalid.
     """
     options: dict[str, object] = {
         name: text == "true" if name in _BOOLEANS else text
@@ -60,34 +60,36 @@ def connect(spec: StoreSpec, timeout_s: float) -> Client:
             spec.bucket, client_options=client, retry_config=_RETRIES, **options
         )
     except Exception as exc:
-        raise ValueError(f"the params of '{title(spec, '')}' make no {spec.kind} client") from exc
+        raise ValueError(
+            f"the params of '{title(spec, '')}' are not valid for {spec.kind}"
+        ) from exc
 
 
 def title(spec: StoreSpec, path: str) -> str:
-    """Return a path of the store as a user would write it."""
+    """Return a path in the store as a URL."""
     return f"{spec.kind}://{spec.bucket}/{path}"
 
 
 def is_missing_object(exc: Exception) -> bool:
-    """Tell whether an object is missing, and not its bucket."""
+    """Return whether an object is missing although its bucket exists."""
     return isinstance(exc, _MISSING) and not _NO_BUCKET.search(str(exc))
 
 
 def is_full(exc: Exception) -> bool:
-    """Tell whether a store has no room."""
+    """Return whether the error says that the store is full."""
     return _FULL.search(str(exc)) is not None
 
 
 def trouble(where: str, exc: Exception) -> StoreTrouble:
-    """Word an exception of the client: its own texts may hold signed URLs."""
+    """Describe an exception of the client without its own text, which may contain signed URLs."""
     text = str(exc)
     status = _STATUS.search(text)
     said = f" ({status.group().strip()})" if status else ""
     if isinstance(exc, _DENIED) or (status and status[1] in ("401", "403")):
-        return StoreTrouble("auth", f"'{where}' is refused{said}; check the credentials")
+        return StoreTrouble("auth", f"'{where}': access is denied{said}; check the credentials")
     if isinstance(exc, _MISSING) or _NO_BUCKET.search(text):
         return StoreTrouble(
-            "not_found", f"'{where}' is not there{said}; check the bucket and the path"
+            "not_found", f"'{where}' does not exist{said}; check the bucket and the path"
         )
     return StoreTrouble(
         "unavailable", f"'{where}' cannot be reached{said}; check endpoint, region and network"

@@ -1,4 +1,4 @@
-"""Whether the runtime is ready: a pure function of the states and of the gates asked for."""
+"""Determines whether the runtime is ready, from component states and gates; pure functions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from caraway_core.protocols.dispatch import ExecutorStatus
 
 
 class GateError(ValueError):
-    """A gate that this process cannot answer, or that makes no sense."""
+    """A gate with an invalid value, or one that this process cannot evaluate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Least numbers of ready executors; zero switches a gate off."""
+    """Minimum numbers of ready executors; zero disables a gate."""
 
     min_ready: int = 0
     min_ready_percent: int = 0
@@ -20,21 +20,22 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer, and a line for each gate."""
+    """The result, with one line of text for each gate."""
 
     is_ready: bool
     lines: tuple[str, ...]
 
     @property
     def text(self) -> str:
+        """The result as one word or two."""
         return "ready" if self.is_ready else "not ready"
 
 
 def check_gates(gates: Gates, *, is_scheduler: bool) -> None:
-    """Refuse gates out of range, or outside the scheduler role.
+    """Reject gates that are out of range, or that need the scheduler role.
 
     Raises:
-        GateError: its text says what to change.
+        GateError: a gate is invalid; its text says what to change.
     """
     if gates.min_ready < 0:
         raise GateError("min_ready_executors must be 0 or more")
@@ -50,7 +51,9 @@ def check_gates(gates: Gates, *, is_scheduler: bool) -> None:
 def evaluate(
     waiting: Sequence[str], executors: Sequence[ExecutorStatus], gates: Gates
 ) -> Readiness:
-    """Judge the components, of which `waiting` are not ready, and the executors by the gates."""
+    """Evaluate the components and the executor gates; `waiting` lists components that are not
+    ready.
+    """
     lines = [_component_line(waiting)]
     passes = [not waiting]
     registered = sum(executor.is_registered for executor in executors)
@@ -64,7 +67,8 @@ def evaluate(
         )
         passes.append(ok)
     if gates.min_ready_percent:
-        # 100 * ready is compared, so that rounding never passes a gate; nobody registered fails.
+        # Compare 100 * ready, so that rounding never passes a gate. Without registered executors it
+        # fails.
         ok = registered > 0 and 100 * ready >= gates.min_ready_percent * registered
         lines.append(
             f"{_mark(ok)} executors percent: {ready}/{registered} ready "

@@ -1,4 +1,4 @@
-"""What the API stands on: the parts of one running scheduler, put together once at start."""
+"""Holds the parts of one scheduler process, which `composition` builds once at start."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,15 +9,12 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.signatures import SignatureGate
 from caraway_scheduler import readiness
-from caraway_scheduler.acceleration.changes.ingesting import Ingest
-from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
-from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries.service import QueryService
 from caraway_serving.access import Keyring
@@ -49,32 +46,40 @@ class Operating:
 
 
 @dataclass(slots=True)
-class Services:
-    """Handed to every route through the application's state."""
+class ManifestInForce:
+    """The manifest that is served now; a reload replaces it."""
 
-    manifest: Callable[[], Manifest]
+    current: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts that the API, Flight and the metrics use; every route gets them.
+
+    What changes while a process runs changes inside the parts, so that all who hold them see it.
+    """
+
+    manifest: ManifestInForce
     catalog: Catalog
     queries: QueryService
+    jobs: Jobs
+    accelerations: Accelerations
     dispatch: Dispatch
+    """Reaches the sources of accelerated datasets, too."""
     history: TaskHistory
     tallies: ApiTallies
     keyring: Keyring | None = None
+    """None where requests need no key."""
     is_scheduler: bool = False
     max_body_bytes: int = 128 * 1024 * 1024
+    max_message_bytes: int = 16 * 1024 * 1024
+    """Of one message of rows over Flight."""
     body_memory_bytes: int = 256 * 1024 * 1024
     connections: Sequence[Connection] = field(default_factory=tuple)
-    through: SourceDispatch | None = None
-    """The same dispatch, where statements may go through accelerated datasets to their sources."""
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
     engines: Callable[[], EngineReport] = EngineReport
-    """Tells of the engine processes."""
+    """Reports on the engine processes."""
     scheduler_count: Callable[[], int] = lambda: 1
-    jobs: JobDesk | None = None
-    accelerations: "Accelerations | None" = None
-    ingest: Ingest | None = None
-    """Takes the change events of datasets."""
-    job_works: Jobs | None = None
-    """What does the jobs that the desk takes; the metrics read it."""
     limits: InForce = field(default_factory=InForce)
     operating: Operating | None = None
     """None where there is no cluster."""

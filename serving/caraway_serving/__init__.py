@@ -1,1 +1,1 @@
-"""What every HTTP server of Caraway is made of: listeners, TLS, keys, gates, bodies and errors."""
+"""Building blocks of all HTTP servers: listeners, TLS, keys, gates, bodies and errors."""

@@ -10,21 +10,21 @@ from caraway_core.ids import PUBLIC, PrincipalId
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller. Caches and jobs of one principal are never seen by another."""
+    """A caller; cached results and jobs are never shared between principals."""
 
     id: PrincipalId
     may_write: bool
     is_admin: bool = False
-    """It sees what all principals ask for in `runtime.task_history`."""
+    """Whether it sees the statements of all principals in `runtime.task_history`."""
 
     @property
     def viewer(self) -> PrincipalId | None:
-        """The principal whose rows it sees; None stands for everybody's."""
+        """The principal whose rows it sees; None means all principals."""
         return None if self.is_admin else self.id
 
 
 ANONYMOUS = Principal(PUBLIC, may_write=True, is_admin=True)
-"""Everybody, where no keys are configured."""
+"""The principal of all requests if no keys are configured."""
 
 
 class Keyring:
@@ -45,7 +45,7 @@ class Keyring:
         ]
 
     def find(self, key: str) -> Principal | None:
-        """Compare with every key, in a time that does not depend on which one matches."""
+        """Compare with every key in constant time."""
         given = _digest(key)
         found = None
         for digest, principal in self._principals:
@@ -59,7 +59,7 @@ def _digest(key: str) -> bytes:
 
 
 def presented_key(x_api_key: str | None, authorization: str | None) -> str | None:
-    """Take the key out of the headers; an empty one is as good as absent."""
+    """Return the key from the headers; an empty key counts as absent."""
     if x_api_key:
         return x_api_key
     scheme, _, token = (authorization or "").partition(" ")

@@ -1,4 +1,4 @@
-"""Reads request bodies within bounds of size, time and memory."""
+"""Reads request bodies with limits on size, time and memory."""
 
 import asyncio
 import time
@@ -14,24 +14,24 @@ from caraway_serving.room import FREE_BYTES, Lease
 _CHUNK_TIMEOUT_S = 30.0
 _GRACE_S = 30.0
 _LEAST_BYTES_PER_S = 16 * 1024
-"""A client that sends more slowly than this, after the grace, holds memory for too long."""
+"""The lowest transfer rate after the grace period; slower clients hold memory for too long."""
 
 
 async def read(
     request: Request, limit_bytes: int, chunk_timeout_s: float = _CHUNK_TIMEOUT_S
 ) -> bytes:
-    """Return the whole body, decompressed if it says that it is compressed.
+    """Return the whole body, decompressed according to its Content-Encoding.
 
     Raises:
-        RefusedError: it is longer than the limit, arrives too slowly, is compressed in a way that
-            is not read, or there is no memory for it.
-        ClientDisconnect: the client went away before its end.
+        RefusedRequestError: the body is too large, arrives too slowly, has an unsupported encoding,
+            or there is no memory for it.
+        ClientDisconnect: the client disconnected before the end of the body.
     """
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding and encoding not in compression.DECODED:
         raise RefusedRequestError(
             415,
-            f"bodies with Content-Encoding '{encoding[:100]}' are not read; known: "
+            f"bodies with Content-Encoding '{encoding[:100]}' are not supported; known: "
             f"{', '.join(compression.DECODED)}",
             {"accept-encoding": ", ".join(compression.DECODED)},
         )
@@ -43,10 +43,10 @@ async def read(
 
 
 def json(body: bytes, hint: str = "") -> Any:
-    """Return the JSON value of a body.
+    """Parse a body as JSON.
 
     Raises:
-        RefusedError: 400, it is not JSON; `hint` says what to send.
+        RefusedRequestError: 400, the body is not JSON; `hint` says what to send.
     """
     try:
         return strict_json.parse(body)
@@ -96,7 +96,9 @@ async def _received(
 
 async def _chunk(request: Request, size: int, timeout_s: float) -> tuple[bytes, bool]:
     if scopes.has_whole_body(request):
-        message = await request.receive()  # A timer would cost as much as all the rest here.
+        message = (
+            await request.receive()
+        )  # A timer would cost as much as the rest of this function.
     else:
         try:
             async with asyncio.timeout(timeout_s):
@@ -111,7 +113,7 @@ async def _chunk(request: Request, size: int, timeout_s: float) -> tuple[bytes, 
 
 
 async def _decompressed(body: bytes, encoding: str, limit_bytes: int, lease: Lease | None) -> bytes:
-    """Decompress step by step, so that a small body cannot become one that fills the memory."""
+    """Decompress in steps, so that a small body cannot expand beyond the limit."""
     steps = compression.decompressed(body, encoding)
     parts: list[bytes] = []
     size = room = 0

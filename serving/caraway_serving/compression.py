@@ -1,4 +1,4 @@
-"""Compresses a body piece by piece."""
+"""Compresses and decompresses bodies in pieces."""
 
 import zlib
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _FAST = 1
 
 
 class Compressor(Protocol):
-    """What zlib and zstandard have in common."""
+    """The compressor interface that zlib and zstandard share."""
 
     def compress(self, data: bytes) -> bytes: ...
 
@@ -29,7 +29,7 @@ class _Identity:
 
 
 def make(coding: Coding) -> Compressor:
-    """Return a fresh compressor; answers are made faster than slow levels could keep up with."""
+    """Return a new compressor, with a fast level, because responses are produced quickly."""
     if coding == "gzip":
         return zlib.compressobj(_FAST, zlib.DEFLATED, _GZIP_WINDOW)
     if coding == "zstd":
@@ -39,7 +39,7 @@ def make(coding: Coding) -> Compressor:
 
 
 DECODED = ("gzip", "deflate", "zstd", "identity")
-"""What bodies of requests may be encoded in."""
+"""Supported content encodings of request bodies."""
 _STEP_BYTES = 1024 * 1024
 _SLICE_BYTES = 256
 _MOST_FRAMES = 1_000
@@ -47,20 +47,20 @@ _LARGEST_WINDOW = 8 * 1024 * 1024
 
 
 class DamagedBodyError(Exception):
-    """A body is not what its encoding says."""
+    """A body does not match its content encoding."""
 
 
 def decompressed(body: bytes, encoding: str) -> Iterator[bytes]:
     """Yield a decompressed body in parts of at most a megabyte.
 
     Raises:
-        DamagedError: it is not in that encoding, or ends too early.
+        DamagedBodyError: the body does not have this encoding, or ends too early.
     """
     return _unzstd(body) if encoding == "zstd" else _inflated(body, encoding)
 
 
 def _inflated(body: bytes, encoding: str) -> Iterator[bytes]:
-    # Half of the world's `deflate` has no zlib header; the other half follows the standard.
+    # Many clients send `deflate` without the zlib header that the standard requires.
     is_bare = encoding == "deflate" and (len(body) < 2 or int.from_bytes(body[:2]) % 31)
     window = _GZIP_WINDOW if encoding == "gzip" else -zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS
     rest = body
@@ -78,7 +78,7 @@ def _inflated(body: bytes, encoding: str) -> Iterator[bytes]:
                     raise DamagedBodyError("it ends too early")
         except zlib.error as exc:
             raise DamagedBodyError(str(exc)) from exc
-        # Several gzip files in a row are one.
+        # Concatenated gzip files are one gzip file.
         rest = reader.unused_data if encoding == "gzip" else b""
     raise DamagedBodyError("it has too many parts")
 
@@ -91,7 +91,7 @@ def _unzstd(body: bytes) -> Iterator[bytes]:
             return
         reader = decompressor.decompressobj()
         try:
-            # It returns all that a slice stands for, which may be 32,000 times as long.
+            # One slice may decompress to 32,000 times its size.
             while not reader.eof:
                 if not rest:
                     raise DamagedBodyError("it ends too early")

@@ -1,4 +1,4 @@
-"""Turns errors into HTTP answers: one status for each kind, in the body of the route family."""
+"""Maps errors to HTTP responses: one status per kind, in the format of the route family."""
 
 from collections.abc import Callable, Mapping
 
@@ -21,11 +21,11 @@ STATUS: Mapping[FailureKind, int] = {
     FailureKind.INTERNAL: 500,
 }
 CLIENT_GONE = Response(status_code=499)
-"""Nobody reads it; the metrics count it."""
+"""No client receives this status; it is only counted in the metrics."""
 
 
 class RefusedRequestError(Exception):
-    """A request that is refused before it becomes work; `status` is the HTTP answer."""
+    """A request that is rejected before any work starts; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -39,14 +39,17 @@ Answer = Callable[[Failure], Response]
 
 
 def status(exc: Failure) -> int:
+    """Return the HTTP status of an error."""
     return exc.status if isinstance(exc, RefusedRequestError) else STATUS[outcomes.of(exc).kind]
 
 
 def words(exc: Failure) -> str:
+    """Return the message of an error."""
     return exc.message if isinstance(exc, RefusedRequestError) else outcomes.words(exc)
 
 
 def headers(exc: Failure) -> dict[str, str]:
+    """Return the response headers of an error."""
     if isinstance(exc, RefusedRequestError):
         return exc.headers
     wait_s = outcomes.retry_after_s(exc)
@@ -54,15 +57,15 @@ def headers(exc: Failure) -> dict[str, str]:
 
 
 def as_text(exc: Failure) -> Response:
-    """Answer in plain text, as the SQL routes do."""
+    """Return a plain text response, as the SQL routes do."""
     return PlainTextResponse(words(exc), status(exc), headers(exc))
 
 
 def as_error(exc: Failure, **fields: str) -> Response:
-    """Answer with `{"error": ...}`, and further fields if there are any."""
+    """Return a response `{"error": ...}` with optional further fields."""
     return JSONResponse({"error": words(exc), **fields}, status(exc), headers(exc))
 
 
 def as_message(exc: Failure) -> Response:
-    """Answer with `{"message": ...}`, as the routes of one dataset do."""
+    """Return a response `{"message": ...}`, as the dataset routes do."""
     return JSONResponse({"message": words(exc)}, status(exc), headers(exc))

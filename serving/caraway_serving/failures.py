@@ -1,4 +1,4 @@
-"""Answers what no route answers itself: wrong parameters, unknown routes, our own faults."""
+"""Handles errors outside of routes: invalid parameters, unknown routes, internal errors."""
 
 import logging
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ErrorShapes:
-    """The shape of the errors of each route, by the prefix of its path; plain text elsewhere."""
+    """The error format of each route, by path prefix; other paths use plain text."""
 
     as_error: tuple[str, ...] = ()
     as_message: tuple[str, ...] = ()
 
     def of(self, path: str) -> errors.Answer:
-        """Return how the errors of a route are worded."""
+        """Return the function that formats errors of a route."""
         if path.startswith(self.as_error):
             return errors.as_error
         return errors.as_message if path.startswith(self.as_message) else errors.as_text
 
     def answer(self, path: str, exc: RefusedRequestError) -> Response:
-        """Answer a refusal in the shape of the route."""
+        """Return the response for a rejected request, in the format of its route."""
         return self.of(path)(exc)
 
 
 def install(app: FastAPI, shapes: ErrorShapes) -> None:
-    """Give every such error the shape of its route."""
+    """Install the error handlers in the application."""
     app.state.error_shapes = shapes
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
@@ -67,7 +67,7 @@ async def _refused(request: Request, exc: Exception) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods of a path; several routes may share one."""
+    """Return the methods of a path, which several routes may share."""
     found = set[str]()
     for route in getattr(request.app.state, "routes", request.app.routes):
         if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):

@@ -1,7 +1,7 @@
-"""Bounds what a client can hold of the HTTP server without sending a request.
+"""Limits connections, and the time and size of what clients send before and after a request.
 
-uvicorn bounds the time between requests only. Here the head of a request has a time and a size,
-what is left of a body after the answer has a time, and there are only so many connections.
+uvicorn only limits the time between requests. This module also limits the time and size of the
+request head, the time for unread body data after the response, and the number of connections.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 WHOLE_BODY = "caraway.whole_body"
-"""In the scope of a request whose body is here to its end: reading it waits for nobody."""
+"""Set in the scope of a request whose body is complete, so that reading it does not block."""
 _HEAD_BYTES = 64 * 1024
 _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 
@@ -21,7 +21,7 @@ _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 def bounded(
     most_connections: int, head_timeout_s: float, is_draining: Callable[[], bool] = lambda: False
 ) -> Callable[..., asyncio.Protocol]:
-    """Return what makes the protocol of one connection; while draining each has one request."""
+    """Return a protocol factory; while draining, each connection serves one more request."""
 
     def make(
         config: Config,
@@ -39,7 +39,7 @@ def bounded(
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection. A request whose head comes in one piece costs no timer."""
+    """One limited connection; a request head that arrives in one piece needs no timer."""
 
     most_connections = 0
     head_timeout_s = 0.0
@@ -83,7 +83,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end()
         super().on_headers_complete()
         if self.is_draining() and self.cycle is not None:
-            # A client that kept the connection would ask this process again, and not another one.
+            # If the connection stays open, the client sends its next request to this process again.
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
@@ -95,7 +95,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         cycle = self.cycle
         if cycle is not None and cycle.response_complete and cycle.more_body:
-            # Nobody reads the rest of the body; it may end the request, and no more.
+            # The rest of the body is ignored; the connection only waits for the end of the request.
             self._begin(self.transport.close)
 
     def _begin(self, then: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Limits beside those of the manifest: what they say, and how many requests they let through."""
+"""Limits set outside the manifest: parsing them, and rate limiting requests."""
 
 import math
 import time
@@ -11,12 +11,12 @@ import yaml
 
 UNLIMITED = -1
 _OTHERS = frozenset({"apps", "replicas", "pods", "users", "resources"})
-"""Limits that others enforce."""
+"""Known limits that are enforced elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a runtime may do, as all its schedulers together; None is unlimited."""
+    """The request limits of a runtime, over all its schedulers; None is unlimited."""
 
     api_rps: int | None = None
     request_timeout_secs: int | None = None
@@ -31,14 +31,14 @@ _OURS = ("api_rps", "request_timeout_secs", "sql_query_timeout_secs", "sql_concu
 class ParsedLimits:
     limits: RequestLimits
     unknown: tuple[str, ...] = ()
-    """Keys that mean nothing here; a newer service may send more of them."""
+    """Unknown keys, which are ignored; a newer service may send more of them."""
 
 
 def parse(text: str) -> ParsedLimits:
-    """Read the limits object of the management API, as JSON or YAML.
+    """Parse the limits object of the management API, from JSON or YAML.
 
     Raises:
-        ValueError: it is none; the message says what to change.
+        ValueError: the text is invalid; the message says what to change.
     """
     try:
         found: Any = yaml.safe_load(text)
@@ -62,12 +62,12 @@ def _limit(name: str, value: object) -> int | None:
 
 
 def share(limit: int | None, schedulers: int) -> int | None:
-    """Return how much of a limit one of the schedulers may use; each may do one thing at least."""
+    """Return one scheduler's share of a limit, at least 1."""
     return None if limit is None else max(1, limit // max(1, schedulers))
 
 
 class TokenBucket:
-    """Lets so many through a second, and those of one second at once. For any thread."""
+    """A thread-safe token bucket that holds the tokens of one second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate: float | None = None
@@ -77,19 +77,19 @@ class TokenBucket:
         self._lock = Lock()
 
     def refill_at(self, rate: float | None) -> None:
-        """Let so many through from now on; None lets everybody through."""
+        """Set the rate from now on; None removes the limit."""
         with self._lock:
             if rate == self.rate:
                 return
             if rate is not None:
-                # Who raises or lowers a limit gives away no second burst.
+                # Changing a limit does not grant another burst.
                 left = _burst(rate) if self.rate is None else self._left(self.rate)
                 self._tokens = min(left, _burst(rate))
                 self._at = self._clock()
             self.rate = rate
 
     def take(self) -> float:
-        """Take a token if there is one: 0.0, else the seconds until there will be."""
+        """Take a token and return 0.0, or return the seconds until one is available."""
         with self._lock:
             rate = self.rate
             if rate is None:
@@ -110,17 +110,17 @@ def _burst(rate: float) -> float:
 
 @dataclass(slots=True)
 class InForce:
-    """The limits that count now in this process; the gates read them with each request."""
+    """The current limits of this process, which the gates read for each request."""
 
     bucket: TokenBucket = field(default_factory=TokenBucket)
     request_timeout_s: float | None = None
 
 
 def too_many(rate: float) -> str:
-    """Word the refusal of a request that comes too soon."""
+    """Return the message for a request that exceeds the rate limit."""
     return f"more than {rate:g} requests a second; the limit api_rps allows no more"
 
 
 def retry_after(wait_s: float) -> str:
-    """Word a wait for the header of that name."""
+    """Format a wait for the `Retry-After` header."""
     return str(max(1, math.ceil(wait_s)))

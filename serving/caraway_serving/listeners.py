@@ -1,4 +1,4 @@
-"""Sockets and HTTP servers of the process. Nothing here installs a signal handler."""
+"""Creates the sockets and HTTP servers of a process; installs no signal handlers."""
 
 import asyncio
 import contextlib
@@ -21,10 +21,10 @@ _MOST_CONNECTIONS = 4096
 
 
 def bind(address: Address, flag: str) -> socket.socket:
-    """Listen at an address; port 0 takes any.
+    """Listen on an address; port 0 selects a free port.
 
     Raises:
-        CarawayError: somebody else listens there, or the address is not ours.
+        CarawayError: the address is in use, or not available on this host.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -43,12 +43,13 @@ def bind(address: Address, flag: str) -> socket.socket:
 
 
 def bound_address(listener: socket.socket) -> Address:
+    """Return the address that a socket is bound to."""
     host, port = listener.getsockname()[:2]
     return Address(host, port)
 
 
 class HttpServer(uvicorn.Server):
-    """A uvicorn server that leaves signals to the process and says when it has started."""
+    """A uvicorn server that installs no signal handlers, and reports when it has started."""
 
     def __init__(
         self,
@@ -57,7 +58,9 @@ class HttpServer(uvicorn.Server):
         *,
         most_connections: int = _MOST_CONNECTIONS,
         head_timeout_s: float = _HEAD_TIMEOUT_S,
+        grace_s: int = _GRACE_S,
     ) -> None:
+        """Take how long answers under way may still take after `stop`."""
         self._is_draining = False
         config = uvicorn.Config(
             app,
@@ -71,8 +74,8 @@ class HttpServer(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
-            timeout_graceful_shutdown=_GRACE_S,
-            # uvicorn serves TLS when a context comes out of its configuration.
+            timeout_graceful_shutdown=grace_s,
+            # uvicorn serves TLS if its configuration creates a context.
             ssl_context_factory=(lambda _config, _default: context) if context else None,
             ssl_certfile="(the context has it)" if context else None,
         )
@@ -88,11 +91,12 @@ class HttpServer(uvicorn.Server):
         self.is_up.set()
 
     def drain(self) -> None:
-        """Close kept connections, each after the request that it may be answering."""
+        """Close idle connections now, and busy ones after their current request."""
         self._is_draining = True
         for connection in list(self.server_state.connections):
             connection.shutdown()
 
     def stop(self, *, now: bool = False) -> None:
+        """Shut the server down; with `now`, without waiting for requests."""
         self.should_exit = True
         self.force_exit = self.force_exit or now

@@ -1,4 +1,4 @@
-"""Listings as JSON or CSV: chosen by `format`, else by `Accept`."""
+"""Formats listings as JSON or CSV, according to `format` or `Accept`."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ def respond(
     format_: ListingFormat | None,
     accept: str | None,
 ) -> Response:
-    """Send rows as a JSON array, or as CSV with exactly `columns`."""
+    """Return rows as a JSON array, or as CSV with exactly `columns`."""
     if format_ is None:
         format_ = ListingFormat.CSV if _prefers_csv(accept) else ListingFormat.JSON
     if format_ is ListingFormat.JSON:
@@ -40,7 +40,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        # A structured error is its code in a cell.
+        # A CSV cell shows only the code of a structured error.
         return str(value.get("code", ""))
     if isinstance(value, list):
         return " ".join(map(str, value))

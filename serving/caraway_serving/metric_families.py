@@ -1,4 +1,4 @@
-"""From plain state to what Prometheus reads; every name of ours is made here."""
+"""Builds Prometheus metrics from plain state, and defines their names."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from caraway_core.durations import Durations, Labels
 
 
 class Families:
-    """Makes metrics whose names begin with a prefix."""
+    """Builds metrics whose names have a prefix."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix

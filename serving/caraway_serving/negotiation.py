@@ -1,4 +1,4 @@
-"""Chooses a representation from `Accept` and an encoding from `Accept-Encoding`."""
+"""Content negotiation: selects a format from `Accept`, and an encoding from `Accept-Encoding`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ STORED_TYPES: Mapping[str, Format] = {
     **{name: format_ for name, format_ in MEDIA_TYPES.items() if format_ != "versioned"},
     "application/vnd.apache.parquet": "parquet",
 }
-"""What stored answers are sent as. The versioned form counts time, which they have none of."""
+"""The formats of stored results. The versioned format includes timing, which they do not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A format, and the media type to name it by: the one that the client used."""
+    """A format with the media type that the client asked for."""
 
     format: Format
     media_type: str
@@ -45,11 +45,10 @@ _DEFAULT = Choice("json", "application/json")
 
 
 def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES) -> Choice:
-    """Take the accepted type with the highest q-value; of equals the most specific, then the
-    first.
+    """Select the type with the highest q-value; ties go to the most specific, then the first.
 
     Raises:
-        RefusedError: none of them is known.
+        RefusedRequestError: no accepted type is supported.
     """
     if not accept or not accept.strip():
         return _DEFAULT
@@ -60,17 +59,17 @@ def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES
         if q > 0 and (choice := _choice(name, refused, known)):
             return choice
     raise RefusedRequestError(
-        406, f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}"
+        406, f"none of '{accept}' is supported; Accept one of: {', '.join(known)}"
     )
 
 
 def coding(accept_encoding: str | None) -> Coding:
-    """Take zstd or gzip where the client accepts it with a q-value, zstd first of equals."""
+    """Select zstd or gzip if the client accepts it with a q-value; zstd wins ties."""
     weights = dict(_weighted(accept_encoding or ""))
     rest = weights.get("*", 0.0)
     candidates: Sequence[Coding] = ("zstd", "gzip")
     best: Coding = "identity"
-    # Identity is always acceptable; it is preferred only where a q-value says so.
+    # Identity is always acceptable, but preferred only if a q-value says so.
     best_weight = weights.get("identity", 0.0)
     for candidate in candidates:
         weight = weights.get(candidate, rest)

@@ -1,4 +1,4 @@
-"""Bounds what the bodies of all requests take in memory together."""
+"""Limits the memory of all request bodies together."""
 
 import asyncio
 from collections import deque
@@ -6,13 +6,13 @@ from collections import deque
 from caraway_serving.errors import RefusedRequestError
 
 FREE_BYTES = 64 * 1024
-"""Bodies up to this size are not counted: the number of connections bounds them."""
+"""Smaller bodies are not counted, because the number of connections limits them."""
 _WAIT_S = 5.0
 _RETRY_AFTER_S = 2
 
 
 class BodyMemory:
-    """Bytes that bodies may take; who comes first is served first."""
+    """A budget of bytes for request bodies, granted in order of arrival."""
 
     def __init__(self, capacity_bytes: int, wait_s: float = _WAIT_S) -> None:
         self.capacity_bytes = capacity_bytes
@@ -21,10 +21,10 @@ class BodyMemory:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def take(self, size: int) -> None:
-        """Take room, and wait for it if there is too little; `give` must follow.
+        """Take bytes from the budget, and wait if there are too few; call `give` afterwards.
 
         Raises:
-            RefusedError: 503, no room came free in time.
+            RefusedRequestError: 503, the bytes were not available in time.
         """
         if not self._waiting and self.taken_bytes + size <= self.capacity_bytes:
             self.taken_bytes += size
@@ -39,14 +39,14 @@ class BodyMemory:
             if isinstance(exc, TimeoutError):
                 raise RefusedRequestError(
                     503,
-                    "the bodies of other requests take all the memory that there is for them; "
+                    "other request bodies use all of the available memory; "
                     "send the request again, or raise runtime.http.max_body_memory",
                     {"retry-after": str(_RETRY_AFTER_S)},
                 ) from None
             raise
 
     def give(self, size: int) -> None:
-        """Give room back, to those who wait for it."""
+        """Return bytes to the budget, for waiting requests."""
         self.taken_bytes -= size
         self._admit()
 
@@ -62,7 +62,7 @@ class BodyMemory:
 
     def _withdraw(self, size: int, turn: asyncio.Future[None]) -> None:
         if turn.done() and not turn.cancelled():
-            # It was given in the moment the wait ended.
+            # The bytes were granted at the moment the wait ended.
             self.give(size)
             return
         self._waiting = deque(each for each in self._waiting if each[1] is not turn)
@@ -70,17 +70,17 @@ class BodyMemory:
 
 
 class Lease:
-    """The room that one request has taken; it is given back when the request has ended."""
+    """The bytes that one request has taken, returned when the request ends."""
 
     def __init__(self, room: BodyMemory) -> None:
         self._room = room
         self._size = 0
 
     async def grow(self, size: int) -> None:
-        """Have room for a body of so many bytes, besides what was asked for before.
+        """Take bytes until the lease covers a body of this size.
 
         Raises:
-            RefusedError: as `Room.take`.
+            RefusedRequestError: as `BodyMemory.take`.
         """
         if size <= FREE_BYTES and not self._size:
             return
@@ -88,6 +88,7 @@ class Lease:
         self._size += size
 
     def end(self) -> None:
+        """Return all bytes of the lease."""
         size, self._size = self._size, 0
         if size:
             self._room.give(size)

@@ -1,4 +1,4 @@
-"""What the gates leave in the scope of a request, and how routes read it."""
+"""Reads what the gates store in the scope of a request."""
 
 from typing import cast
 
@@ -16,18 +16,20 @@ LEASE = "caraway.lease"
 
 
 def principal(request: Request) -> Principal:
+    """Return the principal of a request."""
     return cast(Principal, request.scope.get(PRINCIPAL, ANONYMOUS))
 
 
 def lease(request: Request) -> Lease | None:
-    """Return the memory that the request may take for its body; None: nobody counts it."""
+    """Return the lease for the memory of the body, or None if it is not counted."""
     return cast(Lease | None, request.scope.get(LEASE))
 
 
 def has_whole_body(request: Request) -> bool:
-    """Tell if the body has arrived to its end; the connection says so."""
+    """Return whether the whole body has arrived, as the connection reports."""
     return WHOLE_BODY in request.scope
 
 
 def span(request: Request) -> Span:
+    """Return the span of a request."""
     return cast(Span, request.scope.get(SPAN) or spans.start(None))

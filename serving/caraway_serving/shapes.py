@@ -1,4 +1,4 @@
-"""Shapes of answers that several families of routes describe."""
+"""OpenAPI descriptions of responses that several route families share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,4 +24,4 @@ OF: Mapping[errors.Answer, dict[str, Any]] = {
     errors.as_error: ERROR,
     errors.as_message: MESSAGE,
 }
-"""The description of what each way of answering an error sends."""
+"""The OpenAPI description of each error format."""

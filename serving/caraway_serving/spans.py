@@ -1,4 +1,4 @@
-"""Trace context of a request, in the W3C form."""
+"""The trace context of a request, in W3C format."""
 
 import re
 import secrets
@@ -14,13 +14,13 @@ _NO_SPAN = "0" * 16
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Ids of one piece of work within a trace."""
+    """The ids of one unit of work within a trace."""
 
     trace_id: str
     span_id: str
     parent_span_id: str | None = None
     principal: PrincipalId | None = None
-    """Who asked for the work; None: the runtime itself, or nobody knows yet."""
+    """The principal that started the work; None for the runtime itself, or if unknown."""
 
     @property
     def traceparent(self) -> str:
@@ -31,7 +31,7 @@ class Span:
 
 
 def start(traceparent: str | None) -> Span:
-    """Continue the caller's trace if the header is well formed, else begin one."""
+    """Continue the caller's trace if the header is valid; otherwise start a new one."""
     match = _TRACEPARENT.match(traceparent or "")
     if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN and traceparent[:2] != "ff":  # type: ignore[index] # a match means it is text
         return Span(match[1], secrets.token_hex(8), match[2])
@@ -39,4 +39,4 @@ def start(traceparent: str | None) -> Span:
 
 
 current: ContextVar[Span | None] = ContextVar("caraway-span", default=None)
-"""The span of the statement that the present asyncio task works for."""
+"""The span of the statement that the current asyncio task works for."""

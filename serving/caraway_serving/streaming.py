@@ -1,4 +1,4 @@
-"""Sends rows as they come, no faster than the client reads; waits for no client that has left."""
+"""Streams rows with backpressure, and stops when the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Coroutine, Mapping
@@ -15,21 +15,21 @@ from caraway_serving import compression
 from caraway_serving.negotiation import Coding
 
 _INLINE_ROWS = 1_024
-"""Fewer rows than these are encoded faster than a thread is woken."""
+"""Below this number of rows, encoding is faster than waking a thread."""
 _SEND_BYTES = 64 * 1024
 _COMPRESS_BYTES = 1_024
 T = TypeVar("T")
 
 
 def is_small(batches: list[pa.RecordBatch] | tuple[pa.RecordBatch, ...]) -> bool:
-    """Whether these are few enough rows to encode them at once and here."""
+    """Return whether there are few enough rows to encode them without a thread."""
     rows: int = sum(batch.num_rows for batch in batches)
     return rows <= _INLINE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """How an answer looks on the wire, and who counts its bytes."""
+    """The media type and encoding of a response, and the counter of its bytes."""
 
     content_type: str
     coding: Coding
@@ -38,7 +38,7 @@ class AnswerForm:
 
 
 class BodySender:
-    """Sends one answer with status 200, whole or row by row."""
+    """Sends one response with status 200, whole or as a stream of rows."""
 
     def __init__(self, form: AnswerForm, send: Send) -> None:
         self._form = form
@@ -47,6 +47,7 @@ class BodySender:
         self._compressor = compression.make("identity")
 
     async def whole(self, body: bytes) -> None:
+        """Send the complete body."""
         coding = self._form.coding
         if coding != "identity" and len(body) > _COMPRESS_BYTES:
             compressor = compression.make(coding)
@@ -63,10 +64,10 @@ class BodySender:
         batches: AsyncIterable[pa.RecordBatch],
         elapsed_ms: Callable[[], int],
     ) -> None:
-        """Send the batches as they come, after what the encoder began with.
+        """Send the encoder's start, and then the batches as they arrive.
 
-        Whatever the batches raise leaves the body incomplete, for which the server breaks the
-        connection off; that is how a client tells a cut answer from a whole one.
+        If the batches raise an error, the body stays incomplete and the server closes the
+        connection. Clients thereby detect a truncated response.
         """
         if self._form.coding != "identity":
             self._compressor = compression.make(self._form.coding)
@@ -104,16 +105,16 @@ class BodySender:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Return once the client has gone away."""
+    """Return when the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Wait for the work, but no longer than the client does.
+    """Wait for the work, and cancel it if the client disconnects.
 
     Raises:
-        ClientDisconnect: the client went away first; the work is cancelled.
+        ClientDisconnect: the client disconnected first; the work was cancelled.
     """
     start = tasks.begin(work)
     gone = tasks.begin(disconnected(request.receive))

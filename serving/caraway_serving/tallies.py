@@ -1,4 +1,4 @@
-"""Counts and durations as plain state; the metrics page reads them when it is scraped."""
+"""Counters and durations as plain state, which the metrics page reads at scrape time."""
 
 from collections import defaultdict
 
@@ -6,7 +6,7 @@ from caraway_core.durations import Durations, Labels
 
 
 class ApiTallies:
-    """Everything that the API and the query service count."""
+    """The counters of the API and of the query service."""
 
     def __init__(self) -> None:
         self.query_executions: dict[Labels, int] = defaultdict(int)

@@ -1,1 +1,1 @@
-"""The chart, rendered by real Helm 3 and 4."""
+"""Tests of the chart with Helm 3 and Helm 4."""

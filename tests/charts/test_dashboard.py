@@ -1,4 +1,4 @@
-"""The Grafana dashboard asks for metrics that there are."""
+"""The Grafana dashboard uses only metrics that exist."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the pages about operating say can be found: links, values, rules."""
+"""Links, values and rules in the pages about operating exist."""
 
 import json
 import re
@@ -25,12 +25,12 @@ def anchors(page: Path) -> set[str]:
 
 
 def has(path: str) -> bool:
-    """Whether the schema knows a value."""
+    """Tell whether the schema has a value."""
     at = SCHEMA
     for name in path.split("."):
         properties = at.get("properties", {})
         if name not in properties:
-            # A map whose keys are free, or what Kubernetes itself checks.
+            # A map with free keys, or a value that Kubernetes checks.
             return at.get("additionalProperties") is not False
         at = properties[name]
     return True
@@ -49,6 +49,6 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_values_are_those_of_the_chart(page: Path) -> None:
     said = re.findall(rf"(?<![\w./-])((?:{'|'.join(SECTIONS)})(?:\.[A-Za-z]+)+)", page.read_text())
-    # A group of Kubernetes looks like a value.
+    # An API group looks like a value.
     values = set(said) - {"gateway.networking.k"}
     assert {value for value in values if not has(value)} == set()

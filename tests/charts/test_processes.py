@@ -1,4 +1,4 @@
-"""What the pods run, run: the containers of the rendered chart as processes of this machine."""
+"""Runs the containers of the rendered chart as processes of this machine."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ from tests.kit.ray_cluster import assert_nothing_left
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 START_S = 240
-# As laptops run it, with less memory than a real executor would have.
+# A size for laptops, with less memory than a real executor.
 SMALL = {"resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}
 EXECUTOR = {**SMALL, "replicas": 2, "drainTimeoutSeconds": 20}
 VALUES = {
@@ -31,7 +31,7 @@ QUERY = "SELECT region, year, orders FROM revenue_by_region ORDER BY region, yea
 
 def get(url: str) -> httpx.Response | None:
     try:
-        return httpx.get(url, timeout=10)
+        return httpx.get(url, timeout=60)
     except httpx.TransportError:
         return None
 
@@ -44,7 +44,7 @@ def is_ok(url: str) -> bool:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Pods]:
     """Start the pods of a cluster with two schedulers and two executors."""
-    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
+    # The path of a Unix socket has at most 107 characters. pytest's folders can be longer.
     with tempfile.TemporaryDirectory(prefix="pods-") as made:
         folder, mark = Path(made), uuid.uuid4().hex
         sample = folder / "sample"
@@ -79,7 +79,7 @@ def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
     come_up(cluster)
     api = f"http://{cluster.address('caraway-scheduler-0')}:8090"
     executor = f"http://{cluster.address('caraway-executor-0')}:9090"
-    # What the probes ask.
+    # The routes of the probes.
     assert is_ok(f"{metrics(cluster)}/health")
     assert is_ok(f"{executor}/health")
     assert is_ok(f"{executor}/v1/ready")
@@ -87,10 +87,10 @@ def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
     answer = httpx.post(f"{api}/v1/sql", content=QUERY, timeout=60)
     assert answer.status_code == 200, answer.text
     assert len(answer.json()) == 20
-    # The answer of a job goes to the store beside the Redis, and comes back from it.
+    # The result of a job is written to the result store next to Redis, and read from it.
     job = httpx.post(f"{api}/v1/queries", json={"sql": QUERY}, timeout=60).json()
     until(
-        lambda: httpx.get(f"{api}/v1/queries/{job['query_id']}/status", timeout=30).json()[
+        lambda: httpx.get(f"{api}/v1/queries/{job['query_id']}/status", timeout=60).json()[
             "status"
         ] == "SUCCEEDED",
         "the job has succeeded", 60,

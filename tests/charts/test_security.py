@@ -1,4 +1,4 @@
-"""What security linters say of the rendered chart, and what the operator may do."""
+"""Checks the rendered chart with security linters, and the permissions of the operator."""
 
 import subprocess
 import sys
@@ -76,7 +76,7 @@ def test_rights_are_those_of_the_operator_where_it_needs_them() -> None:
     for namespace in ("one", "two"):
         assert granted(some, "Role", namespace) == RULES["namespaced"]
     assert granted(some, "Role", "default") == RULES["own"]
-    # The cluster of the release itself is never left out.
+    # The namespace of the release is always included.
     with_its_own = helm.render(watched)
     assert granted(with_its_own, "Role", "default") == RULES["own"] + RULES["namespaced"]
     [container] = helm.the(with_its_own, "Deployment")["spec"]["template"]["spec"]["containers"]

@@ -1,4 +1,4 @@
-"""The chart without an operator renders the objects that the operator would make."""
+"""In standalone mode, the chart renders the objects that the operator would create."""
 
 import json
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from caraway_operator.manifests import Wanted, objects
-from caraway_operator.spec import declared, quantities
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.manifests import DesiredCluster, objects
+from caraway_operator.resources import manifest_checks, quantities
+from caraway_operator.resources.cluster import CarawayClusterSpec
 from tests.kit import helm
 
 NO_OPERATOR = {"operator": {"enabled": False}}
@@ -130,17 +130,17 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def expected(spec: dict[str, Any], *, monitors: bool) -> list[dict[str, Any]]:
-    """Return what the operator makes of the CarawayCluster that the chart renders."""
+    """Return the operator's objects for the CarawayCluster that the chart renders."""
     (resource,) = helm.of_kind(helm.render({"cluster": {"spec": spec}}), "CarawayCluster")
-    parsed = ClusterSpec.model_validate(resource["spec"])
-    checked = declared.inline(parsed)
-    assert checked.declared is not None, checked.problems
+    parsed = CarawayClusterSpec.model_validate(resource["spec"])
+    checked = manifest_checks.check_inline(parsed)
+    assert checked.manifest is not None, checked.problems
     kinds = frozenset({"ServiceMonitor", "PodMonitor"} if monitors else ())
-    wanted = Wanted(
-        name="caraway", namespace="default", spec=parsed, declared=checked.declared,
+    desired = DesiredCluster(
+        name="caraway", namespace="default", spec=parsed, manifest=checked.manifest,
         manager="Helm", kinds=kinds,
     )  # fmt: skip
-    return objects(wanted)
+    return objects(desired)
 
 
 def by_name(found: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
@@ -148,7 +148,7 @@ def by_name(found: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
 
 
 def comparable(made: dict[str, Any]) -> dict[str, Any]:
-    """Return an object without what may be written in more than one way."""
+    """Return an object without values that can be written in several ways."""
     made = json.loads(json.dumps(made))
     if made["kind"] == "ConfigMap" and "caraway.yaml" in made["data"]:
         made["data"] = yaml.safe_load(made["data"]["caraway.yaml"])
@@ -176,10 +176,10 @@ def test_objects_are_those_of_the_operator(case: str, version: str) -> None:
     values = {**NO_OPERATOR, "cluster": {"spec": CASES[case]}, "tests": {"enabled": False}}
     rendered = helm.render(values, *MONITORING, helm=version)
     made = by_name([each for each in rendered if each["kind"] != "Secret"])
-    wanted = by_name(expected(CASES[case], monitors=True))
-    assert set(made) == set(wanted)
-    for name in wanted:
-        assert made[name] == wanted[name], name
+    desired = by_name(expected(CASES[case], monitors=True))
+    assert set(made) == set(desired)
+    for name in desired:
+        assert made[name] == desired[name], name
 
 
 def test_monitors_are_left_out_where_their_kind_is_unknown() -> None:

@@ -1,4 +1,6 @@
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ def runtime() -> Iterator[FakeRuntime]:
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CARAWAY_ENDPOINT", "CARAWAY_API_KEY", "CARAWAY_CACERT", "CARAWAY_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith("CARAWAY_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

@@ -1,6 +1,7 @@
-"""A runtime that plays the HTTP contract from prepared answers and keeps what it was asked."""
+"""A fake runtime that sends prepared responses and records the requests."""
 
 import contextlib
+import io
 import socket
 import ssl
 import threading
@@ -11,12 +12,23 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import pyarrow as pa
+
 WAIT_S = 5.0
+
+
+def arrow_body(rows: list[dict[str, Any]] | pa.Table) -> bytes:
+    """Return rows as the body of a response in Arrow."""
+    table = pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as it arrived; header names are lower-case."""
+    """A received request. Header names are in lower case."""
 
     method: str
     path: str
@@ -27,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send back. With `breaks_off`, the connection ends before the body does."""
+    """A prepared response. With `breaks_off`, the connection closes before the body is complete."""
 
     status: int = 200
     body: bytes = b""
@@ -35,12 +47,12 @@ class Answer:
     breaks_off: bool = False
 
 
-# Writes the answer itself: for answers that never end.
+# Writes the response itself, for responses that never end.
 Script = Callable[[BaseHTTPRequestHandler], None]
 
 
 class FakeRuntime:
-    """Answers each route with what was prepared for it, the last answer over and over."""
+    """Sends the responses prepared for each route, and repeats the last one."""
 
     def __init__(self, tls: ssl.SSLContext | None) -> None:
         self.asked: list[Asked] = []
@@ -50,11 +62,11 @@ class FakeRuntime:
         self._server.tls = tls
         scheme = "https" if tls else "http"
         self.endpoint = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
-        # The default poll of half a second would be the longest part of most tests.
+        # The default poll interval of half a second would dominate the time of most tests.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     def answers(self, route: str, *answers: Answer | Script) -> None:
-        """Prepare answers for a route such as `GET /health`."""
+        """Prepare the responses of a route such as `GET /health`."""
         self._answers[route] = list(answers)
 
     def answer_to(self, asked: Asked) -> Answer | Script:
@@ -78,7 +90,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        # In the thread of the connection: a client that refuses the certificate stops only it.
+        # In the thread of the connection, so that a failed handshake affects only that connection.
         if self.tls is None:
             super().finish_request(request, client_address)
             return
@@ -129,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running(tls: ssl.SSLContext | None = None) -> Iterator[FakeRuntime]:
-    """A runtime that serves until the block ends."""
+    """Run a fake runtime until the block ends."""
     runtime = FakeRuntime(tls)
     runtime.start()
     try:
@@ -140,14 +152,14 @@ def running(tls: ssl.SSLContext | None = None) -> Iterator[FakeRuntime]:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """An endpoint where connections are refused: its port is held, and nobody listens."""
+    """Yield an endpoint that refuses connections: its port is bound, but nothing listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
 
 
 class Pauses:
-    """A sleep that only notes how long it should have been."""
+    """A fake sleep that records the durations."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

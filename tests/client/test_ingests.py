@@ -6,7 +6,7 @@ import pytest
 
 from caraway import ingests
 from caraway.client import Client
-from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.errors import ApiError, BrokenResponseError
 from tests.client.runtime import Answer, FakeRuntime, Pauses
 
 ROUTE = "POST /v1/datasets/orders/cdc"
@@ -18,7 +18,7 @@ def applied(count: int) -> Answer:
 
 
 def client(runtime: FakeRuntime) -> Client:
-    return Client(runtime.endpoint, sleep=Pauses())
+    return Client(http_url=runtime.endpoint, sleep=Pauses())
 
 
 def test_events_are_sent_as_lines_and_counted(runtime: FakeRuntime) -> None:
@@ -35,7 +35,7 @@ def test_events_are_sent_as_lines_and_counted(runtime: FakeRuntime) -> None:
     ]  # fmt: skip
 
 
-def test_dates_travel_as_text(runtime: FakeRuntime) -> None:
+def test_dates_are_sent_as_strings(runtime: FakeRuntime) -> None:
     runtime.answers(ROUTE, applied(1))
 
     with client(runtime) as asked:
@@ -44,7 +44,7 @@ def test_dates_travel_as_text(runtime: FakeRuntime) -> None:
     assert json.loads(runtime.asked[0].body)["after"] == {"day": "2024-01-02"}
 
 
-def test_many_events_are_several_requests_with_a_key_each(runtime: FakeRuntime) -> None:
+def test_each_batch_has_its_own_idempotency_key(runtime: FakeRuntime) -> None:
     runtime.answers(ROUTE, applied(2), applied(2), applied(1))
 
     with client(runtime) as asked:
@@ -54,15 +54,15 @@ def test_many_events_are_several_requests_with_a_key_each(runtime: FakeRuntime) 
     assert len({each.headers["idempotency-key"] for each in runtime.asked}) == 3
 
 
-def test_requests_stay_small_also_where_events_are_large() -> None:
+def test_batches_of_large_events_are_limited_by_size() -> None:
     large = b"x" * (ingests.BATCH_BYTES // 3 + 1)
 
-    sizes = [len(batch) for batch in ingests.batches([large] * 5 + [b""], 1000)]
+    sizes = [len(batch) for batch in ingests.split_batches([large] * 5 + [b""], 1000)]
 
     assert sizes == [2, 2, 1]
 
 
-def test_no_events_are_no_request(runtime: FakeRuntime) -> None:
+def test_without_events_nothing_is_sent(runtime: FakeRuntime) -> None:
     with client(runtime) as asked:
         assert asked.ingest("orders", []) == 0
     assert not runtime.asked
@@ -71,9 +71,7 @@ def test_no_events_are_no_request(runtime: FakeRuntime) -> None:
 @pytest.mark.parametrize(
     "passing", [Answer(503), Answer(504), Answer(200, b'{"applied', breaks_off=True)]
 )
-def test_what_passes_is_sent_again_under_the_same_key(
-    runtime: FakeRuntime, passing: Answer
-) -> None:
+def test_a_batch_is_retried_with_the_same_key(runtime: FakeRuntime, passing: Answer) -> None:
     runtime.answers(ROUTE, passing, applied(1))
 
     with client(runtime) as asked:
@@ -84,25 +82,25 @@ def test_what_passes_is_sent_again_under_the_same_key(
     assert first.body == second.body
 
 
-def test_refusal_ends_it(runtime: FakeRuntime) -> None:
+def test_a_rejected_batch_stops_the_rest(runtime: FakeRuntime) -> None:
     runtime.answers(ROUTE, applied(1), Answer(400, b'{"message":"event 1: it has no \'op\'"}'))
 
-    with client(runtime) as asked, pytest.raises(RefusedError, match="event 1"):
+    with client(runtime) as asked, pytest.raises(ApiError, match="event 1"):
         list(asked.ingests("orders", [EVENT] * 3, 1))
 
     assert len(runtime.asked) == 2
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"applied":"1"}', b"[]", b"ok"])
-def test_answer_that_says_nothing_is_told(runtime: FakeRuntime, body: bytes) -> None:
+def test_a_response_without_a_count_is_an_error(runtime: FakeRuntime, body: bytes) -> None:
     runtime.answers(ROUTE, Answer(body=body))
 
-    with client(runtime) as asked, pytest.raises(BrokenAnswerError):
+    with client(runtime) as asked, pytest.raises(BrokenResponseError):
         asked.ingest("orders", [EVENT])
 
 
-def test_names_are_kept_out_of_the_path(runtime: FakeRuntime) -> None:
-    with client(runtime) as asked, pytest.raises(RefusedError):
+def test_names_are_quoted_in_the_path(runtime: FakeRuntime) -> None:
+    with client(runtime) as asked, pytest.raises(ApiError):
         asked.ingest("../a b?", [EVENT])
 
     assert runtime.asked[0].path == "/v1/datasets/..%2Fa%20b%3F/cdc"

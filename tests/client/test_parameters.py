@@ -17,13 +17,11 @@ from caraway import parameters
         ("x=NaN", ("x", "NaN")),
     ],
 )
-def test_values_are_typed_like_json_and_otherwise_strings(
-    text: str, expected: tuple[str, object]
-) -> None:
-    assert parameters.parse(text) == expected
+def test_values_are_json_or_else_strings(text: str, expected: tuple[str, object]) -> None:
+    assert parameters.parse_parameter(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "n", "=1", " =1"])
-def test_a_parameter_without_a_name_is_refused(text: str) -> None:
+def test_a_parameter_without_a_name_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="NAME=VALUE"):
-        parameters.parse(text)
+        parameters.parse_parameter(text)

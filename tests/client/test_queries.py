@@ -1,14 +1,16 @@
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from caraway import progress
 from caraway.client import Client
-from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
-from caraway.queries import Progress
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from caraway.queries import QueryProgress
+from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body
 
 SUBMIT, STATUS, RESULTS = (
     "POST /v1/queries",
@@ -33,11 +35,11 @@ def pauses() -> Pauses:
 
 @pytest.fixture
 def client(runtime: FakeRuntime, pauses: Pauses) -> Iterator[Client]:
-    with Client(runtime.endpoint, sleep=pauses) as client:
+    with Client(http_url=runtime.endpoint, sleep=pauses) as client:
         yield client
 
 
-def test_a_submission_says_only_what_was_given(runtime: FakeRuntime, client: Client) -> None:
+def test_a_submission_contains_only_the_given_fields(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(SUBMIT, said({"query_id": "Q-1", "status": "PENDING"}, 202))
 
     assert client.query("SELECT 1").id == "Q-1"
@@ -53,7 +55,7 @@ def test_a_submission_says_only_what_was_given(runtime: FakeRuntime, client: Cli
     assert full.headers["content-type"] == "application/json"
 
 
-def test_a_submission_that_is_tried_again_keeps_its_key(
+def test_a_retried_submission_keeps_its_key(
     runtime: FakeRuntime, client: Client, pauses: Pauses
 ) -> None:
     accepted = said({"query_id": "Q-1", "status": "PENDING"}, 202)
@@ -67,19 +69,19 @@ def test_a_submission_that_is_tried_again_keeps_its_key(
     assert pauses.seconds[0] == 2
 
 
-def test_a_wrong_submission_is_not_tried_again(runtime: FakeRuntime, client: Client) -> None:
+def test_an_invalid_submission_is_not_retried(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(SUBMIT, said({"error": "no sql"}, 422))
 
-    with pytest.raises(RefusedError, match="no sql"):
+    with pytest.raises(ApiError, match="no sql"):
         client.query("")
 
     assert len(runtime.asked) == 1
 
 
-def test_an_answer_without_an_id_is_broken(runtime: FakeRuntime, client: Client) -> None:
+def test_a_response_without_an_id_is_an_error(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(SUBMIT, said({}, 202))
 
-    with pytest.raises(BrokenAnswerError, match="query_id"):
+    with pytest.raises(BrokenResponseError, match="query_id"):
         client.query("SELECT 1")
 
 
@@ -93,7 +95,7 @@ def test_the_status_has_progress_and_error(runtime: FakeRuntime, client: Client)
 
     running, failed = query.status(), query.status(wait=2.5)
 
-    assert running.progress == Progress(tasks_done=1, tasks_total=4, rows=9)
+    assert running.progress == QueryProgress(tasks_done=1, tasks_total=4, rows=9)
     assert not running.is_over
     assert (failed.error_code, failed.message) == ("TIMEOUT", "too slow")
     assert failed.is_over
@@ -107,17 +109,19 @@ def test_waiting_ends_with_the_query(runtime: FakeRuntime, client: Client, pause
     assert client.open_query("Q-1").wait().has_succeeded
 
     assert [asked.query for asked in runtime.asked] == [{"wait": "20"}] * 3
-    # Both answers came sooner than was asked for: such a server is not asked in a tight loop.
+    # The server did not wait as requested, so the client pauses between polls.
     assert pauses.seconds == [0.5, 0.5]
 
 
-def test_waiting_ends_with_the_time(runtime: FakeRuntime, client: Client) -> None:
+def test_waiting_ends_after_the_timeout(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(STATUS, state("RUNNING"))
 
     assert client.open_query("Q-1").wait(timeout_s=0).status == "RUNNING"
 
 
-def test_waiting_outlasts_a_restart(runtime: FakeRuntime, client: Client, pauses: Pauses) -> None:
+def test_waiting_survives_a_restart_of_the_server(
+    runtime: FakeRuntime, client: Client, pauses: Pauses
+) -> None:
     runtime.answers(STATUS, *[Answer(503, b"starting")] * 8, state("SUCCEEDED"))
 
     assert client.open_query("Q-1").wait().has_succeeded
@@ -133,12 +137,23 @@ def test_each_state_can_be_watched(runtime: FakeRuntime, client: Client) -> None
     assert states == ["PENDING", "RUNNING", "CANCELLED"]
 
 
-def test_rows_come_as_lines_once_the_query_is_over(runtime: FakeRuntime, client: Client) -> None:
+def test_rows_are_fetched_once_the_query_has_finished(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(STATUS, state("SUCCEEDED"))
-    runtime.answers(RESULTS, Answer(body=LINES))
+    runtime.answers(RESULTS, Answer(body=arrow_body([{"n": 1}, {"n": 2}])))
 
-    assert list(client.open_query("Q-1").results()) == [{"n": 1}, {"n": 2}]
-    assert runtime.asked[-1].headers["accept"] == "application/x-ndjson"
+    assert client.open_query("Q-1").results().to_pylist() == [{"n": 1}, {"n": 2}]
+    assert runtime.asked[-1].headers["accept"] == "application/vnd.apache.arrow.stream"
+
+
+def test_progress_is_reported_until_the_end(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(
+        STATUS, state("RUNNING", progress={"tasks_done": 1, "tasks_total": 2}), state("SUCCEEDED")
+    )
+    printed = io.StringIO()
+
+    client.open_query("Q-1").wait(on_progress=lambda each: progress.show(each, printed))
+
+    assert printed.getvalue() == "RUNNING: 1 of 2 tasks\nSUCCEEDED\n"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +165,7 @@ def test_rows_come_as_lines_once_the_query_is_over(runtime: FakeRuntime, client:
         (ResultFormat.PARQUET, "application/vnd.apache.parquet"),
     ],
 )
-def test_bytes_come_in_the_form_that_is_asked_for(
+def test_results_are_requested_by_media_type(
     runtime: FakeRuntime, client: Client, format: ResultFormat, accept: str
 ) -> None:
     runtime.answers(STATUS, state("SUCCEEDED"))
@@ -163,7 +178,7 @@ def test_bytes_come_in_the_form_that_is_asked_for(
 @pytest.mark.parametrize(
     ("body", "expected"), [(b"", []), (LINES, [{"n": 1}, {"n": 2}]), (b'{"n":1}', [{"n": 1}])]
 )
-def test_json_is_put_together_from_lines(
+def test_json_is_built_from_lines(
     runtime: FakeRuntime, client: Client, body: bytes, expected: list[dict[str, int]]
 ) -> None:
     runtime.answers(STATUS, state("SUCCEEDED"))
@@ -178,19 +193,20 @@ def test_a_failed_query_has_no_rows(runtime: FakeRuntime, client: Client) -> Non
     runtime.answers(STATUS, state("FAILED"))
     runtime.answers(RESULTS, said({"error": "divided by zero", "status": "FAILED"}, 500))
 
-    with pytest.raises(RefusedError, match="divided by zero"):
-        list(client.open_query("Q-1").results())
+    with pytest.raises(ApiError, match="divided by zero"):
+        client.open_query("Q-1").results()
 
 
-def test_a_cut_answer_is_not_taken_for_a_whole_one(runtime: FakeRuntime, client: Client) -> None:
+def test_a_truncated_result_is_an_error(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(STATUS, state("SUCCEEDED"))
-    runtime.answers(RESULTS, Answer(body=LINES, breaks_off=True))
+    body = arrow_body([{"n": 1}, {"n": 2}])
+    runtime.answers(RESULTS, Answer(body=body, breaks_off=True))
 
-    with pytest.raises(BrokenAnswerError):
-        list(client.open_query("Q-1").results())
+    with pytest.raises(BrokenResponseError):
+        client.open_query("Q-1").results()
 
 
-def test_cancelling_says_how_it_then_stands(runtime: FakeRuntime, client: Client) -> None:
+def test_cancel_returns_the_state(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("POST /v1/queries/Q-1/cancel", state("CANCELLED"))
 
     assert client.open_query("Q-1").cancel().status == "CANCELLED"
@@ -205,8 +221,8 @@ def test_an_id_is_quoted(runtime: FakeRuntime, client: Client) -> None:
 def test_the_list_is_unpacked(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/queries", said({"queries": [{"query_id": "Q-1"}], "total_count": 1}))
 
-    assert client.queries() == [{"query_id": "Q-1"}]
-    client.queries("failed", 5)
+    assert client.list_queries() == [{"query_id": "Q-1"}]
+    client.list_queries("failed", 5)
 
     assert [asked.query for asked in runtime.asked] == [
         {"limit": "100"}, {"limit": "5", "status": "failed"},

@@ -1,43 +1,52 @@
 import pytest
 
 from caraway import retries
-from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
+from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway_core.errors import CarawayError
 
 UNREACHABLE = UnreachableError("http://127.0.0.1:1", "refused")
 
 
-def test_each_delay_is_twice_the_one_before_until_the_retries_are_used_up() -> None:
+def test_delays_double_until_the_retries_are_used_up() -> None:
     policy = retries.reads(3)
 
     assert [policy.delay_s(UNREACHABLE, attempt) for attempt in range(4)] == [0.1, 0.2, 0.4, None]
 
 
-def test_the_delay_that_the_server_asks_for_is_kept() -> None:
-    assert retries.reads(3).delay_s(RefusedError(429, "busy", retry_after_s=7), 0) == 7
+def test_the_delay_requested_by_the_server_is_used() -> None:
+    assert retries.reads(3).delay_s(ApiError(429, "busy", retry_after_s=7), 0) == 7
 
 
-def test_a_server_that_asks_for_too_long_is_not_waited_for() -> None:
-    assert retries.reads(3).delay_s(RefusedError(503, "down", retry_after_s=31), 0) is None
+def test_a_requested_delay_that_is_too_long_is_not_waited_for() -> None:
+    assert retries.reads(3).delay_s(ApiError(503, "down", retry_after_s=31), 0) is None
 
 
 @pytest.mark.parametrize(
-    "error", [RefusedError(400, "bad"), RefusedError(500, "bug"), BrokenAnswerError("cut")]
+    "error", [ApiError(400, "bad"), ApiError(500, "bug"), BrokenResponseError("cut")]
 )
-def test_what_would_fail_again_is_not_sent_again(error: CarawayError) -> None:
+def test_permanent_errors_are_not_retried(error: CarawayError) -> None:
     assert retries.reads(3).delay_s(error, 0) is None
 
 
-def test_a_statement_is_not_sent_again_once_the_server_may_have_begun_it() -> None:
+def test_a_statement_is_not_retried_if_the_server_may_have_started_it() -> None:
+    policy = retries.statements(3, is_read=False)
+
+    assert policy.delay_s(ApiError(503, "down"), 0) is None
+    assert policy.delay_s(BrokenResponseError("cut"), 0) is None
+    assert policy.delay_s(ApiError(429, "busy"), 1) == 0.2
+    assert policy.delay_s(UNREACHABLE, 2) == 0.4
+
+
+def test_a_statement_that_only_reads_is_retried_after_any_error_that_passes() -> None:
     policy = retries.statements(3)
 
-    assert policy.delay_s(RefusedError(503, "down"), 0) is None
-    assert policy.delay_s(RefusedError(429, "busy"), 1) == 0.2
-    assert policy.delay_s(RefusedError(429, "busy"), 2) is None
+    assert policy.delay_s(ApiError(503, "down"), 0) == 0.1
+    assert policy.delay_s(BrokenResponseError("cut"), 0) == 0.1
+    assert policy.delay_s(ApiError(500, "failed"), 0) is None
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("5", 5.0), ("", None), ("soon", None), ("-1", None)]
 )
-def test_retry_after_is_read_in_seconds(text: str, expected: float | None) -> None:
+def test_retry_after_is_parsed_as_seconds(text: str, expected: float | None) -> None:
     assert retries.retry_after_s({"retry-after": text}) == expected

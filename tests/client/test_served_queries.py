@@ -1,4 +1,4 @@
-"""The client against the real API, over a desk of jobs in memory."""
+"""The client against the real API, with jobs in memory."""
 
 import asyncio
 import io
@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway.client import Client
-from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
-from caraway.queries import Progress
+from caraway.queries import QueryProgress
 from caraway_core.errors import StateAwayError
 from caraway_scheduler.composition import app
 from caraway_scheduler.jobs.model import JobProgress
 from tests.client.runtime import Pauses
-from tests.kit.jobs import FakeDesk
+from tests.kit.jobs import FakeDesk, with_desk
 from tests.kit.listening import listening
 from tests.kit.runtime import running
 from tests.scheduler.api.queries.serving import SCHEMA, rows
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Served:
-    """A runtime and its desk; `ask` has a client in a thread of its own, since it blocks."""
+    """A runtime and its jobs. `ask` runs a client in a thread, since the client blocks."""
 
     def __init__(self, desk: FakeDesk, endpoint: str) -> None:
         self.desk = desk
@@ -37,7 +37,7 @@ class Served:
 
     async def ask(self, question: Callable[[Client], T], sleep: Callable[[float], None]) -> T:
         def blocking() -> T:
-            with Client(self._endpoint, sleep=sleep) as client:
+            with Client(http_url=self._endpoint, sleep=sleep) as client:
                 return question(client)
 
         return await asyncio.to_thread(blocking)
@@ -45,17 +45,17 @@ class Served:
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[Served]:
-    async with running(folder, "") as runtime:
-        desk = runtime.services.jobs = FakeDesk()
+    desk = FakeDesk()
+    async with running(folder, "", altered=lambda made: with_desk(made, desk)) as runtime:
         async with listening(app.build_api(runtime.services)) as endpoint:
             yield Served(desk, endpoint)
     assert desk.open_reads == 0
 
 
-async def test_from_the_submission_to_the_rows(tmp_path: Path) -> None:
+async def test_a_query_from_submission_to_rows(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         asked = asyncio.create_task(
-            server.ask(lambda c: list(c.query("SELECT $1", [7]).results()), Pauses())
+            server.ask(lambda c: c.query("SELECT $1", [7]).results().to_pylist(), Pauses())
         )
         async with asyncio.timeout(10):
             await server.desk.waiting.wait()
@@ -66,7 +66,7 @@ async def test_from_the_submission_to_the_rows(tmp_path: Path) -> None:
     assert [row["id"] for row in found] == list(range(5_000))
 
 
-async def test_each_form_reads_back(tmp_path: Path) -> None:
+async def test_each_format_can_be_read_back(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
         server.desk.succeed(server.desk.last, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
@@ -86,7 +86,7 @@ async def test_each_form_reads_back(tmp_path: Path) -> None:
     assert len(csv) == 5_001
 
 
-async def test_a_submission_outlasts_an_outage_and_runs_once(tmp_path: Path) -> None:
+async def test_a_submission_survives_an_outage_and_runs_once(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         server.desk.failure = StateAwayError("the state store is away", 1)
         pauses = Pauses()
@@ -97,46 +97,47 @@ async def test_a_submission_outlasts_an_outage_and_runs_once(tmp_path: Path) -> 
 
         await server.ask(lambda c: c.query("SELECT 1"), back_again)
         assert pauses.seconds == [1]
-        assert len(await server.ask(lambda c: c.queries(), Pauses())) == 1
+        assert len(await server.ask(lambda c: c.list_queries(), Pauses())) == 1
 
 
-async def test_the_state_the_list_and_the_end(tmp_path: Path) -> None:
+async def test_a_running_query_is_listed_and_cancelled(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
         server.desk.run(server.desk.last)
         server.desk.progresses[server.desk.last.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
         running = await server.ask(lambda c: c.open_query(query_id).status(), Pauses())
-        assert running.progress == Progress(1, 2, 3, 4, 5, 6)
-        (listed,) = await server.ask(lambda c: c.queries("running"), Pauses())
+        assert running.progress == QueryProgress(1, 2, 3, 4, 5, 6)
+        (listed,) = await server.ask(lambda c: c.list_queries("running"), Pauses())
         assert listed["query_id"] == query_id
         ended = await server.ask(lambda c: c.open_query(query_id).cancel(), Pauses())
         assert ended.status == "CANCELLED"
-        with pytest.raises(RefusedError, match="was cancelled") as refused:
-            await server.ask(lambda c: list(c.open_query(query_id).results()), Pauses())
+        with pytest.raises(ApiError, match="was cancelled") as refused:
+            await server.ask(lambda c: c.open_query(query_id).results(), Pauses())
         assert refused.value.status == 410
 
 
-async def test_an_answer_that_is_damaged_further_on_is_broken_off(tmp_path: Path) -> None:
+async def test_a_damaged_chunk_breaks_the_response(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
         server.desk.succeed(server.desk.last, SCHEMA, rows(0, 10_000), rows(10_000, 10_000))
         server.desk.damaged_from = 1
-        with pytest.raises(BrokenAnswerError, match="before its end"):
-            await server.ask(lambda c: list(c.open_query(query_id).results()), Pauses())
+        with pytest.raises(BrokenResponseError, match="is incomplete"):
+            await server.ask(lambda c: c.open_query(query_id).results(), Pauses())
 
 
-async def test_a_reader_that_leaves_ends_the_reading(tmp_path: Path) -> None:
+async def test_closing_the_results_stops_reading_the_store(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
         batches = [rows(i * 10_000, 10_000) for i in range(200)]
         server.desk.succeed(server.desk.last, SCHEMA, *batches)
 
         def first(client: Client) -> int:
-            found = client.open_query(query_id).results()
-            row = next(found)
+            found = client.open_query(query_id).reader()
+            batch = found.read_next_batch()
             found.close()
-            return int(row["id"])
+            assert batch is not None
+            return int(batch["id"][0].as_py())
 
         assert await server.ask(first, Pauses()) == 0
-        # No faster than the client reads: most was never taken from where it is stored.
+        # The server reads no faster than the client, so most batches were never read.
         assert server.desk.reads < 150

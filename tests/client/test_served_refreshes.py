@@ -1,4 +1,4 @@
-"""The client against the real API, over a real accelerated dataset."""
+"""The client against the real API, with a real accelerated dataset."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway.client import Client
-from caraway.errors import RefusedError
-from caraway.refreshes import RefreshError, Standing
+from caraway.errors import ApiError
+from caraway.refreshes import AccelerationStatus, RefreshError
 from caraway_scheduler.composition import app
 from tests.kit.listening import listening
 from tests.kit.runtime import running
@@ -32,14 +32,14 @@ def write(folder: Path, rows: int) -> None:
 
 
 class Served:
-    """A runtime; `ask` has a client in a thread of its own, since it blocks."""
+    """A runtime. `ask` runs a client in a thread, since the client blocks."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
 
     async def ask(self, question: Callable[[Client], T]) -> T:
         def blocking() -> T:
-            with Client(self._endpoint) as client:
+            with Client(http_url=self._endpoint) as client:
                 return question(client)
 
         async with asyncio.timeout(20):
@@ -54,14 +54,14 @@ async def served(folder: Path) -> AsyncIterator[Served]:
             yield Served(endpoint)
 
 
-def refreshed(client: Client, sql: str | None = None) -> Standing:
+def refreshed(client: Client, sql: str | None = None) -> AccelerationStatus:
     before = client.acceleration("orders")
-    assert "orders" in client.refresh("orders", sql)
+    assert "orders" in client.refresh_acceleration("orders", refresh_sql=sql)
     *_, last = client.watch_refresh("orders", before)
     return last
 
 
-async def test_refresh_is_over_once_its_rows_are_read(tmp_path: Path) -> None:
+async def test_a_refresh_has_finished_once_its_rows_are_read(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
 
         def ask(client: Client) -> None:
@@ -69,19 +69,19 @@ async def test_refresh_is_over_once_its_rows_are_read(tmp_path: Path) -> None:
                 write(tmp_path, rows)
                 found = refreshed(client)
                 assert found.rows == rows
-                assert client.sql("SELECT count(*) AS n FROM orders") == [{"n": rows}]
+                assert client.sql("SELECT count(*) AS n FROM orders").to_pylist() == [{"n": rows}]
 
         await server.ask(ask)
 
 
-async def test_failure_has_the_reason_of_the_server_and_the_next_one_mends_it(
+async def test_a_failed_refresh_has_a_reason_and_the_next_one_recovers(
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path) as server:
         first = await server.ask(refreshed)
         (tmp_path / "orders.parquet").write_bytes(b"broken")
         for _ in range(2):
-            with pytest.raises(RefreshError, match="is damaged, or is no parquet file"):
+            with pytest.raises(RefreshError, match="is damaged or is not a parquet file"):
                 await server.ask(refreshed)
         assert (await server.ask(lambda c: c.acceleration("orders")))["version"]["rows"] == 10
         write(tmp_path, 20)
@@ -89,7 +89,7 @@ async def test_failure_has_the_reason_of_the_server_and_the_next_one_mends_it(
         assert (mended.version, mended.rows, mended.error) == (first.version + 1, 20, "")
 
 
-async def test_sql_of_one_refresh_and_of_those_that_follow(tmp_path: Path) -> None:
+async def test_sql_of_one_refresh_and_of_later_ones(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         some = "SELECT * FROM orders WHERE id < 4"
         assert (await server.ask(lambda c: refreshed(c, some))).rows == 4
@@ -104,10 +104,10 @@ async def test_sql_of_one_refresh_and_of_those_that_follow(tmp_path: Path) -> No
     ("name", "status", "says"),
     [("plain", 400, "not accelerated"), ("nowhere", 404, "no dataset 'nowhere'")],
 )
-async def test_what_cannot_be_refreshed_is_told(
+async def test_a_dataset_that_cannot_be_refreshed_is_reported(
     tmp_path: Path, name: str, status: int, says: str
 ) -> None:
     async with served(tmp_path) as server:
-        with pytest.raises(RefusedError, match=says) as refused:
-            await server.ask(lambda c: c.refresh(name))
+        with pytest.raises(ApiError, match=says) as refused:
+            await server.ask(lambda c: c.refresh_acceleration(name))
         assert refused.value.status == status

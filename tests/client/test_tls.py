@@ -29,22 +29,20 @@ def secured(certificate: Path) -> Iterator[FakeRuntime]:
         yield runtime
 
 
-def test_a_private_authority_is_trusted_when_it_is_given(
-    secured: FakeRuntime, certificate: Path
-) -> None:
+def test_a_private_ca_is_trusted_if_given(secured: FakeRuntime, certificate: Path) -> None:
     secured.answers("GET /v1/ready", Answer(body=b"ready"))
 
-    with Client(secured.endpoint, cacert=certificate) as client:
-        assert client.is_ready()
+    with Client(http_url=secured.endpoint, tls_root_cert=certificate) as client:
+        assert client.is_service_ready()
 
 
-def test_an_unknown_authority_is_explained(secured: FakeRuntime) -> None:
+def test_an_unknown_ca_gets_a_hint(secured: FakeRuntime) -> None:
     with (
-        Client(secured.endpoint, max_retries=0) as client,
+        Client(http_url=secured.endpoint, max_retries=0) as client,
         pytest.raises(UnreachableError) as caught,
     ):
         client.datasets()
 
     assert explanations.explain(caught.value).startswith(
-        f"cannot trust {secured.endpoint}: pass the authority that signed its certificate"
+        f"cannot verify the certificate of {secured.endpoint}: pass the certificate of its CA"
     )

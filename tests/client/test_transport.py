@@ -7,16 +7,16 @@ import pytest
 
 from caraway import retries
 from caraway.errors import (
-    BrokenAnswerError,
+    ApiError,
+    BrokenResponseError,
     InvalidEndpointError,
-    RefusedError,
     UnreachableError,
 )
-from caraway.transport import Request, Transport
+from caraway.transport import ApiRequest, Transport
 from caraway_core.errors import CarawayError
 from tests.client.runtime import Answer, FakeRuntime, Pauses, nobody
 
-GET = Request("GET", "/x", accept="application/json")
+GET = ApiRequest("GET", "/x", accept="application/json")
 
 
 def ask(endpoint: str, api_key: str = "", policy: retries.RetryPolicy | None = None) -> str:
@@ -27,7 +27,7 @@ def ask(endpoint: str, api_key: str = "", policy: retries.RetryPolicy | None = N
         connection.close()
 
 
-def test_the_key_and_the_user_agent_travel_in_headers(runtime: FakeRuntime) -> None:
+def test_the_key_and_the_user_agent_are_sent_as_headers(runtime: FakeRuntime) -> None:
     runtime.answers("GET /x", Answer(body=b"{}"))
 
     ask(runtime.endpoint, "secret")
@@ -58,21 +58,21 @@ def test_an_empty_key_is_not_sent(runtime: FakeRuntime) -> None:
         (b'{"message": "no such table"}', "no such table"),
         (b'{"other": 1}', '{"other": 1}'),
         (b"[1]", "[1]"),
-        (b"", "the server answered 400 without a reason"),
+        (b"", "the server returned status 400 without a message"),
     ],
 )
-def test_the_text_of_a_refusal_is_taken_from_every_shape_of_body(
+def test_the_error_message_is_read_from_every_form_of_body(
     runtime: FakeRuntime, body: bytes, expected: str
 ) -> None:
     runtime.answers("GET /x", Answer(400, body))
 
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         ask(runtime.endpoint)
 
     assert (caught.value.status, caught.value.message) == (400, expected)
 
 
-def test_reads_are_tried_again_as_the_server_asks(runtime: FakeRuntime) -> None:
+def test_reads_are_retried_after_the_requested_delay(runtime: FakeRuntime) -> None:
     busy = Answer(429, b"busy", {"Retry-After": "3"})
     runtime.answers("GET /x", busy, Answer(503), Answer(body=b"ok"))
     pauses = Pauses()
@@ -85,7 +85,7 @@ def test_reads_are_tried_again_as_the_server_asks(runtime: FakeRuntime) -> None:
     assert pauses.seconds == [3, 0.2]
 
 
-def test_a_refused_connection_is_tried_again_and_then_named() -> None:
+def test_a_refused_connection_is_retried_and_then_reported() -> None:
     pauses = Pauses()
     with nobody() as endpoint, pytest.raises(UnreachableError) as caught:
         connection = Transport(endpoint, "", sleep=pauses)
@@ -98,30 +98,30 @@ def test_a_refused_connection_is_tried_again_and_then_named() -> None:
     assert pauses.seconds == [0.1, 0.2, 0.4]
 
 
-def test_an_answer_that_breaks_off_is_an_error_and_is_not_tried_again(
+def test_a_truncated_response_is_an_error_and_not_retried(
     runtime: FakeRuntime,
 ) -> None:
     runtime.answers("GET /x", Answer(body=b"half", breaks_off=True))
 
-    with pytest.raises(BrokenAnswerError, match="before its end"):
+    with pytest.raises(BrokenResponseError, match="is incomplete"):
         ask(runtime.endpoint, policy=retries.reads(3))
 
     assert len(runtime.asked) == 1
 
 
 @pytest.mark.parametrize("endpoint", ["ftp://host", "http://", "http://host:port", "a b://c"])
-def test_a_malformed_endpoint_is_refused(endpoint: str) -> None:
+def test_a_malformed_endpoint_is_rejected(endpoint: str) -> None:
     with pytest.raises(InvalidEndpointError):
         Transport(endpoint, "")
 
 
-def test_an_endpoint_may_leave_the_scheme_out(runtime: FakeRuntime) -> None:
+def test_the_scheme_of_an_endpoint_is_optional(runtime: FakeRuntime) -> None:
     runtime.answers("GET /x", Answer(body=b"ok"))
 
     assert ask(runtime.endpoint.removeprefix("http://") + "/") == "ok"
 
 
-def test_unusable_certificates_are_named(tmp_path: Path) -> None:
+def test_invalid_ca_certificates_are_reported(tmp_path: Path) -> None:
     broken = tmp_path / "ca.pem"
     broken.write_text("nothing")
 
@@ -141,7 +141,7 @@ def engine_errors() -> list[type[Exception]]:
 
 
 @pytest.mark.parametrize("kind", engine_errors())
-def test_every_error_of_httpx_becomes_one_of_ours(
+def test_every_httpx_error_is_mapped(
     kind: Callable[[str], Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_args: object, **_kwargs: object) -> None:

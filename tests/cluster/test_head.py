@@ -1,4 +1,4 @@
-"""A head whose Redis is not there yet."""
+"""The head, its restarts, and its wait for Redis."""
 
 import asyncio
 import logging
@@ -16,10 +16,10 @@ from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNo
 from caraway_core.settings import Address, HeadOptions
 
 
-async def test_redis_that_starts_late_is_waited_for(
+async def test_the_head_waits_for_redis_to_start(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tries = iter([CarawayError("away"), CarawayError("away"), None])
+    tries = iter([CarawayError("unreachable"), CarawayError("unreachable"), None])
 
     def require(_store: GcsStore) -> None:
         if (failure := next(tries)) is not None:
@@ -28,20 +28,20 @@ async def test_redis_that_starts_late_is_waited_for(
     monkeypatch.setattr(GcsStore, "require", require)
     with caplog.at_level(logging.WARNING):
         await head.wait_for(GcsStore("redis.test:6379"), delays=Delays(0, 0))
-    assert [record.message for record in caplog.records] == ["waits for the Redis"]
+    assert [record.message for record in caplog.records] == ["waiting for Redis"]
     assert next(tries, "all") == "all"
 
 
-async def test_wait_for_redis_is_bounded_and_says_where_it_should_be() -> None:
+async def test_the_wait_for_redis_is_bounded_and_names_the_address() -> None:
     with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # Nobody listens there.
+        held.bind(("127.0.0.1", 0))  # Bound, but not listening.
         port = held.getsockname()[1]
         with pytest.raises(CarawayError, match=f"cannot reach the Redis at 127.0.0.1:{port}"):
             await head.wait_for(GcsStore(f"127.0.0.1:{port}"), patience_s=0)
 
 
 class FakeNode:
-    """A node that ends at once, or that ends this process's head when it is waited for."""
+    """A node that exits with a code, or that stops the head when the head waits for it."""
 
     output = Path("ray.log")
 
@@ -67,7 +67,7 @@ def options(folder: Path, store: GcsStore | None) -> tuple[NodeOptions, HeadOpti
     return node, HeadOptions(address=address, data_dir=folder)
 
 
-async def test_a_head_that_ends_with_its_redis_starts_again_in_the_same_process(
+async def test_a_head_with_redis_restarts_in_the_same_process(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     nodes: list[FakeNode | NodeFailedError] = [
@@ -95,7 +95,7 @@ async def test_a_head_that_ends_with_its_redis_starts_again_in_the_same_process(
     assert all(each.is_stopped for each in nodes if isinstance(each, FakeNode))
 
 
-async def test_a_head_without_a_redis_ends_with_its_node(
+async def test_a_head_without_redis_exits_with_its_node(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     async def start(_: NodeOptions) -> FakeNode:
@@ -103,5 +103,5 @@ async def test_a_head_without_a_redis_ends_with_its_node(
 
     monkeypatch.setattr(RayNode, "start", start)
 
-    with pytest.raises(NodeFailedError, match="exit code 1"):
+    with pytest.raises(NodeFailedError, match="exited with code 1"):
         await head._serve(*options(tmp_path, None))

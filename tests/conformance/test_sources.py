@@ -153,7 +153,7 @@ def kind(connector: str, tmp_path: Path, postgres: Server) -> Kind:
 
 @pytest.fixture
 def source(connector: str) -> Source:
-    made: Source = registry.load("connector", registry.SOURCES, connector)()
+    made: Source = registry.SOURCES.load(connector)()
     return made
 
 

@@ -1,4 +1,4 @@
-"""Waits grow to a bound, after any number of failures."""
+"""Waits grow up to a limit, after any number of failures."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""No word of a store, of Ray or of Arrow reaches a client, and no path or address."""
+"""Clients see no internals of stores, Ray or Arrow, and no paths or addresses."""
 
 import logging
 import sqlite3

@@ -14,7 +14,7 @@ from caraway_core.outcomes import FailureKind, FailureOutcome
 PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_scheduler",
             "caraway_executor", "caraway_cluster")  # fmt: skip
 INSIDE = {
-    # Caught where they are raised, or raised where nobody waits for an answer.
+    # Always caught, or raised where no client waits for a response.
     "NodeFailedError", "ChunksAwayError", "ActorFailedError", "MovedError", "DisplacedError",
     "TransitionError",
 }  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from caraway_core import tasks
 from caraway_core.ray_nodes import RayNode
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 _PRINTS = "print('x' * 300_000); print('Ray runtime started.'); print('y' * 300_000)"
 
 

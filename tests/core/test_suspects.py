@@ -1,4 +1,4 @@
-"""Statements that ran while an engine ended: which are refused, for how long, and whose turn."""
+"""Statements that ran while an engine ended: refusals, their duration, and turns."""
 
 import asyncio
 

@@ -16,15 +16,15 @@ BACKOFF = frozenset({"failed", "delay_s"})
 _SCHEDULER = "scheduler/caraway_scheduler"
 _ACCELERATION = f"{_SCHEDULER}/acceleration"
 POLLS: Mapping[str, str] = {
-    "client/caraway/queries.py:Query._poll": "a query that runs",
+    "client/caraway/queries.py:QueryHandle._poll": "a query that runs",
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
     "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",
     "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
     "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
     "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
-    "operator/caraway_operator/kube/lease.py:Election._take": "the Lease of another operator",
-    "operator/caraway_operator/kube/lease.py:Election._keep": "renewal before it expires",
+    "operator/caraway_operator/kube/lease.py:LeaderElection._acquire": "the Lease of another one",
+    "operator/caraway_operator/kube/lease.py:LeaderElection._renew": "renewal before it expires",
     "operator/caraway_operator/operating.py:Operator._discover": "what watches do not show",
     "plugins/caraway_plugins/changes/postgres/slots.py:_free": "a slot that is let go of",
     "plugins/caraway_plugins/changes/postgres/streaming.py:Stream._keep_alive": "a heartbeat",

@@ -1,1 +1,1 @@
-"""The proof that a distributed answer equals the single-node one. No product code, no network."""
+"""Proves that distributed answers equal single-node answers. No product code and no network."""

@@ -1,4 +1,4 @@
-"""Asks runners, each on an event loop of its own, and keeps what the reference answered."""
+"""Runs statements on runners, each in its own event loop, and caches the reference's answers."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator
@@ -15,12 +15,12 @@ from tests.differential.datasets import Dataset
 from tests.differential.http_runner import OverHttp
 from tests.differential.runners import Distributed, Opening, Plain
 
-_STATEMENT_S = 60
+_STATEMENT_S = 120
 _T = TypeVar("_T")
 
 
 class Runner:
-    """A `Distributed` for plain functions; its loop lives as long as it does."""
+    """A `Distributed` with synchronous methods; it owns an event loop."""
 
     def __init__(self, of: Distributed) -> None:
         self._of = of
@@ -30,14 +30,14 @@ class Runner:
         self.closing = asyncio.Event()
 
     def outcome(self, sql: str) -> Outcome:
-        """Return the answer, or the error that the statement ends in."""
+        """Return the answer, or the error with which the statement ended."""
         try:
             return _wait(self._loop, self._of.execute(sql))
         except QueryError as error:
             return error
 
     def remembered(self, sql: str) -> Outcome:
-        """Return what the statement answered first; it is asked once."""
+        """Return the first outcome of the statement, which is executed only once."""
         if sql not in self._known:
             self._known[sql] = self.outcome(sql)
         return self._known[sql]
@@ -59,7 +59,7 @@ class Runner:
 
 @contextmanager
 def opened(opening: Opening, dataset: Dataset) -> Iterator[Runner]:
-    """Open a runner over the dataset, in one task of a loop in a thread, and close it there."""
+    """Open and close a runner over the dataset, in one task of an event loop in a thread."""
     ready: Future[Runner] = Future()
     thread = Thread(target=lambda: asyncio.run(_hold(opening, dataset, ready)), name="runner")
     thread.start()
@@ -101,19 +101,19 @@ class Pair:
     runner: Runner
 
     def expected(self, sql: str) -> Outcome:
-        """Return what the reference answers; several runners share it."""
+        """Return the outcome of the reference, which several runners share."""
         return self.reference.remembered(sql)
 
     def check(self, sql: str, order: Order = ANY_ORDER) -> None:
-        """Fail where the answers differ."""
+        """Fail if the outcomes differ."""
         self.compare(sql, self.expected(sql), order)
 
     def compare(self, sql: str, expected: Outcome, order: Order = ANY_ORDER) -> None:
-        """Fail where the runner answers otherwise than expected."""
+        """Fail if the outcome of the runner differs from the expected one."""
         self.judge(sql, expected, self.runner.outcome(sql), order)
 
     def judge(self, sql: str, expected: Outcome, got: Outcome, order: Order = ANY_ORDER) -> None:
-        """Fail where what the runner answered is not what was expected."""
+        """Fail if an outcome of the runner differs from the expected one."""
         whole = None if order.whole is None else self.runner.as_sent(order.whole)
         sent = self.runner.as_sent(expected)
         text = difference(sent, got, replace(order, whole=whole))

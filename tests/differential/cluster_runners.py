@@ -1,4 +1,4 @@
-"""Clusters as runners: executors in this process, and real ones behind HTTP."""
+"""Cluster runners: in-process executors, and real executors behind HTTP."""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ from tests.kit.stored import stored
 
 
 def in_process(executors: int, policy: Policy) -> Opening:
-    """Executors in this process, of which each reads a share of every table."""
+    """Return in-process executors that each read a share of every table."""
 
     @asynccontextmanager
     async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
@@ -40,7 +40,7 @@ def in_process(executors: int, policy: Policy) -> Opening:
 
 
 def accelerated(executors: int, policy: Policy, every: int = 1) -> Opening:
-    """The same over chunks of accelerated datasets in place of every so many tables."""
+    """Return in-process executors over accelerated datasets, for every n-th table."""
 
     @asynccontextmanager
     async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
@@ -61,7 +61,7 @@ def accelerated(executors: int, policy: Policy, every: int = 1) -> Opening:
 
 
 def real(executors: int) -> Opening:
-    """Executors on Ray behind the HTTP interface of a scheduler, by the real commands."""
+    """Return Ray executors behind the HTTP API of a scheduler, started by the real commands."""
 
     @asynccontextmanager
     async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
@@ -70,15 +70,15 @@ def real(executors: int) -> Opening:
             with ray_cluster(Path(name), executors) as cluster:
                 scheduler = cluster.begin_scheduler("s1", manifest).wait_up()
                 url = f"http://{scheduler.facts['http']}"
-                until(lambda: _is_ready(url, executors), "every executor is ready", 120)
-                async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+                until(lambda: _is_ready(url, executors), "every executor is ready", 300)
+                async with httpx.AsyncClient(base_url=url, timeout=120) as client:
                     yield OverHttp(client)
 
     return opening
 
 
 def _eager(dataset: Dataset, folder: Path) -> Path:
-    """Write a manifest of the dataset under which tables of any size are shared out."""
+    """Write a manifest of the dataset under which tables of any size are divided."""
     content = yaml.safe_load(dataset.manifest().read_text())
     sizes = {"small_table_size": "0", "broadcast_size": "16KiB", "gather_size": "4KiB"}
     content["runtime"] = {"query": {"distribution": sizes}}
@@ -88,5 +88,5 @@ def _eager(dataset: Dataset, folder: Path) -> Path:
 
 
 def _is_ready(url: str, executors: int) -> bool:
-    answer = httpx.get(f"{url}/v1/ready", params={"min_ready_executors": executors})
+    answer = httpx.get(f"{url}/v1/ready", params={"min_ready_executors": executors}, timeout=60)
     return answer.status_code == httpx.codes.OK

@@ -1,4 +1,4 @@
-"""Whether two answers are the same answer, and where they first differ."""
+"""Compares two answers, and reports their first difference."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -19,12 +19,14 @@ _LARGEST_MATCHING = 500
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the statement says about the order of its rows.
+    """The order of rows that a statement guarantees.
 
-    `total`: each row has its place. `keys`: the columns at `places` are in order, and rows with
-    equal keys in any. `none`: any order. `whole` is the answer without LIMIT of a statement that
-    keeps some of several equally good rows: the number of rows must be equal, the keys in order,
-    and each row one of the whole.
+    - `total`: every row has a fixed position.
+    - `keys`: the columns at `places` are sorted, and rows with equal keys have any order.
+    - `none`: any order.
+
+    `whole` is the answer without LIMIT of a statement that keeps some of several equal rows. Then
+    the number of rows must be equal, the keys sorted, and each row part of the whole.
     """
 
     kind: Literal["none", "total", "keys"] = "none"
@@ -37,7 +39,7 @@ TOTAL = Order("total")
 
 
 def difference(expected: Outcome, actual: Outcome, order: Order = ANY_ORDER) -> str | None:
-    """Say how the answers differ; None where they do not."""
+    """Return how the answers differ, or None."""
     if isinstance(expected, QueryError) or isinstance(actual, QueryError):
         return _of_errors(expected, actual)
     return _of_schemas(expected.schema, actual.schema) or _of_rows(expected, actual, order)
@@ -65,7 +67,7 @@ def _of_schemas(expected: pa.Schema, actual: pa.Schema) -> str | None:
 
 
 def _type_text(type_: pa.DataType) -> str:
-    """Whether a value may be NULL is a hint to the planner; it is no part of an answer."""
+    """Nullability is a hint for the planner and not part of an answer."""
     return str(type_).replace(" not null", "")
 
 
@@ -106,7 +108,7 @@ def _unmatched_text(expected: Sequence[Row], actual: Sequence[Row]) -> str:
 
 
 def unmatched(these: Sequence[Row], those: Sequence[Row]) -> list[Row]:
-    """Return those of the first rows that find no partner of their own among the second."""
+    """Return the rows of the first list without a partner of their own in the second."""
     partners = _by_exact(those)
     alone: list[Row] = []
     for exact, group in _by_exact(these).items():
@@ -128,12 +130,12 @@ def _alone(these: list[Row], those: list[Row]) -> list[Row]:
     if not these[0].floats:
         return these[len(those) :]
     if max(len(these), len(those)) > _LARGEST_MATCHING:
-        return these  # never wrong to say: the caller only learns that something differs
+        return these  # always correct: the caller only needs to know that something differs
     return _after_matching(these, those)
 
 
 def _after_matching(these: list[Row], those: list[Row]) -> list[Row]:
-    """Match as many as can be: nearness of several floats sorts in no single order."""
+    """Find a maximum matching, because near floats have no consistent sort order."""
     near = [[n for n, other in enumerate(those) if row.is_near(other)] for row in these]
     taken: dict[int, int] = {}
 

@@ -1,4 +1,4 @@
-"""The datasets, the reference over each, and every runner over each."""
+"""Fixtures: the datasets, the reference over each, and every runner over each."""
 
 from collections.abc import Iterator
 
@@ -31,12 +31,11 @@ RUNNERS = {
     "two-real": cluster_runners.real(2),
     "three-real": cluster_runners.real(3),
 }
-"""Each suite runs once over every one of these; over those of `LONG` in the full suite only."""
-LONG = frozenset(
-    {"delta", "two-over-postgres", "three-in-process", "three-half-accelerated", "two-real",
-     "three-real"}
-)  # fmt: skip
-PARAMS = [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in RUNNERS]
+"""Each suite runs once over every one of these; in `make test` only over those of `ORDINARY`."""
+ORDINARY = frozenset({"other-partitions", "postgres", "two-by-hash", "two-accelerated"})
+PARAMS = [
+    pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in RUNNERS
+]
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +51,7 @@ def small_reference(small: Dataset) -> Iterator[Runner]:
 
 @pytest.fixture(scope="module", params=PARAMS)
 def opening(request: pytest.FixtureRequest) -> Opening:
-    """How to open the runner that this module now runs over."""
+    """Return how to open the runner that this module uses now."""
     return RUNNERS[request.param]
 
 

@@ -1,4 +1,4 @@
-"""Tables in several Parquet files each, as a snapshot for an executor and as a manifest."""
+"""Writes tables as several Parquet files, with a catalog snapshot and a manifest for them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from caraway_core.tables import TableSpec, ViewTable
 from caraway_plugins.sources.files import LocalFiles
 
 SEVERAL = (0.5, 0.0, 0.05, 0.3, 0.15)
-"""How the rows of a table are spread over its files: unequally, and one holds none."""
+"""The distribution of a table's rows over its files: uneven, with one empty file."""
 SINGLE = (1.0,)
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A folder with one folder of Parquet files a table, and views over them."""
+    """A folder with one folder of Parquet files per table, and views over them."""
 
     name: str
     folder: Path
@@ -32,7 +32,7 @@ class Dataset:
         return sorted(each.name for each in self.folder.iterdir() if each.is_dir())
 
     def snapshot(self) -> CatalogSnapshot:
-        """Name every table and view, as the sources of a manifest would."""
+        """Return all tables and views, as the sources of a manifest would."""
         specs: dict[TableName, TableSpec] = {
             TableName(name): LocalFiles().resolve(self._request(name)) for name in self.tables
         }
@@ -62,7 +62,7 @@ class Dataset:
 def write(
     folder: Path, table: pa.Table, spread: tuple[float, ...] = SEVERAL, group_rows: int = 1 << 20
 ) -> None:
-    """Write the rows, in order, into one file a part of the spread."""
+    """Write the rows, in order, into one file per part of the spread."""
     folder.mkdir(parents=True)
     for number, rows in enumerate(_parts(table, spread)):
         pq.write_table(rows, folder / f"part-{number}.parquet", row_group_size=group_rows)

@@ -1,4 +1,4 @@
-"""One node whose tables are Delta Lake tables of the same rows."""
+"""A single node whose tables are Delta Lake tables with the same rows."""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ _PARTS = 3
 
 @asynccontextmanager
 async def in_delta(dataset: Dataset) -> AsyncIterator[Distributed]:
-    """Write every table in several versions, of which the last one counts."""
+    """Write every table in several versions, of which the last one is read."""
     tables = dict(dataset.snapshot().tables)
     with tempfile.TemporaryDirectory() as folder:
         async with single_node(dataset) as node:
@@ -60,9 +60,10 @@ def resolved(folder: Path, **params: str) -> TableSpec:
 
 
 def _is_kept(type_: pa.DataType) -> bool:
-    """Tell if Delta Lake has the type: it has no unsigned numbers, and moments in microseconds.
+    """Return whether Delta Lake supports the type.
 
-    Nor has it names that differ in their case alone.
+    It has no unsigned integers, its timestamps have microseconds, and names must differ by more
+    than case.
     """
     if pa.types.is_timestamp(type_):
         return bool(type_.unit == "us")

@@ -1,4 +1,4 @@
-"""Random expressions over typed columns. None of them fails on any row, whatever runs first."""
+"""Random expressions over typed columns. None fails on any row, in any evaluation order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 Kind = Literal["int", "float", "decimal", "text", "date", "bool", "inexact"]
-"""`inexact` floats depend on the order of addition: they are shown, but nothing rests on them."""
+"""`inexact` floats depend on the order of addition: they are selected, but nothing depends on them.
+"""
 
 KINDS: tuple[Kind, ...] = ("int", "float", "decimal", "text", "date", "bool")
 NUMBERS: tuple[Kind, ...] = ("int", "float", "decimal")
@@ -32,17 +33,17 @@ _SHAPES: dict[Kind, tuple[str, ...]] = {
     "bool": ("NOT {0}", "{0} IS TRUE", "coalesce({0}, false)", "{0} IS NULL"),
 }  # fmt: skip
 
-# The parser takes `x IS DISTINCT FROM y AND z` for `x IS DISTINCT FROM (y AND z)`.
+# The parser reads `x IS DISTINCT FROM y AND z` as `x IS DISTINCT FROM (y AND z)`.
 _COMPARISONS = ("{0} {op} {1}", "{0} IS NULL", "{0} IS NOT NULL", "{0} NOT IN ({1}, {2})",
                 "({0} IS DISTINCT FROM {1})")  # fmt: skip
-# With a literal these make a column constant, which DataFusion 55 then believes also beyond an
-# outer join, where it is NULL at times: it leaves the column out of ORDER BY.
+# With a literal, these make a column constant. DataFusion 55 then treats it as constant even above
+# an outer join, where it can be NULL, and drops it from ORDER BY.
 _EQUALITIES = ("{0} = {1}", "{0} IN ({1}, {2})", "({0} IS NOT DISTINCT FROM {1})")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by the name under which expressions may read it."""
+    """A column, with the name by which expressions refer to it."""
 
     name: str
     kind: Kind
@@ -62,7 +63,7 @@ def of_kind(columns: Sequence[Column], *kinds: Kind) -> list[Column]:
 
 @st.composite
 def expression(draw: DrawFn, columns: Sequence[Column]) -> Column:
-    """Draw an expression; the name of the column returned is its text."""
+    """Draw an expression; the name of the returned column is its text."""
     column = draw(st.sampled_from(list(columns)))
     shapes = _SHAPES.get(column.kind, ())
     if not shapes or draw(st.booleans()):

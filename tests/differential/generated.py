@@ -1,7 +1,7 @@
-"""Random statements over the small tables, each with one right answer.
+"""Random statements over the small tables, each with one correct answer.
 
-Every relation is a SELECT whose columns are called c0, c1, ...; larger ones hold smaller ones in
-parentheses. Where an answer would hang on the order of rows, the order is made total.
+Every relation is a SELECT with columns c0, c1, ...; larger ones contain smaller ones in
+parentheses. If an answer depends on the order of rows, the order is made total.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +36,9 @@ _FRAMES = ("", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A SELECT and its columns, c0 first.
+    """A SELECT and its columns, starting with c0.
 
-    `is_single` says that it may come from one row, whose columns the engine takes for constant.
+    `is_single` is set if it may have one row, whose columns the engine treats as constant.
     """
 
     sql: str
@@ -54,7 +54,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement, the places of its sort keys, and what it keeps a part of, if it does."""
+    """A statement, the positions of its sort keys, and the whole that it limits, if any."""
 
     sql: str
     sort_places: tuple[int, ...] = ()
@@ -63,7 +63,7 @@ class Query:
 
 @st.composite
 def queries(draw: DrawFn) -> Query:
-    """Draw a statement that may sort its rows and keep some of them."""
+    """Draw a statement that may sort and limit its rows."""
     relation = draw(relations(draw(st.integers(1, 4))))
     places = tuple(n for n, column in enumerate(relation.columns()) if column.is_exact)
     if not places or draw(st.booleans()):
@@ -134,7 +134,7 @@ def _joined(draw: DrawFn, depth: int) -> Relation:
 
 
 def _may_join(left: Relation, kind: str, right: Relation) -> bool:
-    """Keep out what DataFusion 55 sorts wrongly: see the equalities of expressions."""
+    """Return whether a join is allowed: DataFusion 55 sorts some joins incorrectly."""
     loses_left, loses_right = (
         kind in ("RIGHT JOIN", "FULL JOIN"),
         kind in ("LEFT JOIN", "FULL JOIN"),
@@ -144,7 +144,7 @@ def _may_join(left: Relation, kind: str, right: Relation) -> bool:
 
 @st.composite
 def _matching(draw: DrawFn, ours: Sequence[Column], theirs: Sequence[Column]) -> str:
-    """Draw the condition of a join: equal keys, and sometimes more."""
+    """Draw a join condition: equal keys, and sometimes more."""
     pairs = [(a, b) for a in expressions.exact(ours) for b in theirs if a.kind == b.kind]
     if not pairs:
         return draw(expressions.condition([*ours, *theirs], 0))
@@ -236,7 +236,7 @@ def _with_ties(draw: DrawFn, columns: Sequence[Column], partition: str) -> Colum
 
 @st.composite
 def _combined(draw: DrawFn, depth: int) -> Relation:
-    """Draw a set operation; columns of kinds that do not meet are compared as text."""
+    """Draw a set operation; columns of incompatible kinds are compared as text."""
     left, right = draw(relations(depth)), draw(relations(min(depth, 1)))
     pairs = [
         (a, b)

@@ -1,4 +1,4 @@
-"""A runtime behind HTTP as a runner: answers as an Arrow stream, errors by their status."""
+"""A runtime behind HTTP as a runner, with Arrow stream answers and errors by status."""
 
 import re
 import tempfile
@@ -34,7 +34,7 @@ _ERRORS: dict[int, type[QueryError]] = {
 
 
 class OverHttp:
-    """A `Distributed`; the base address of the client is that of the runtime."""
+    """A `Distributed` over HTTP; the base URL of the client is that of the runtime."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class OverHttp:
 
 
 def as_sent(answer: pa.Table) -> pa.Table:
-    """Return the answer as it arrives over HTTP: with plain strings in place of views."""
+    """Return the answer as it arrives over HTTP: with plain strings instead of string views."""
     return answer.cast(columns.without_views(answer.schema))
 
 

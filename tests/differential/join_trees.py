@@ -1,6 +1,6 @@
-"""Random trees of joins over tables that share names, with functions of their keys everywhere.
+"""Random join trees over tables with common column names, with functions of keys everywhere.
 
-Every statement has one right answer, in the words that DuckDB understands, too.
+Every statement has one correct answer, in SQL that DuckDB also understands.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,17 +23,17 @@ _TABLES: dict[str, dict[str, Kind]] = {
 _ROWS = {"first": 40, "second": 25, "third": 15, "fourth": 10, "none": 1}
 _DRAWN = (*("first", "second") * 3, *("third", "fourth") * 2, "none")
 _NAMES = ("k", "s", "v", "c0", "n")
-"""Subqueries call their columns so, whatever is in them."""
+"""The column names of subqueries, whatever they contain."""
 _JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 _HALF_JOINS = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
 _MOST_PAIRS = 4_000
-"""More pairs of rows are only joined by equal keys."""
+"""More row pairs than this are only joined by equal keys."""
 _DIRECTIONS = (" NULLS FIRST", " NULLS LAST", " DESC NULLS FIRST", " DESC NULLS LAST")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something that may stand in FROM, its columns, and about how many rows it has."""
+    """An input of FROM, its columns, and its approximate number of rows."""
 
     sql: str
     columns: tuple[Column, ...]
@@ -51,7 +51,7 @@ def queries(draw: DrawFn) -> Query:
     inputs = [draw(_input(shared)) for _ in range(draw(st.sampled_from((2, 2, 2, 3, 3, 4, 5))))]
     named = [each.named(f"x{n}") for n, each in enumerate(inputs)]
     tree = draw(_tree(named, is_whole=True))
-    # In WHERE the engine takes a shared name of USING for ambiguous.
+    # In WHERE, the engine treats a common column of USING as ambiguous.
     own = [each for each in tree.columns if "." in each.name]
     conditions = draw(st.lists(_condition(own), max_size=2)) if exact(own) else []
     rest = f"FROM {tree.sql}"
@@ -68,7 +68,7 @@ def queries(draw: DrawFn) -> Query:
 
 
 def _is_negated(condition: str) -> bool:
-    """Whether DataFusion 55 answers the condition wrongly below OR, where a key is NULL."""
+    """Return whether DataFusion 55 evaluates the condition incorrectly below OR with a NULL key."""
     return " NOT IN (SELECT" in condition
 
 
@@ -126,7 +126,7 @@ def _summed(draw: DrawFn) -> Source:
 
 @st.composite
 def _united(draw: DrawFn) -> Source:
-    """Put two tables under each other; the columns of the second have other names."""
+    """Draw a UNION of two tables; the columns of the second have other names."""
     first, second = draw(_table()), draw(_table())
     wanted: list[Kind] = ["int", "text", "date"]
     kinds = draw(st.lists(st.sampled_from(wanted), min_size=1, max_size=3))
@@ -148,7 +148,7 @@ def _of(draw: DrawFn, columns: Sequence[Column], kind: Kind) -> Column:
 
 @st.composite
 def _tree(draw: DrawFn, inputs: Sequence[Source], *, is_whole: bool = False) -> Source:
-    """Draw joins of inputs. Above others the shared names of USING would not be unique."""
+    """Draw a join tree. Below other joins, the common columns of USING would not be unique."""
     if len(inputs) == 1:
         return inputs[0]
     cut = draw(st.integers(1, len(inputs) - 1)) if draw(st.booleans()) else len(inputs) - 1
@@ -175,7 +175,7 @@ def _tree(draw: DrawFn, inputs: Sequence[Source], *, is_whole: bool = False) -> 
 
 @st.composite
 def _by_name(draw: DrawFn, left: Source, kind: str, right: Source) -> Source | None:
-    """Join two inputs by the names that they share, which are then columns of their own."""
+    """Join two inputs by their common column names, which become separate columns."""
     ours, theirs = (
         {each.name.partition(".")[2]: each for each in side.columns} for side in (left, right)
     )
@@ -189,7 +189,7 @@ def _by_name(draw: DrawFn, left: Source, kind: str, right: Source) -> Source | N
         usable if is_natural else draw(st.lists(st.sampled_from(usable), min_size=1, unique=True))
     )
     merged = [Column(name, ours[name].kind) for name in names]
-    # Their own columns are left out: DataFusion gives one of them the name of the shared one.
+    # Their own columns are omitted: DataFusion gives one of them the name of the common one.
     rest = [each for side in (ours, theirs) for name, each in side.items() if name not in names]
     sql = (
         f"{left.sql} NATURAL {kind} {right.sql}"
@@ -220,7 +220,7 @@ def _on(
 
 @st.composite
 def _condition(draw: DrawFn, columns: Sequence[Column]) -> str:
-    """Draw a condition of WHERE, which may look into another table."""
+    """Draw a WHERE condition, which may contain a subquery over another table."""
     if draw(st.integers(0, 3)):
         return draw(expressions.condition(columns))
     other = draw(_table()).named("u")

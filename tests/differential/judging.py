@@ -1,7 +1,7 @@
 """DuckDB as a second opinion: the same statements over the same files, compared by value.
 
-Types differ between the two (an average of decimals is a double in DuckDB, a sum a HUGEINT), so
-numbers are compared as numbers, to nine digits, and -0.0 is 0.0.
+Types differ between the two: an average of decimals is a double in DuckDB, a sum a HUGEINT. So
+numbers are compared as numbers, to nine digits, and -0.0 equals 0.0.
 """
 
 import datetime as dt
@@ -21,13 +21,13 @@ _NULLS = "nulls_last_on_asc_first_on_desc"
 
 
 class Judge:
-    """A DuckDB that has read the tables of a dataset."""
+    """A DuckDB connection that has loaded the tables of a dataset."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
     def rows(self, sql: str) -> Counter[tuple[str, ...]] | None:
-        """Return the rows that DuckDB gives; None where it refuses the statement."""
+        """Return the rows of DuckDB, or None if it rejects the statement."""
         try:
             table = self._connection.sql(sql)
             return None if table is None else counted(table.to_arrow_table())
@@ -42,7 +42,7 @@ def judge(dataset: Dataset) -> Iterator[Judge]:
         connection.execute("SET integer_division = true")
         for name in dataset.tables:
             files = dataset.folder / name / "*.parquet"
-            # Rows of its own: filters that it pushes into files know as little of NaN as ours.
+            # A copy of the rows: filters that DuckDB pushes into files also mishandle NaN.
             connection.execute(f"CREATE TABLE \"{name}\" AS FROM read_parquet('{files}')")
         for name, sql in dataset.views.items():
             connection.execute(f"CREATE VIEW {name} AS {sql}")
@@ -50,7 +50,7 @@ def judge(dataset: Dataset) -> Iterator[Judge]:
 
 
 def counted(table: pa.Table) -> Counter[tuple[str, ...]]:
-    """Count rows by the texts of their values."""
+    """Count rows by the text of their values."""
     columns = [[_text(each) for each in _plain(column)] for column in table.columns]
     return Counter(zip(*columns, strict=True)) if columns else Counter({(): table.num_rows})
 

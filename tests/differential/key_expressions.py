@@ -1,4 +1,4 @@
-"""Random functions of keys and conditions over them, strict and not, of NULL and of values."""
+"""Random functions of keys and conditions over them, strict or not, over NULL and values."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Small tables to be joined: keys of many types with duplicates and NULLs, and names they share."""
+"""Small tables for joins: keys of many types with duplicates and NULLs, and common names."""
 
 import datetime as dt
 import random
@@ -17,14 +17,14 @@ _DAYS = tuple(dt.date(2024, month, day) for month in (1, 2) for day in (1, 2, 29
 
 
 def build(folder: Path) -> Dataset:
-    """Write all tables under the folder."""
+    """Write all tables into the folder."""
     for name, (make, spread) in _TABLES.items():
         datasets.write(folder / name, make(), spread, 5)
     return Dataset("keys", folder)
 
 
 def _chosen(chance: random.Random, values: Sequence[object], rows: int) -> list[object]:
-    """Choose a value a row, one of eight of them NULL."""
+    """Choose one value per row; one in eight is NULL."""
     return [chance.choice(values) if chance.random() < 7 / 8 else None for _ in range(rows)]
 
 
@@ -46,19 +46,19 @@ def _first() -> pa.Table:
 
 
 def _second() -> pa.Table:
-    """Other types for the same keys, in another order."""
+    """The same keys with other types, in another order."""
     made = _keys(2, 25, pa.int32(), pa.decimal128(14, 3))
     return made.select(["v", "m", "d", "s", "k", "f"])
 
 
 def _third() -> pa.Table:
-    """The same names for other things: `s` is a number here, and `k` a text."""
+    """The same names with other meanings: `s` is a number here, and `k` a string."""
     made = _keys(3, 15, pa.int16(), pa.decimal128(8, 2))
     return made.select(["k", "s", "v", "d"]).rename_columns(["s", "k", "w", "d"])
 
 
 def _fourth() -> pa.Table:
-    """Names of its own, some of them like those of exchanges."""
+    """Unique names, some of them like those of exchanges."""
     made = _keys(4, 10, pa.int64(), pa.decimal128(10, 2))
     return made.select(["s", "k", "m", "v"]).rename_columns(["c0", "s1_c0", "s2_c1", "c1"])
 

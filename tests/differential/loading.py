@@ -1,9 +1,9 @@
-"""Reads the corpus: files of statements, each under comments that say what is expected of it.
+"""Reads the corpus: files of statements with comments that describe the expected answer.
 
 -- name: what it covers, unique in the corpus
--- order: none | total | keys 1 2     (columns in order, counted from 1; none if left out)
+-- order: none | total | keys 1 2     (sorted columns, counted from 1; default: none)
 -- whole: SELECT ...                  (all rows of which the statement keeps some)
--- error: InvalidQueryError           (it fails so)
+-- error: InvalidQueryError           (the expected error)
 SELECT ...;
 """
 
@@ -18,7 +18,7 @@ _HEADER = re.compile(r"-- (name|order|whole|error): (.*)")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One statement of the corpus."""
+    """A statement of the corpus."""
 
     subject: str
     name: str

@@ -1,4 +1,4 @@
-"""One node whose tables are in PostgreSQL, as far as PostgreSQL has types for them."""
+"""A single node whose tables are in PostgreSQL, as far as PostgreSQL has their types."""
 
 import tempfile
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from tests.kit.remote import column_type, load, resolved
 
 
 def distributed(executors: int, policy: Policy) -> Opening:
-    """Executors in this process, of which each reads ranges of a column of every table."""
+    """Return in-process executors that each read key ranges of every table."""
 
     @asynccontextmanager
     async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
@@ -43,7 +43,7 @@ def distributed(executors: int, policy: Policy) -> Opening:
 
 
 def divided(server: Server, spec: TableSpec, parts: int = 5) -> TableSpec:
-    """Cut a table at values of its first column of whole numbers."""
+    """Divide a table at values of its first integer column."""
     if not isinstance(spec, RemoteTable):
         return spec
     whole = [each.name for each in spec.columns if pa.types.is_integer(each.type)]
@@ -60,7 +60,7 @@ def divided(server: Server, spec: TableSpec, parts: int = 5) -> TableSpec:
 
 @asynccontextmanager
 async def in_postgres(dataset: Dataset) -> AsyncIterator[Distributed]:
-    """Load what can be loaded into a server of its own, and read it there."""
+    """Load the supported tables into a separate server, and read them there."""
     with serving() as server:
         tables = await _tables(dataset, server)
         executor = LocalExecutor(EngineSettings(2))

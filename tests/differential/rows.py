@@ -1,4 +1,4 @@
-"""Rows of Arrow tables as values that can be compared exactly, floats set apart."""
+"""Rows of Arrow tables as values that can be compared exactly, with floats separated."""
 
 import math
 from collections.abc import Hashable, Iterator
@@ -10,20 +10,20 @@ import pyarrow as pa
 types = pa.types
 
 RELATIVE_TOLERANCE = 1e-9
-"""Sums of doubles differ by the order of addition, and by no more than this."""
+"""The tolerance for sums of doubles, which depend on the order of addition."""
 _ABSOLUTE_TOLERANCE = 1e-12
-"""A difference of two such sums may come out as nothing at all."""
+"""The tolerance around zero, for a difference of two such sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What must be equal, and the finite floats, which must be near, in order of appearance."""
+    """The values that must be equal, and the finite floats that must be near, in order."""
 
     exact: Hashable
     floats: tuple[float, ...]
 
     def is_near(self, other: "Row") -> bool:
-        """Whether both hold the same values; 0.0 and -0.0 differ, NaN equals NaN."""
+        """Return whether both have the same values; 0.0 and -0.0 differ, NaN equals NaN."""
         return self.exact == other.exact and all(map(_near, self.floats, other.floats))
 
 
@@ -66,7 +66,7 @@ def _exact(value: object, floats: list[float]) -> Hashable:
 
 
 def _values(array: pa.Array) -> Iterator[object]:
-    """Yield one plain value a row; moments are whole numbers, so that nothing is rounded."""
+    """Yield one plain value per row; timestamps are integers, so that nothing is rounded."""
     type_ = array.type
     if types.is_dictionary(type_):
         yield from _values(array.dictionary_decode())

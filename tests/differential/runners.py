@@ -1,7 +1,7 @@
-"""What answers statements: the reference on one node, and everything that must agree with it.
+"""The reference on one node, and all runners that must agree with it.
 
-To plug in a runner, write an `Opening`, an async context manager that makes a dataset's tables
-readable and yields something that executes statements, and add it to `RUNNERS`.
+To add a runner, write an `Opening`: an async context manager that makes a dataset's tables readable
+and yields an object that executes statements. Then add it to `RUNNERS`.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -26,10 +26,10 @@ class Distributed(Protocol):
     """Executes statements over the tables of one dataset."""
 
     async def execute(self, sql: str) -> pa.Table:
-        """Return the whole answer, with the schema that was announced for it.
+        """Return the complete answer with its announced schema.
 
         Raises:
-            QueryError: the statement failed, of the class that a single node raises.
+            QueryError: the statement failed, with the error class of a single node.
         """
         ...
 
@@ -48,7 +48,7 @@ class SingleNode:
     async def execute(self, sql: str) -> pa.Table:
         stream = await self._executor.execute(new_query_id(), Statement(sql, {}))
         batches = [batch async for batch in stream]
-        # The rows' own types count: the announced ones are those of the plan before coercion.
+        # The types of the rows count: the announced ones are those of the plan before coercion.
         return pa.Table.from_batches(batches) if batches else stream.schema.empty_table()
 
     async def explain(self, sql: str) -> str:
@@ -57,7 +57,7 @@ class SingleNode:
 
 
 class Plain:
-    """A runner over sources that have no views of text."""
+    """A runner over sources without string views."""
 
     def __init__(self, of: Distributed) -> None:
         self._of = of
@@ -69,7 +69,7 @@ class Plain:
         return await self._of.explain(sql)
 
     def as_sent(self, answer: pa.Table) -> pa.Table:
-        """Return an answer without views, also where it names types."""
+        """Return an answer without views, even where it names types."""
         plain = answer.cast(plain_schema(answer.schema))
         columns = [_without_names(each) for each in plain.columns]
         return pa.Table.from_arrays(columns, schema=plain.schema)
@@ -82,20 +82,20 @@ def _without_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 @asynccontextmanager
 async def single_node(dataset: Dataset) -> AsyncIterator[Distributed]:
-    """The reference."""
+    """The reference: a single node."""
     with _executor(2, dataset.snapshot()) as executor:
         yield SingleNode(executor)
 
 
 @asynccontextmanager
 async def other_partitions(dataset: Dataset) -> AsyncIterator[Distributed]:
-    """One node that cuts the work otherwise: what it answers differently has no one answer."""
+    """A single node with another partitioning; a statement that differs has no unique answer."""
     with _executor(3, _reversed(dataset.snapshot())) as executor:
         yield SingleNode(executor)
 
 
 RUNNERS: dict[str, Opening] = {"other-partitions": other_partitions}
-"""Each suite runs once over every one of these."""
+"""Each suite runs over each of these."""
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def _executor(partitions: int, snapshot: CatalogSnapshot) -> Iterator[LocalExecu
 
 
 def _reversed(snapshot: CatalogSnapshot) -> CatalogSnapshot:
-    """Read the files of each table in the opposite order."""
+    """Read the files of each table in reverse order."""
     tables = {
         name: _reversed_files(spec) if isinstance(spec, FilesTable) else spec
         for name, spec in snapshot.tables.items()

@@ -1,4 +1,4 @@
-"""Small tables with NULLs: what the corpus and the generated statements read."""
+"""Small tables with NULLs, for the corpus and the generated statements."""
 
 import datetime as dt
 import random
@@ -23,7 +23,7 @@ VIEWS = {
 
 
 def build(folder: Path) -> Dataset:
-    """Write all tables under the folder: several files each, but for those that have one."""
+    """Write all tables into the folder, most of them as several files."""
     for name, (make, spread, group_rows) in _TABLES.items():
         datasets.write(folder / name, make(), spread, group_rows)
     return Dataset("small", folder, VIEWS)

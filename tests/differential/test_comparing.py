@@ -1,4 +1,4 @@
-"""The comparer itself: whatever is wrong with an answer, it must say so."""
+"""The comparer detects every kind of wrong answer."""
 
 import datetime as dt
 import math
@@ -36,19 +36,19 @@ def test_shuffled_rows_are_the_same_answer(rows: list[Any], random: Any) -> None
 
 
 @given(TABLES, st.data())
-def test_missing_row_is_seen(rows: list[Any], data: Any) -> None:
+def test_missing_row_is_detected(rows: list[Any], data: Any) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))
     assert difference(table(rows), table(rows[:place] + rows[place + 1 :]))
 
 
 @given(TABLES, st.data())
-def test_duplicated_row_is_seen(rows: list[Any], data: Any) -> None:
+def test_duplicated_row_is_detected(rows: list[Any], data: Any) -> None:
     twice = data.draw(st.sampled_from(rows))
     assert difference(table(rows), table([*rows, twice]))
 
 
 @given(TABLES, st.data())
-def test_row_in_the_place_of_another_is_seen(rows: list[Any], data: Any) -> None:
+def test_replaced_row_is_detected(rows: list[Any], data: Any) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))
     changed = [*rows[:place], (99, rows[place][1]), *rows[place + 1 :]]
     assert difference(table(rows), table(changed))
@@ -61,7 +61,7 @@ def test_sums_in_another_order_are_the_same_answer(rows: list[Any]) -> None:
 
 
 @given(st.floats(min_value=1e-3, max_value=1e300), st.integers(0, 3))
-def test_another_number_is_seen(value: float, place: int) -> None:
+def test_different_number_is_detected(value: float, place: int) -> None:
     floats = [(1, value)] * 4
     changed = [*floats[:place], (1, value * (1 + 1e-7)), *floats[place + 1 :]]
     assert difference(table(floats), table(changed))
@@ -73,20 +73,20 @@ def test_near_numbers_find_their_partners() -> None:
     assert difference(expected, actual) is None
 
 
-def test_numbers_that_share_a_partner_are_seen() -> None:
+def test_numbers_that_share_a_partner_are_detected() -> None:
     expected = pa.table({"a": [1.0, 1.0 + 1e-12, 5.0]})
     actual = pa.table({"a": [1.0, 5.0, 5.0]})
     assert difference(expected, actual)
 
 
-def test_swapped_rows_are_seen_where_the_order_is_total() -> None:
+def test_swapped_rows_are_detected_in_a_total_order() -> None:
     expected, actual = pa.table({"a": [1, 2, 3]}), pa.table({"a": [1, 3, 2]})
     assert difference(expected, expected, TOTAL) is None
     assert difference(expected, actual) is None
     assert difference(expected, actual, TOTAL)
 
 
-def test_ties_may_stand_in_any_order_but_keys_may_not() -> None:
+def test_ties_have_any_order_but_keys_do_not() -> None:
     expected = pa.table({"k": [1, 1, 2], "v": ["a", "b", "c"]})
     tied = pa.table({"k": [1, 1, 2], "v": ["b", "a", "c"]})
     unsorted = pa.table({"k": [2, 1, 1], "v": ["c", "a", "b"]})
@@ -167,7 +167,9 @@ NESTED = pa.struct([("f", pa.list_(pa.float64())), ("m", pa.map_(pa.string(), pa
         (True, None, pa.bool_()),
     ],
 )
-def test_other_values_are_seen_in_every_type(value: Any, another: Any, type_: pa.DataType) -> None:
+def test_different_values_are_detected_in_every_type(
+    value: Any, another: Any, type_: pa.DataType
+) -> None:
     expected, actual = one(value, type_), one(another, type_)
     assert difference(expected, expected) is None
     assert difference(expected, actual) and difference(actual, expected)

@@ -1,4 +1,4 @@
-"""Random statements answer on a runner as they do on one node."""
+"""Random statements have the same answer on a runner as on one node."""
 
 import pytest
 from hypothesis import note
@@ -14,15 +14,15 @@ LONG_EXAMPLES = 3000
 LEAST_ACCEPTED = 0.95
 LEAST_WITH_ROWS = 0.5
 MOST_ROWS = 200_000
-"""Cross joins of cross joins have more, in batches of a few rows: they test patience only."""
+"""Nested cross joins have more rows, in tiny batches, and would only cost time."""
 MOST_FAULTS = 0.005
-# With one partition, which is what an executor of one core has, DataFusion 55 refuses a few of its
-# own plans over columns that it takes for constant; decision 0006 tells of it.
+# With one partition, as on an executor with one core, DataFusion 55 rejects a few of its own plans
+# over constant columns; see decision 0006.
 PLANNER_FAULT = "SanityCheckPlan"
 
 
 class Tally:
-    """What became of the statements of one run."""
+    """Counts the outcomes of the statements of one run."""
 
     def __init__(self) -> None:
         self.asked = self.accepted = self.with_rows = self.faults = 0
@@ -38,7 +38,7 @@ def agree(query: Query, pair: Pair, tally: Tally) -> None:
     note(query.sql)
     if isinstance(expected, QueryError):
         tally.asked += 1
-        return  # the engine's own limits; no such statement fails on its rows
+        return  # a limit of the engine; no such statement fails because of its rows
     if expected.num_rows > MOST_ROWS:
         return
     tally.asked += 1

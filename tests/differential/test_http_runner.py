@@ -1,4 +1,4 @@
-"""The runner that speaks HTTP: it hands on what the runtime says, types and errors included."""
+"""The HTTP runner passes on answers of the runtime, including types and errors."""
 
 from collections.abc import Iterator
 

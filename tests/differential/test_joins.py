@@ -1,4 +1,4 @@
-"""Joins of tables that share names answer on several executors as on one node, and as DuckDB."""
+"""Joins of tables with common names have the same answer on executors, one node and DuckDB."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ MOST_ROWS = 50_000
 LEAST_ACCEPTED = 0.97
 LEAST_WITH_ROWS = 0.35
 MOST_FAULTS = 0.01
-"""Statements that DataFusion 55 answers wrongly on one node, and DuckDB rightly."""
+"""Statements that DataFusion 55 answers incorrectly on one node, and DuckDB correctly."""
 
 # Each gave invented rows, no rows, `Unsupported data type Int64 for function upper` or a panic.
 REPORTED = {
@@ -44,14 +44,17 @@ REPORTED = {
 }
 _HALF_JOINS = re.compile(r"LEFT (SEMI|ANTI) JOIN")
 MIXED = Policy(small_table_bytes=1500, broadcast_bytes=512, gather_bytes=512)
-"""Reads the smaller tables whole, beside shares of the larger ones."""
+"""Reads the smaller tables whole, next to shares of the larger ones."""
 OPENINGS = {
     "tiny": cluster_runners.in_process(2, TINY),
     "eager": cluster_runners.in_process(2, EAGER),
     "mixed": cluster_runners.in_process(2, MIXED),
     "real": cluster_runners.real(2),
 }
-PARAMS = [pytest.param(name, marks=pytest.mark.full if name == "real" else ()) for name in OPENINGS]
+ORDINARY = ("eager", "mixed")
+PARAMS = [
+    pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in OPENINGS
+]
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +83,7 @@ def duck(keys: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 class Tally:
-    """What became of the statements of one run."""
+    """Counts the outcomes of the statements of one run."""
 
     def __init__(self) -> None:
         self.asked = self.accepted = self.with_rows = self.faults = 0
@@ -92,7 +95,7 @@ class Tally:
 
 
 def agree(query: Query, pair: Pair, duck: duckdb.DuckDBPyConnection, tally: Tally) -> None:
-    """Compare with one node, which is right unless DuckDB answers otherwise."""
+    """Compare with one node, which counts as correct unless DuckDB disagrees."""
     note(query.sql)
     tally.asked += 1
     expected = pair.reference.outcome(query.sql)
@@ -112,7 +115,7 @@ def agree(query: Query, pair: Pair, duck: duckdb.DuckDBPyConnection, tally: Tall
 
 
 def _is_answer_of(duck: duckdb.DuckDBPyConnection, sql: str, answer: pa.Table) -> bool | None:
-    """Whether DuckDB gives the same rows; None where it does not know the words."""
+    """Return whether DuckDB gives the same rows; None if it does not support the statement."""
     try:
         rows = duck.execute(_HALF_JOINS.sub(r"\1 JOIN", sql)).to_arrow_table()
     except duckdb.Error:

@@ -1,4 +1,4 @@
-"""One node answers as DuckDB does: the corpus, and random statements."""
+"""One node gives the same answers as DuckDB: the corpus, and random statements."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ DIFFERENT = {
     "information schema of a table": _LANGUAGE,
     "columns that are capital, spaced or dotted": _LANGUAGE,  # names differ by case only here
 }
-# What keeps some of several equally good rows has no one answer.
+# A statement that keeps some of several equal rows has no unique answer.
 ANSWERED = [
     case for case in loading.cases() if not (case.error or case.whole or case.name in DIFFERENT)
 ]
@@ -52,7 +52,7 @@ def duck(small: Dataset) -> Iterator[Judge]:
         yield opened
 
 
-def test_differences_are_of_cases_that_are_there() -> None:
+def test_known_differences_name_existing_cases() -> None:
     assert DIFFERENT.keys() <= {case.name for case in loading.cases()}
 
 
@@ -70,7 +70,7 @@ def test_answers_are_those_of_duckdb(case: Case, small_reference: Runner, duck: 
 
 
 class Tally:
-    """What became of the statements of one run."""
+    """Counts the outcomes of the statements of one run."""
 
     def __init__(self) -> None:
         self.asked = self.judged = 0
@@ -80,7 +80,7 @@ class Tally:
 
 
 def agree(query: Query, reference: Runner, duck: Judge, tally: Tally) -> None:
-    # What keeps some of several equally good rows has no one answer.
+    # A statement that keeps some of several equal rows has no unique answer.
     if query.whole is not None:
         return
     ours = reference.outcome(query.sql)

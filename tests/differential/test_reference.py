@@ -1,4 +1,4 @@
-"""The reference must be right itself: what DataFusion once answered wrongly on one node."""
+"""The reference is correct where DataFusion once gave wrong answers on one node."""
 
 from tests.differential.asking import Runner
 from tests.differential.test_corpus import answered
@@ -7,8 +7,8 @@ from tests.differential.test_corpus import answered
 def test_min_and_max_see_the_row_groups_in_which_another_column_is_null(
     small_reference: Runner,
 ) -> None:
-    # Its dynamic filter forgets columns without a bound yet (apache/datafusion#25147, #24816);
-    # which rows are lost is a race, so once is not enough.
+    # Its dynamic filter forgets columns without a bound (apache/datafusion#25147, #24816). A race
+    # decides which rows are lost, so one run is not enough.
     sql = "SELECT min(i8) AS a, min(f32) AS b, max(f64) AS c FROM numbers"
     for _ in range(40):
         answer = answered(small_reference.outcome(sql)).to_pylist()

@@ -1,4 +1,4 @@
-"""The 99 queries of TPC-DS answer on a runner as they do on one node."""
+"""The 99 queries of TPC-DS have the same answers on a runner as on one node."""
 
 from collections.abc import Iterator
 
@@ -17,9 +17,9 @@ QUERIES = [
     pytest.param(name, marks=() if name in QUICK else pytest.mark.full) for name in TEXTS
 ]  # fmt: skip
 REFUSED: frozenset[str] = frozenset()
-"""What DataFusion itself cannot plan or run."""
+"""Queries that DataFusion itself cannot plan or run."""
 WITHOUT_ROWS = {8, 10, 23, 24, 31, 37, 41, 44, 54, 58, 64, 82, 83, 84, 85, 91}
-"""What so little data has no answer for."""
+"""Queries without an answer over so little data."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H: a runner answers as one node does, and one node as DuckDB does."""
+"""The 22 queries of TPC-H: a runner agrees with one node, and one node with DuckDB."""
 
 from collections.abc import Iterator
 from decimal import Decimal

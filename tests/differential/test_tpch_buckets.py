@@ -1,4 +1,4 @@
-"""TPC-H over accelerated tables, lineitem and orders cut by the order: as one node answers."""
+"""TPC-H over accelerated tables with lineitem and orders bucketed by order key."""
 
 from pathlib import Path
 
@@ -61,9 +61,7 @@ async def test_answers_are_those_of_one_node(
             assert not difference(expected, found, tpc.order(sql, expected, whole)), name
 
 
-async def test_orders_meet_their_lines_where_they_lie(
-    tmp_path: Path, tables: dict[str, pa.Table]
-) -> None:
+async def test_orders_and_lines_are_colocated(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
     async with in_process_cluster(tmp_path, dict(await specs(tmp_path, tables))) as cluster:
         for name, is_in_place in CO_LOCATED.items():
             text = await cluster.explain(TEXTS[name])

@@ -1,4 +1,4 @@
-"""TPC-H and TPC-DS: data in several files a table, made without a network, and the texts."""
+"""TPC-H and TPC-DS: query texts, and data in several files per table, made without a network."""
 
 import re
 import shutil
@@ -46,12 +46,12 @@ def tpcds_texts() -> dict[str, str]:
 
 
 def without_limit(sql: str) -> str:
-    """Return the statement without the LIMIT at its end."""
+    """Return the statement without its final LIMIT."""
     return _TPCDS_LIMIT.sub("", sql.strip().removesuffix(";"))
 
 
 def order(sql: str, answer: pa.Table, whole: pa.Table) -> Order:
-    """Say in what order the rows must be: by those leading sort keys that the answer shows."""
+    """Return the order of the rows: by the leading sort keys that the answer contains."""
     places: list[int] = []
     names = [name.lower() for name in answer.schema.names]
     for key in _sort_keys(without_limit(sql)):
@@ -69,14 +69,14 @@ def _sort_keys(sql: str) -> list[str]:
     start = sql.lower().rfind("order by")
     tail = sql[start + len("order by") :] if start >= 0 else ""
     if tail.count("(") != tail.count(")"):
-        return []  # it orders a window or a subquery, not the statement
+        return []  # it sorts a window or a subquery, not the statement
     keys = re.split(r",(?![^()]*\))", tail)
     ending = re.compile(r"\s+(asc|desc|nulls\s+(first|last))\b.*", re.IGNORECASE | re.DOTALL)
     return [ending.sub("", key.strip()).split(".")[-1].strip().lower() for key in keys]
 
 
 def _made(benchmark: str, folder: Path, scale: str) -> Dataset:
-    """Make the data where it is not there yet; a folder that is there is whole."""
+    """Make the data unless it exists; an existing folder is complete."""
     target = folder / f"{benchmark}-{scale}"
     if not target.exists():
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -94,5 +94,5 @@ def _generate(benchmark: str, scale: str, folder: Path) -> None:
     command = Path(sys.executable).parent / "tpcgen-cli"
     subprocess.run(
         [str(command), benchmark, "parquet", "-s", scale, f"--output-dir={folder}"],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=100,
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=280,
     )  # fmt: skip

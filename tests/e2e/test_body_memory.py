@@ -1,4 +1,4 @@
-"""The memory of a real process while many of the largest bodies are sent at once."""
+"""The memory of a real process that receives many of the largest bodies at once."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ SENDERS, SIZE = 16, 64 * MIB
 
 @pytest.mark.full
 def test_many_large_bodies_do_not_fill_the_memory(tmp_path: Path) -> None:
-    """16 bodies of 64 MiB are 1 GiB; with room for 128 MiB the process stays far below."""
+    """16 bodies of 64 MiB are 1 GiB; with room for 128 MiB the process stays far below that."""
     manifest = tmp_path / "caraway.yaml"
     manifest.write_text(
         "version: v1\nkind: Caraway\nname: bodies\n"
@@ -26,7 +26,7 @@ def test_many_large_bodies_do_not_fill_the_memory(tmp_path: Path) -> None:
         statuses = asyncio.run(_send(f"http://{caraway.addresses['http']}"))
         # 408: on a busy machine the client itself may pause for too long.
         assert set(statuses) <= {400, 408, 503}
-        # A body is there once as bytes, once more while it is joined, and as text.
+        # A body exists as bytes, a second time while it is joined, and as text.
         grown = _peak(caraway.process.pid) - before
         assert grown < 640 * MIB, f"{grown // MIB} MiB"
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
@@ -43,7 +43,7 @@ async def _send(url: str) -> list[int]:
 
 
 def _peak(pid: int) -> int:
-    """Return the largest resident size that a process has had, in bytes."""
+    """Return the peak resident size of a process in bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

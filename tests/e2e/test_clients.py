@@ -1,4 +1,4 @@
-"""Clients against the real process: the command line, the library, Arrow Flight."""
+"""Clients against the real process: the command line, the library and Arrow Flight."""
 
 import os
 import subprocess
@@ -49,13 +49,17 @@ def test_quickstart_answers_what_its_comments_promise(tmp_path: Path) -> None:
     )
     assert made.returncode == 0
     with child(tmp_path, EXAMPLES / "quickstart") as runtime:
-        with Client(f"http://{runtime.addresses['http']}") as client:
-            assert client.is_ready()
+        with Client(
+            http_url=f"http://{runtime.addresses['http']}",
+            flight_url=f"grpc://{runtime.addresses['flight']}",
+        ) as client:
+            assert client.is_service_ready()
             assert {row["status"] for row in client.datasets(status=True)} == {"ready"}
-            rows = client.sql("SELECT * FROM revenue_by_region WHERE year = :y", {"y": 2024})
+            wanted = "SELECT * FROM revenue_by_region WHERE year = :y"
+            rows = client.sql(wanted, {"y": 2024}).to_pylist()
             assert rows and {"region", "year", "orders", "revenue"} == set(rows[0])
-            assert client.sql("SELECT count(*) AS n FROM best_sellers")[0]["n"] > 0
-            assert sum(1 for _ in client.sql_stream("SELECT * FROM orders")) > 10_000
+            assert client.sql("SELECT count(*) AS n FROM best_sellers")["n"][0].as_py() > 0
+            assert client.sql("SELECT * FROM orders").num_rows > 10_000
 
 
 def test_flight_serves_the_same_rows(tmp_path: Path) -> None:

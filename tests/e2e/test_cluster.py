@@ -1,4 +1,4 @@
-"""`caraway cluster` as a user runs it: a whole cluster on one machine."""
+"""`caraway cluster` as a user runs it: a complete cluster on one machine."""
 
 import contextlib
 import json
@@ -23,12 +23,12 @@ from tests.kit.ray_cluster import MARK, assert_nothing_left, marked
 PORTS = ["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0"]
 TIMEOUT_S = 300
 BUSY_S = 180
-"""How long a step may take on a machine that does much else."""
+"""The time limit of a step on a busy machine."""
 PASSWORD = uuid.uuid4().hex
 
 
 class Cluster:
-    """The commands, over one data directory."""
+    """The cluster commands, over one data directory."""
 
     def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex
@@ -58,19 +58,19 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The address of the API. The command for it takes seconds on a machine that is busy."""
+        """Return the URL of the API. The command for it takes seconds on a busy machine."""
         found = ClusterFolder(self.folder).status()
         assert found is not None
         return f"http://{found.endpoints['http']}"
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", timeout=30)
+        return httpx.get(f"{self.url}{path}", timeout=60)
 
     def until_status(self, path: str, status: int) -> None:
         until(lambda: self.get(path).status_code == status, f"{path} is {status}", BUSY_S)
 
     def sql(self, sql: str) -> Any:
-        """Run a statement, again while the API says that it can be tried again."""
+        """Run a statement; retry while the API reports a retryable error."""
 
         def ask() -> httpx.Response | None:
             answer = httpx.post(f"{self.url}/v1/sql", content=sql, timeout=60)
@@ -83,7 +83,7 @@ class Cluster:
 
 @pytest.fixture
 def guarded() -> Iterator[str]:
-    """Start a Redis that asks for a password; gives its URL."""
+    """Start a Redis with a password; yields its URL."""
     with valkey.serving(tcp=True) as server:
         server.config(requirepass=PASSWORD)
         yield server.tcp_url.replace("://", f"://:{PASSWORD}@")
@@ -113,7 +113,7 @@ def test_cluster_from_up_to_down(local: Cluster, guarded: str) -> None:
 
     second = local.up(1)
     assert second.returncode == 1
-    assert "is up in" in second.stderr
+    assert "is already running in" in second.stderr
     assert "cluster down" in second.stderr
 
     two_ready = "/v1/ready?min_ready_executors=2"
@@ -140,14 +140,14 @@ def test_commands_say_when_nothing_runs(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     status = cluster.call("status")
     assert (status.returncode, status.stderr) == (1, "")
-    assert "no cluster runs in" in status.stdout
+    assert "no cluster is running in" in status.stdout
     for command in (["down"], ["scale", "2"]):
         refused = cluster.call(*command)
         assert refused.returncode == 1
         assert "caraway cluster up" in refused.stderr
 
 
-def test_manifest_that_is_wrong_starts_nothing(tmp_path: Path) -> None:
+def test_invalid_manifest_starts_nothing(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.manifest.write_text("kind: Nonsense\n")
     refused = cluster.up(1)

@@ -1,7 +1,7 @@
-"""Two schedulers, two executors, a head, a store and a Valkey, of which any may die or pause.
+"""Two schedulers, two executors, a head, a store and a Valkey, any of which may crash or pause.
 
-What is acknowledged is there at the end, once, on both schedulers; no read goes back behind it.
-CARAWAY_CHAOS_S says how long faults go on, CARAWAY_CHAOS_SEED which come.
+At the end, both schedulers have everything that was acknowledged, once; no read goes back in time.
+CARAWAY_CHAOS_S sets how long faults continue, CARAWAY_CHAOS_SEED which ones occur.
 """
 
 import random
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.parametrize("kind", ["kills", "pauses", "mixed", "power_cuts", "rollouts"])
-def test_what_is_acknowledged_outlives_any_process(tmp_path: Path, kind: str) -> None:
+def test_acknowledged_work_survives_any_process(tmp_path: Path, kind: str) -> None:
     load = Load(tmp_path, SEED, keeps_tags=kind != "power_cuts")
     harm, findings = None, ["it did not come to the comparison"]
     try:

@@ -1,4 +1,4 @@
-"""Draining executors of a real cluster: one scheduler is asked, all follow, no user sees it."""
+"""Draining executors of a real cluster: one scheduler is asked, all follow, users see nothing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,9 +8,9 @@ import pytest
 
 from tests.kit import valkey
 from tests.kit.deadlines import until
-from tests.kit.fault_clusters import QUICK, FaultCluster, Served, fault_cluster, loaded
+from tests.kit.fault_clusters import BOUND_S, QUICK, FaultCluster, Served, fault_cluster, loaded
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
 
 
 class Operator:
-    """Asks a scheduler what operators ask."""
+    """Sends the requests of an operator to a scheduler."""
 
     def __init__(self, cluster: FaultCluster, scheduler: str) -> None:
         facts = cluster.of.schedulers[scheduler].facts
@@ -31,7 +31,7 @@ class Operator:
         self._client = httpx.Client(
             base_url=f"http://{facts['metrics']}/internal",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=30,
+            timeout=60,
         )
 
     def __enter__(self) -> "Operator":
@@ -55,7 +55,7 @@ class Operator:
         return found
 
     def until_drained(self, executor: str) -> None:
-        until(lambda: self.told(executor)["drained"], f"{executor} has drained", 60)
+        until(lambda: self.told(executor)["drained"], f"{executor} has drained", 180)
 
 
 def test_executor_leaves_and_comes_back_under_load_and_no_query_fails(
@@ -63,11 +63,11 @@ def test_executor_leaves_and_comes_back_under_load_and_no_query_fails(
 ) -> None:
     cluster.served.until_ready(2)
     with Operator(cluster, "s1") as operator, loaded(cluster.served, QUICK) as load:
-        until(lambda: operator.load()["running"] >= 1, "queries run", 20)
+        until(lambda: operator.load()["running"] >= 1, "queries run")
         operator.drain("e2")
         operator.until_drained("e2")
         before = len(load.answers)
-        until(lambda: len(load.answers) > before + 3, "e1 alone answers")
+        until(lambda: len(load.answers) > before + 3, "e1 alone answers", BOUND_S)
         assert operator.told("e2")["running"] == 0
         assert not cluster.served.is_ready(2)
         assert cluster.of.executors["e2"].terminate() == 0
@@ -77,7 +77,7 @@ def test_executor_leaves_and_comes_back_under_load_and_no_query_fails(
     assert all(each.rows == cluster.facts.quick for each in load.answers)
 
 
-def test_every_scheduler_follows_and_one_that_starts_anew_knows(cluster: FaultCluster) -> None:
+def test_every_scheduler_follows_and_a_restarted_one_knows(cluster: FaultCluster) -> None:
     cluster.served.until_ready(2)
     second = cluster.serve("s2")
     second.until_ready(2)
@@ -87,6 +87,7 @@ def test_every_scheduler_follows_and_one_that_starts_anew_knows(cluster: FaultCl
     cluster.of.schedulers["s1"].kill()
     cluster.served = Served(cluster.serve("s1").url)
     cluster.served.until_ready(1)
+    until(lambda: cluster.served.state("e1") in ("draining", "ready"), "e1 has answered", BOUND_S)
     assert cluster.served.state("e1") == "draining"
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     with Operator(cluster, "s1") as operator:

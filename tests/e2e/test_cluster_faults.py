@@ -1,4 +1,4 @@
-"""What happens to queries when processes of a real cluster die, hang or leave."""
+"""Queries of a real cluster whose processes crash, hang or leave."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ from tests.kit.fault_clusters import (
 )
 from tests.kit.ray_cluster import descendants
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
 
 @pytest.fixture
 def cluster(shared: FaultCluster) -> FaultCluster:
-    """Three executors that are well, whatever the test before did."""
+    """Yield a cluster with three healthy executors, whatever the previous test did."""
     shared.served.until_ready(3)
     return shared
 
 
 def assert_well(cluster: FaultCluster, executors: int = 3) -> None:
-    """The cluster is ready by itself, and answers right."""
+    """Check that the cluster becomes ready without help, and answers correctly."""
     print(f"ready again after {cluster.served.until_ready(executors):.1f} s")
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
 
@@ -89,7 +89,7 @@ def test_two_of_three_executors_killed_at_once(cluster: FaultCluster) -> None:
     assert_well(cluster)
 
 
-def test_stopped_actor_is_given_up_and_comes_back(cluster: FaultCluster) -> None:
+def test_stopped_actor_is_lost_and_returns(cluster: FaultCluster) -> None:
     query = cluster.served.begin(LONG)
     cluster.served.until_busy("e2")
     pid = cluster.of.actor_pid("e2")
@@ -140,7 +140,7 @@ def test_answer_that_loses_an_executor_midway_is_broken_off(cluster: FaultCluste
     def are_new() -> bool:
         return all(before[name] != new for name, new in cluster.served.incarnations().items())
 
-    until(are_new, "every executor was started again", 60)
+    until(are_new, "every executor was started again", 180)
     assert_well(cluster)
 
 
@@ -163,13 +163,14 @@ SPILLING = (
     "md5(arrow_cast(a.id * 97 + n.value, 'Utf8')) || repeat('x', 400) AS w "
     "FROM rights a CROSS JOIN generate_series(1, 4) n) t)"
 )
-"""Sorts 170 MB on one executor, which has 128 MiB. The digests do not compress, so the files of
-spilled rows are larger than `small_files` allows, with one partition and with several."""
+"""Sorts 170 MB on one executor, which has 128 MiB. The digests do not compress, so the spilled
+files are larger than `small_files` allows, with one partition and with several.
+"""
 EXCHANGED = (
     "SELECT count(*) AS n, sum(length(w)) AS s FROM (SELECT w, row_number() OVER (PARTITION BY id "
     "ORDER BY w) AS r FROM (SELECT id, repeat('x', {size}) AS w FROM lefts) t) u WHERE r = 1"
 )
-"""Parts 400,000 words of `size` letters; the object stores have 100 MiB each."""
+"""Partitions 400,000 words of `size` letters; the object stores have 100 MiB each."""
 
 
 def test_full_disk_fails_the_query_that_spills_and_nothing_else(cluster: FaultCluster) -> None:
@@ -188,7 +189,7 @@ def test_full_disk_fails_the_query_that_spills_and_nothing_else(cluster: FaultCl
 
 @contextlib.contextmanager
 def small_files(pids: list[int]) -> Iterator[None]:
-    """Let processes write no more to a file than 64 KiB, as if the disk was full."""
+    """Limit the files of processes to 64 KiB, as if the disk was full."""
     before = [resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in pids]
     for pid, (_, hard) in zip(pids, before, strict=True):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (65536, hard))
@@ -207,7 +208,7 @@ def test_exchange_larger_than_the_object_stores_goes_through_the_disk(
     assert_well(cluster)
 
 
-def test_query_larger_than_the_memory_of_its_executors_spills_or_fails_in_words(
+def test_query_larger_than_executor_memory_spills_or_fails_clearly(
     cluster: FaultCluster,
 ) -> None:
     before = cluster.served.incarnations()
@@ -221,11 +222,11 @@ def test_query_larger_than_the_memory_of_its_executors_spills_or_fails_in_words(
     assert_well(cluster)
 
 
-def test_two_hundred_queries_at_once_are_answered_or_told_when_to_come_again(
+def test_two_hundred_concurrent_queries_succeed_or_get_retry_after(
     cluster: FaultCluster,
 ) -> None:
-    asked = [in_thread(lambda: cluster.served.ask(QUICK, 200)) for _ in range(200)]
-    answers: list[Answer] = [each.result(220) for each in asked]
+    asked = [in_thread(lambda: cluster.served.ask(QUICK, 600)) for _ in range(200)]
+    answers: list[Answer] = [each.result(620) for each in asked]
     refused = [each for each in answers if each.status == 429]
     print(f"{len(refused)} refused, slowest {max(each.took_s for each in answers):.1f} s")
     assert all(int(each.retry_after or 0) > 0 and each.error for each in refused)
@@ -243,20 +244,22 @@ def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultClus
     cluster.served.until_state("e4", "refused")
     reason = cluster.served.executors()["e4"]["reason"]
     assert "speaks protocol version 0" in reason
-    until(lambda: reason in other.log.read_text(), "the executor says why", 30)
+    until(lambda: reason in other.log.read_text(), "the executor says why")
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     assert other.terminate() == 0
     del cluster.of.executors["e4"]
 
 
 def test_everything_joins_the_head_that_replaces_a_killed_one(cluster: FaultCluster) -> None:
-    """Without a Redis it knows nothing of the cluster that was; schedulers end, to start anew."""
+    """Without a Redis it knows nothing of the previous cluster; schedulers exit in order to
+    restart.
+    """
     scheduler = cluster.of.schedulers["s1"]
     began = time.monotonic()
     cluster.of.head.kill()
     cluster.of.begin_head().wait_up()
     print(f"head back after {time.monotonic() - began:.1f} s")
-    until(lambda: scheduler.popen.poll() is not None, "the scheduler has ended", 120)
+    until(lambda: scheduler.popen.poll() is not None, "the scheduler has ended", 300)
     print(f"scheduler ended after {time.monotonic() - began:.1f} s")
     assert scheduler.popen.returncode == 1
     assert "start the scheduler again" in scheduler.log.read_text()

@@ -1,4 +1,4 @@
-"""Asynchronous queries of a real cluster: two schedulers, two executors, state in a Valkey."""
+"""Asynchronous queries of a real cluster: two schedulers, two executors, and a Valkey."""
 
 import os
 import signal
@@ -22,17 +22,17 @@ from tests.kit.fault_clusters import (
     fault_cluster,
 )
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 class Jobs:
-    """The routes of asynchronous queries of one scheduler."""
+    """The asynchronous query routes of one scheduler."""
 
     def __init__(self, served: Served) -> None:
         self._url = f"{served.url}/v1/queries"
 
     def submit(self, sql: str) -> str:
-        got = httpx.post(self._url, json={"sql": sql}, timeout=30)
+        got = httpx.post(self._url, json={"sql": sql}, timeout=60)
         assert got.status_code == 202, got.text
         return str(got.json()["query_id"])
 
@@ -41,7 +41,7 @@ class Jobs:
         return told
 
     def until_running(self, query_id: str) -> None:
-        until(lambda: self.status(query_id)["status"] == "RUNNING", "the job runs", 30)
+        until(lambda: self.status(query_id)["status"] == "RUNNING", "the job runs", 120)
 
     def ended(self, query_id: str) -> str:
         def look() -> str:
@@ -118,7 +118,7 @@ def test_progress_grows_by_stages(both: tuple[Jobs, Jobs]) -> None:
     def stages() -> int:
         return int(one.status(query_id).get("progress", {}).get("stages_total", 0))
 
-    assert until(lambda: stages() > 1 and stages(), "several stages are planned", 30) > 1
+    assert until(lambda: stages() > 1 and stages(), "several stages are planned", 120) > 1
     assert one.ended(query_id) == "SUCCEEDED"
 
 
@@ -171,7 +171,7 @@ def test_stopped_scheduler_cannot_overwrite(cluster: FaultCluster, both: tuple[J
     assert one.rows(query_id) == cluster.facts.long
 
 
-def test_interactive_queries_are_answered_beside_jobs(
+def test_interactive_queries_are_answered_during_jobs(
     cluster: FaultCluster, both: tuple[Jobs, Jobs]
 ) -> None:
     one, _ = both
@@ -179,7 +179,7 @@ def test_interactive_queries_are_answered_beside_jobs(
     one.until_running(jobs[0])
     waits = [cluster.served.ask(QUICK) for _ in range(5)]
     assert all(each.rows == cluster.facts.quick for each in waits)
-    assert one.status(jobs[-1])["status"] == "PENDING"
+    assert one.status(jobs[-1])["status"] in ("PENDING", "RUNNING")
     assert {one.ended(query_id) for query_id in jobs} == {"SUCCEEDED"}
 
 

@@ -1,6 +1,6 @@
-"""What was answered is carried out: schedulers are killed at once after the answer.
+"""Acknowledged work is done, even if the scheduler is killed right after its answer.
 
-Two schedulers and two executors as real processes, state in a Valkey, and `caraway run` alone.
+Two schedulers and two executors as real processes with a Valkey, and `caraway run` alone.
 """
 
 import threading
@@ -20,7 +20,7 @@ from tests.kit.deadlines import until
 from tests.kit.fault_clusters import BOUND_S, Rows, Served, in_thread, loaded, write_facts
 from tests.kit.ray_cluster import RayCluster, ray_cluster
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 MANIFEST = """\
 version: v1
 kind: Caraway
@@ -51,7 +51,7 @@ REFRESHES_PER_S = 4
 
 
 def write(folder: Path, rows: int, value: int) -> None:
-    """Put other rows where the dataset loads them from."""
+    """Replace the rows that the dataset is loaded from."""
     table = pa.table({"id": list(range(rows)), "v": [value] * rows})
     parquet.write_table(table, folder / "new.parquet")
     (folder / "new.parquet").replace(folder / "rows.parquet")
@@ -67,7 +67,7 @@ def send(url: str, key: str, rows: list[dict[str, Any]]) -> httpx.Response:
 
 
 def reads(served: Served, sql: str, expected: Rows) -> None:
-    """Wait until a statement answers so."""
+    """Wait until a statement returns these rows."""
     seen: list[str] = []
 
     def look() -> bool:
@@ -125,21 +125,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 def test_a_refresh_that_was_answered_is_done(cluster: Pair) -> None:
     write(cluster.folder, 20, 1)
-    assert httpx.post(f"{cluster.at['s1'].url}{ITEMS}/refresh").status_code == 201
+    assert httpx.post(f"{cluster.at['s1'].url}{ITEMS}/refresh", timeout=60).status_code == 201
     cluster.kill("s1")
     reads(cluster.at["s2"], SUM, [{"n": 20, "s": 20}])
     reads(cluster.serve("s1"), SUM, [{"n": 20, "s": 20}])
 
 
-def test_a_statement_that_was_set_loads_from_then_on(cluster: Pair) -> None:
+def test_a_refresh_sql_that_was_set_applies_from_then_on(cluster: Pair) -> None:
     body = {"refresh_sql": "SELECT * FROM items WHERE id < 5"}
-    assert httpx.patch(f"{cluster.at['s1'].url}{ITEMS}", json=body).status_code == 200
+    assert httpx.patch(f"{cluster.at['s1'].url}{ITEMS}", json=body, timeout=60).status_code == 200
     cluster.kill("s1")
     for name, value in (("s2", 2), ("s1", 3)):
         if name == "s1":
             cluster.serve(name)
         write(cluster.folder, 20, value)
-        assert httpx.post(f"{cluster.at[name].url}{ITEMS}/refresh").status_code == 201
+        assert httpx.post(f"{cluster.at[name].url}{ITEMS}/refresh", timeout=60).status_code == 201
         reads(cluster.at[name], SUM, [{"n": 5, "s": 5 * value}])
 
 
@@ -156,8 +156,8 @@ def test_changes_that_were_answered_are_read_once(cluster: Pair) -> None:
         assert list(served.ask(COUNT).rows) == [{"n": 50, "d": 50}]
 
 
-@pytest.mark.timeout(1000)
-def test_queries_go_on_while_other_datasets_are_refreshed(cluster: Pair) -> None:
+@pytest.mark.timeout(1800)
+def test_queries_continue_while_other_datasets_are_refreshed(cluster: Pair) -> None:
     stop, refreshes = threading.Event(), 0
 
     def refresh() -> None:
@@ -175,7 +175,7 @@ def test_queries_go_on_while_other_datasets_are_refreshed(cluster: Pair) -> None
         with loaded(cluster.at["s1"], LASTING) as one, loaded(cluster.at["s2"], LASTING, 1) as two:
             until(
                 lambda: len(one.answers) + len(two.answers) >= LEAST_ANSWERS,
-                "enough statements are answered", 800,
+                "enough statements are answered", 1500,
             )  # fmt: skip
     finally:
         stop.set()
@@ -189,7 +189,7 @@ def test_queries_go_on_while_other_datasets_are_refreshed(cluster: Pair) -> None
     assert refreshes > LEAST_ANSWERS
 
 
-def test_a_process_alone_keeps_its_promises_over_a_restart(tmp_path: Path) -> None:
+def test_a_standalone_process_keeps_acknowledged_work_over_a_restart(tmp_path: Path) -> None:
     write(tmp_path, 10, 0)
     write_facts(tmp_path)
     manifest = tmp_path / "caraway.yaml"

@@ -1,4 +1,4 @@
-"""What happens when a scheduler or the head of a real cluster dies; its state is in a Valkey."""
+"""Crashes of a scheduler or the head of a real cluster with its state in a Valkey."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.kit.fault_clusters import (
     loaded,
 )
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,10 @@ def test_executors_wait_for_a_killed_scheduler_and_serve_the_next(cluster: Fault
     assert incarnations(cluster) == before
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     until(lambda: not any(each["active_tasks"] for each in cluster.served.executors().values()),
-          "what ran for the killed scheduler has ended", 30)  # fmt: skip
+          "what ran for the killed scheduler has ended", BOUND_S)  # fmt: skip
 
 
-def test_one_scheduler_of_two_goes_on_when_the_other_is_killed(cluster: FaultCluster) -> None:
+def test_one_scheduler_continues_when_the_other_is_killed(cluster: FaultCluster) -> None:
     second = cluster.serve("s2")
     second.until_ready(2)
     assert second.executors().keys() == cluster.served.executors().keys()

@@ -74,19 +74,18 @@ def test_json_logs_are_json(tmp_path: Path, people: Path) -> None:
         caraway.signal(signal.SIGTERM)
         caraway.wait()
         events = [json.loads(line) for line in caraway.logged().splitlines()]
-        assert [event["event"] for event in events] == [
-            "runtime is up", "answer broken off", "stopping",
-        ]  # fmt: skip
-        assert events[1]["trace_id"] == TRACE
-        assert events[1]["query_id"] == query_id
-        assert "division by zero" in events[1]["reason"]
+        assert (events[0]["event"], events[-1]["event"]) == ("runtime is up", "stopping")
+        [broken] = (event for event in events if event["event"] == "answer aborted")
+        assert broken["trace_id"] == TRACE
+        assert broken["query_id"] == query_id
+        assert "division by zero" in broken["reason"]
 
 
 def test_stopping_turns_work_away_and_lets_running_queries_finish(
     tmp_path: Path, people: Path
 ) -> None:
     with people.open("a") as manifest:
-        manifest.write("runtime: {shutdown_timeout: 1s}\n")
+        manifest.write("runtime: {shutdown_timeout: 6s}\n")
     with child(tmp_path, people) as caraway:
         answers: list[httpx.Response] = []
         query = threading.Thread(target=lambda: answers.append(caraway.sql(ENDLESS)))
@@ -98,14 +97,14 @@ def test_stopping_turns_work_away_and_lets_running_queries_finish(
         assert turned_away.text == "Runtime is shutting down"
         assert caraway.api.get("/health").text == "ok\n"
         assert caraway.metrics.get("/v1/ready").status_code == 503
-        query.join(10)
+        query.join(60)
         assert answers[0].status_code == 499
         assert "shutting down" in answers[0].text
         assert caraway.wait() == 0
 
 
 def _turned_away(caraway: Child) -> httpx.Response | None:
-    """Ask; a kept connection may be closed by the stopping server while it is used."""
+    """Send a request; the stopping server may close a kept-alive connection while it is used."""
     try:
         answer = caraway.api.get("/v1/datasets")
     except httpx.TransportError:
@@ -168,11 +167,11 @@ def test_dataset_that_appears_later_becomes_ready(tmp_path: Path) -> None:
     with child(tmp_path, manifest) as caraway:
         assert caraway.api.get("/v1/ready").status_code == 503
         (tmp_path / "late.csv").write_text("a\n1\n")
-        until(lambda: caraway.api.get("/v1/ready").status_code == 200, "ready", 15)
+        until(lambda: caraway.api.get("/v1/ready").status_code == 200, "ready")
         assert caraway.sql("SELECT * FROM late").json() == [{"a": 1}]
 
 
-def test_half_sent_body_and_lost_client_leave_the_process_well(
+def test_half_sent_body_and_lost_client_leave_the_process_healthy(
     tmp_path: Path, people: Path
 ) -> None:
     with child(tmp_path, people) as caraway:
@@ -200,7 +199,7 @@ def test_body_of_200_mb_is_413_and_the_process_lives_on(tmp_path: Path, people: 
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
 
 
-def test_answer_that_fails_midway_is_broken_off(tmp_path: Path, people: Path) -> None:
+def test_answer_that_fails_midway_is_aborted(tmp_path: Path, people: Path) -> None:
     with child(tmp_path, people) as caraway:
         sql = "SELECT 10 / (150000 - value) AS v FROM generate_series(1, 200000)"
         with pytest.raises(httpx.RemoteProtocolError):
@@ -210,7 +209,7 @@ def test_answer_that_fails_midway_is_broken_off(tmp_path: Path, people: Path) ->
         assert "Traceback" not in caraway.logged()
 
 
-def test_keys_are_asked_for_and_read_only_keys_cannot_write(tmp_path: Path) -> None:
+def test_keys_are_required_and_read_only_keys_cannot_write(tmp_path: Path) -> None:
     manifest = write(
         tmp_path,
         "runtime:\n  auth:\n    api-key:\n      keys: ['${secrets:READER}:ro', 'writer:rw']\n"

@@ -1,4 +1,4 @@
-"""One process with a load of changes, refreshes and jobs, which is killed and paused meanwhile."""
+"""One process with a load of changes, refreshes and jobs, which is killed and paused."""
 
 import contextlib
 import random
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.parametrize("kind", ["kills", "pauses", "mixed"])
-def test_what_one_process_acknowledged_outlives_it(tmp_path: Path, kind: str) -> None:
-    # What was set for one process alone ends with it.
+def test_acknowledged_work_of_one_process_survives_it(tmp_path: Path, kind: str) -> None:
+    # Settings of a standalone process end with it.
     load = Load(tmp_path, SEED, keeps_tags=kind == "pauses")
     file = tmp_path / "caraway.yaml"
     file.write_text(manifest(SEED))
@@ -37,7 +37,7 @@ def test_what_one_process_acknowledged_outlives_it(tmp_path: Path, kind: str) ->
                 faults += 1
                 pid = caraway.process.pid
                 below = list(descendants(pid))
-                # The engine process alone, or everything.
+                # Kill the engine process alone, or everything.
                 pids = below if chosen.random() < 0.3 else [pid, *below]
                 if kind == "pauses" or (kind == "mixed" and faults % 2):
                     send(pids, signal.SIGSTOP)

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 
 
 def probe(cluster: RayCluster, path: str) -> httpx.Response:
-    return httpx.get(f"http://{cluster.executors['e2'].facts['metrics']}{path}", timeout=10)
+    return httpx.get(f"http://{cluster.executors['e2'].facts['metrics']}{path}", timeout=60)
 
 
 def test_executor_answers_probes_and_counts(cluster: RayCluster) -> None:
@@ -34,16 +34,16 @@ def test_logs_hold_nothing_of_ray(cluster: RayCluster) -> None:
 
 async def test_refusal_is_logged_and_makes_it_unready(cluster: RayCluster) -> None:
     fleet = RayFleet()
-    async with asyncio.timeout(50):
+    async with asyncio.timeout(60):
         while ExecutorId("e2") not in [each.executor_id for each in await fleet.describe()]:
             pass
     reason = "it speaks version 1 of the protocol, this scheduler 2; update the executor"
     await fleet.refuse(ExecutorId("e2"), reason)
-    until(lambda: probe(cluster, "/v1/ready").status_code == 503, "it is not ready", 20)
+    until(lambda: probe(cluster, "/v1/ready").status_code == 503, "it is not ready")
     assert reason in probe(cluster, "/v1/ready").text
     assert reason in cluster.executors["e2"].log.read_text()
     await fleet.refuse(ExecutorId("e2"), "")
-    until(lambda: probe(cluster, "/v1/ready").status_code == 200, "it is ready again", 20)
+    until(lambda: probe(cluster, "/v1/ready").status_code == 200, "it is ready again")
     await fleet.aclose()
 
 
@@ -52,8 +52,8 @@ def test_killed_supervisor_leaves_nothing(cluster: RayCluster) -> None:
     actor = cluster.actor_pid("e4")
     session = Path((cluster.folder / "e4" / "ray" / "session-folder").read_text())
     process.kill()
-    until(lambda: not Path(f"/proc/{actor}").exists(), "the actor is gone", 20)
-    until(lambda: not [t for t in marked(cluster.mark).values() if str(session) in t], "e4", 20)
+    until(lambda: not Path(f"/proc/{actor}").exists(), "the actor is gone")
+    until(lambda: not [t for t in marked(cluster.mark).values() if str(session) in t], "e4")
 
 
 def test_stopped_twice_it_drains_no_longer(cluster: RayCluster) -> None:
@@ -61,4 +61,4 @@ def test_stopped_twice_it_drains_no_longer(cluster: RayCluster) -> None:
     os.kill(process.popen.pid, signal.SIGTERM)
     os.kill(process.popen.pid, signal.SIGTERM)
     assert process.popen.wait(60) == 0
-    assert process.log.read_text().count("executor has stopped") == 1
+    assert process.log.read_text().count("executor stopped") == 1

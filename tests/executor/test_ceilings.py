@@ -52,7 +52,7 @@ def test_a_process_beyond_its_ceiling_is_ended_with_the_cause() -> None:
         grow(process, 64 * MIB)
         assert process.poll() is None
         grow(process, ceiling_bytes(64 * MIB))
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
     ceiling.close()
     (end,) = ends
     assert end.cause == "memory"
@@ -75,7 +75,7 @@ def test_a_look_that_fails_is_not_the_last(
     with growing() as process:
         ceiling.follow(process.pid)
         grow(process, ceiling_bytes(64 * MIB))
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
     ceiling.close()
     assert sum("background work failed" in each.message for each in caplog.records) == 1
 
@@ -88,7 +88,7 @@ def test_the_next_process_is_looked_at_and_the_one_before_is_not() -> None:
         ceiling.follow(second.pid)
         grow(first, 2 * ceiling_bytes(MIB))
         grow(second, 2 * ceiling_bytes(MIB))
-        second.wait(10)
+        second.wait(60)
         assert first.poll() is None
     ceiling.close()
     assert len(ends) == 1
@@ -98,7 +98,7 @@ def test_a_process_that_is_gone_is_nothing_to_look_at() -> None:
     ceiling = Ceiling(MIB, lambda _end: None, look_s=0.01)
     with growing() as process:
         process.kill()
-        process.wait(10)
+        process.wait(60)
         ceiling.follow(process.pid)
     ceiling.follow(os.getpid())
     until(lambda: ceiling._pid == os.getpid(), "it looks at another one")
@@ -113,7 +113,7 @@ def test_a_process_is_ended_for_another_reason_while_it_is_the_one_looked_at() -
         ceiling.follow(second.pid)
         ceiling.end(first.pid, End("hung", "it is another one"))
         ceiling.end(second.pid, End("hung", "it does not stop"))
-        assert second.wait(10) == -signal.SIGKILL
+        assert second.wait(60) == -signal.SIGKILL
         assert first.poll() is None
     ceiling.close()
     assert ends == [End("hung", "it does not stop")]

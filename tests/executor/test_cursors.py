@@ -103,7 +103,7 @@ async def test_closing_stops_the_batch_that_is_on_its_way() -> None:
     await cursors.close(page.cursor)
     assert asyncio.all_tasks() == before
     assert stream.is_closed
-    with pytest.raises(ShuttingDownError, match="let go"):
+    with pytest.raises(ShuttingDownError, match="nobody read it"):
         await cursors.next(page.cursor)
 
 

@@ -223,9 +223,9 @@ async def test_rows_with_one_key_are_refused(tmp_path: Path) -> None:
     spec = await stored(tmp_path, rows, 2)
     local = executor({"t": memory(k=[1])})
 
-    with pytest.raises(ExecutionError, match=r"dataset 't': primary key \(k\) = 5 is there twice"):
+    with pytest.raises(ExecutionError, match=r"dataset 't': primary key \(k\) = 5 is duplicated"):
         await local.load(T, replace(spec, keys=Keys(("k",))))
-    with pytest.raises(ExecutionError, match=r"primary key \(g, k\) = 'a', 5 is there twice"):
+    with pytest.raises(ExecutionError, match=r"primary key \(g, k\) = 'a', 5 is duplicated"):
         await local.load(T, replace(spec, keys=Keys(("g", "k"))))
     assert await local.load(T, replace(spec, keys=Keys(("k",), "same"))) == 2
     other = await stored(tmp_path, pa.table({"k": [5, 5], "g": ["a", None]}), 2, "other")
@@ -234,7 +234,7 @@ async def test_rows_with_one_key_are_refused(tmp_path: Path) -> None:
     unique = Keys(("k",), "first", (LookupColumns(("g",), True),))
     assert await local.load(T, replace(spec, keys=unique)) == 2
     twice = await stored(tmp_path, pa.table({"k": [5, 6], "g": ["a", "a"]}), 2, "twice")
-    with pytest.raises(ExecutionError, match=r"\(g\) = 'a' is there twice .* `unique`"):
+    with pytest.raises(ExecutionError, match=r"\(g\) = 'a' is duplicated .* `unique`"):
         await local.load(T, replace(twice, keys=unique))
 
 
@@ -242,7 +242,7 @@ async def test_keys_without_a_value_are_refused(tmp_path: Path) -> None:
     spec = await stored(tmp_path, pa.table({"k": [5, None]}))
     local = executor({"t": memory(k=[1])})
 
-    with pytest.raises(ExecutionError, match="'k' of its primary key holds NULL"):
+    with pytest.raises(ExecutionError, match="'k' of its primary key contains NULL"):
         await local.load(T, replace(spec, keys=Keys(("k",))))
 
 

@@ -79,7 +79,7 @@ def test_a_part_holds_no_memory_of_the_others() -> None:
     [
         (["gone"], "it has no columns 'gone'"),
         (["bucket(2, l)"], "list<item: int64> cannot be put in buckets"),
-        (["lower(n)", "lower(l)"], "not those of the expressions"),
+        (["lower(n)", "lower(l)"], "not those of the partition expressions"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(terms: list[str], cause: str) -> None:

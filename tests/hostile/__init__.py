@@ -1,1 +1,1 @@
-"""Statements that must hurt only themselves, run against real processes."""
+"""Hostile statements must harm only themselves; they run against real processes."""

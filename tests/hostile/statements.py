@@ -1,7 +1,8 @@
-"""The table of hostile statements: what each does, by family. `t` is a dataset of 1,000 rows.
+"""The table of hostile statements, by family. `t` is a dataset of 1,000 rows.
 
-Each function of DataFusion 55 whose output can outgrow its input is here; `information_schema`
-lists its functions, and `test_table` fails when an upgrade brings one that nobody has judged.
+It has every function of DataFusion 55 whose output can be much larger than its input. `test_table`
+compares it with `information_schema`, and fails if an upgrade adds a function that nobody has
+assessed.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ def nested(before: str, inside: str, after: str, depth: int) -> str:
 
 
 def doubling(count: int, read: str) -> str:
-    """CTEs each of which reads the one before twice; `read` names it `{0}`."""
+    """Return CTEs that each read the previous one twice; `read` names it `{0}`."""
     ctes = ", ".join(f"c{i} AS ({read.format(f'c{i - 1}')})" for i in range(1, count))
     return f"WITH c0 AS (SELECT id FROM t), {ctes} SELECT count(*) FROM c{count - 1}"
 
@@ -214,10 +215,10 @@ STATEMENTS: Mapping[str, str] = {**GROWING, **PRODUCTS, **LARGE}
 assert len(STATEMENTS) == len(GROWING) + len(PRODUCTS) + len(LARGE)
 
 DELAYING = frozenset({"join of one key", "full join of one key"})
-"""While these run another client's statement may wait until they are stopped.
+"""Statements that may delay another client until they are stopped.
 
-They look like joins of equal keys, so they run beside others; where all keys are equal they hold
-every thread of the engine, as a join of all rows with all rows does. This should be empty.
+They look like joins of equal keys, so they run concurrently with others. With equal keys everywhere
+they occupy every thread of the engine, like a cross join. This should be empty.
 """
 
 QUICK = (
@@ -225,4 +226,4 @@ QUICK = (
     "array_agg of a product", "cross join", "inequality join", "recursive growing text", "OR",
     "2,000 plus", "doubling CTEs", "literal", "unclosed texts", "regular expression",
 )  # fmt: skip
-"""One of each family, for every run of the tests."""
+"""One statement of each family, for every run of the tests."""

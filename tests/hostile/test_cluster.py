@@ -8,7 +8,7 @@ from tests.hostile import serving
 from tests.hostile.serving import Clustered, by_http, by_job
 from tests.hostile.statements import QUICK
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -18,12 +18,12 @@ def clustered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clustered]:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_statement_hurts_only_itself(clustered: Clustered, name: str) -> None:
+def test_a_statement_harms_only_itself(clustered: Clustered, name: str) -> None:
     problems, answer, _ = clustered.judge(name, by_http)
     assert problems == [], answer
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_job_hurts_only_itself(clustered: Clustered, name: str) -> None:
+def test_a_job_harms_only_itself(clustered: Clustered, name: str) -> None:
     problems, answer, _ = clustered.judge(name, by_job)
     assert problems == [], answer

@@ -1,4 +1,4 @@
-"""Hostile statements against `caraway run`, by every way that statements come."""
+"""Hostile statements against `caraway run`, over every protocol."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.hostile import serving
 from tests.hostile.serving import Served, by_flight, by_http, by_job
 from tests.hostile.statements import QUICK, STATEMENTS
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
@@ -18,27 +18,27 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_statement_hurts_only_itself(served: Served, name: str) -> None:
+def test_a_statement_harms_only_itself(served: Served, name: str) -> None:
     problems, answer, _ = served.judge(name, by_http)
     assert problems == [], answer
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", sorted(STATEMENTS.keys() - set(QUICK)))
-def test_every_other_statement_hurts_only_itself(served: Served, name: str) -> None:
+def test_every_other_statement_harms_only_itself(served: Served, name: str) -> None:
     problems, answer, _ = served.judge(name, by_http)
     assert problems == [], answer
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", QUICK)
-def test_a_job_hurts_only_itself(served: Served, name: str) -> None:
+def test_a_job_harms_only_itself(served: Served, name: str) -> None:
     problems, answer, _ = served.judge(name, by_job)
     assert problems == [], answer
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", QUICK)
-def test_a_flight_hurts_only_itself(served: Served, name: str) -> None:
+def test_a_flight_statement_harms_only_itself(served: Served, name: str) -> None:
     problems, answer, _ = served.judge(name, by_flight)
     assert problems == [], answer

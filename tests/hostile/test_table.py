@@ -1,4 +1,4 @@
-"""The table is whole: an engine with a new function is looked at again."""
+"""The table of hostile statements covers every function of the engine."""
 
 from datafusion import SessionConfig, SessionContext
 
@@ -31,10 +31,12 @@ _HARMLESS = frozenset(
     var_population var_samp var_sample version with_metadata count sum
     """.split()
 )
-"""What they return is not much larger than what they take, or another name stands in the table."""
+"""Functions whose output is not much larger than their input, or that the table has by another
+name.
+"""
 
 
-def test_every_function_of_the_engine_was_judged() -> None:
+def test_every_function_of_the_engine_was_assessed() -> None:
     context = SessionContext(SessionConfig().with_information_schema(True))
     listed = context.sql("SELECT DISTINCT routine_name AS n FROM information_schema.routines")
     names = {name for batch in listed.collect() for name in batch.column("n").to_pylist()}
@@ -45,7 +47,7 @@ def test_every_function_of_the_engine_was_judged() -> None:
 
 
 def _twin(name: str) -> str:
-    """Return the name of a function of lists among those of arrays."""
+    """Return the array function that corresponds to a list function."""
     twins = {"list_zip": "arrays_zip", "list_to_string": "array_to_string"}
     return twins.get(name, name.replace("list_", "array_", 1))
 

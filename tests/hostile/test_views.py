@@ -7,7 +7,7 @@ import pytest
 from tests.hostile import serving
 from tests.hostile.statements import LARGE
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 _VIEWS = {
     "many_or": LARGE["OR"],

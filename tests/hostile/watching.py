@@ -1,4 +1,4 @@
-"""Watches a tree of processes while a hostile statement runs: memory, work, and other clients."""
+"""Watches a process tree during a hostile statement: memory, CPU time and other clients."""
 
 import contextlib
 import os
@@ -13,23 +13,26 @@ from pathlib import Path
 
 import httpx
 
+from tests.kit.deadlines import until
 from tests.kit.ray_cluster import descendants
 
+MEASURES = os.environ.get("CARAWAY_MEASURES") == "1"
+"""Whether times and memory are judged, too; that needs a machine that does nothing else."""
 MIB = 1024 * 1024
 MOST_BYTES = 3 * 1024 * MIB
 OF_EXECUTOR_BYTES = 512 * MIB
 ANSWERED_S = 1.0
 CALM_S = 6.0
 START_S = 20.0
-"""An executor that was ended has started by then."""
+"""The time in which an ended executor has restarted."""
 _KILLED_BYTES = 6 * 1024 * MIB
-"""Nothing may take the memory of the machine that runs the tests."""
+"""The memory limit, which protects the machine that runs the tests."""
 _LOOK_S = 0.05
 _PROBE_S = 0.1
 _WINDOW_S = 0.5
 _CALM_CORES = 0.5
 _SHARE = 8
-"""A statement of others passes through several processes; each waits for its turn on a core."""
+"""The time limit for statements of others, which pass through several waiting processes."""
 _NEXT_TO_NOTHING = """
 import sys
 for line in sys.stdin:
@@ -42,27 +45,33 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class Seen:
-    """What happened while a statement ran."""
+    """The observations during a statement."""
 
     most_bytes: int = 0
     slowest_s: float = 0.0
     machine_s: float = 0.0
-    """How long a process that has nothing to do with it took for next to nothing."""
+    """How long an unrelated process needed for a trivial task."""
     unanswered: list[str] = field(default_factory=list)
+    last_answer: str = ""
+    """What another client was told when all was over, unless it was its answer."""
     was_killed: bool = False
     calm_after_s: float = 0.0
 
     def problems(self, *, others_wait: bool = False, executors: int = 0) -> list[str]:
-        """Say what should not have happened.
+        """Return the violations.
 
-        With `others_wait` other clients may be late. Executors have memory beside that of the
-        scheduler's engine; one that had to be ended takes a moment of work to start.
+        With `others_wait`, other clients may be delayed. Executors have memory in addition to the
+        scheduler's engine, and need CPU time to restart if they were ended.
         """
         found = []
         most_bytes = MOST_BYTES + executors * OF_EXECUTOR_BYTES
         if self.was_killed:
             found.append(f"it was ended by the test at {_KILLED_BYTES // MIB} MiB")
-        elif self.most_bytes > most_bytes:
+        if self.last_answer:
+            found.append(f"another client was told in the end: {self.last_answer}")
+        if not MEASURES:
+            return found
+        if not self.was_killed and self.most_bytes > most_bytes:
             found.append(f"its processes took {self.most_bytes // MIB} MiB")
         if self.calm_after_s > calm_s(executors):
             found.append(f"work went on for {self.calm_after_s:.1f} s after the answer")
@@ -76,7 +85,7 @@ class Seen:
 
 
 class Watcher:
-    """Looks at the processes of `roots` and those below them, and asks the API as others do."""
+    """Observes `roots` and their descendants, and queries the API like a client."""
 
     def __init__(self, roots: Sequence[int], url: str) -> None:
         self._roots = roots
@@ -98,7 +107,7 @@ class Watcher:
             thread.join()
 
     def until_calm(self, most_s: float) -> None:
-        """Wait until the processes compute no more, and note how long that took."""
+        """Wait until the processes are idle, and record how long that took."""
         began = time.monotonic()
         before = _seconds(tree(self._roots))
         while (passed := time.monotonic() - began) <= most_s + _WINDOW_S:
@@ -137,7 +146,7 @@ class Watcher:
 
     def _probe(self) -> None:
         number = 0
-        with httpx.Client(base_url=self._url, timeout=15) as client:
+        with httpx.Client(base_url=self._url, timeout=60) as client:
             while not self._stopping.wait(_PROBE_S):
                 number += 1
                 began = time.monotonic()
@@ -151,7 +160,7 @@ class Watcher:
 
 
 def tree(roots: Iterable[int]) -> list[int]:
-    """Return processes and all that they started."""
+    """Return processes and all their descendants."""
     return [pid for root in roots for pid in (root, *descendants(root))]
 
 
@@ -162,21 +171,39 @@ def kill(pids: Iterable[int]) -> None:
 
 
 def calm_s(executors: int) -> float:
-    """Return how soon work has to end after its answer."""
+    """Return how soon work must end after its answer."""
     return CALM_S + (START_S if executors else 0)
 
 
 def watched(roots: Sequence[int], url: str, act: Callable[[], None], executors: int = 0) -> Seen:
-    """Do something, and tell what happened to the processes and to others meanwhile."""
+    """Call `act`, and return the observations of processes and other clients during it."""
     watcher = Watcher(roots, url)
     with watcher as seen:
         act()
         watcher.until_calm(calm_s(executors))
+    seen.last_answer = _last_answer(url)
     return seen
 
 
+def _last_answer(url: str) -> str:
+    told: list[str] = []
+
+    def is_answered() -> bool:
+        with contextlib.suppress(httpx.HTTPError):
+            got = httpx.post(f"{url}/v1/sql", content="SELECT 1 AS one", timeout=60)
+            told.append(f"{got.status_code} {got.text[:200]}")
+            return got.status_code == 200
+        return False
+
+    try:
+        until(is_answered, "another client is answered", 120)
+    except AssertionError:
+        return told[-1] if told else "nothing"
+    return ""
+
+
 def _own_bytes(pid: int) -> int:
-    """Return what a process has of memory that it shares with no other."""
+    """Return the private memory of a process."""
     with contextlib.suppress(OSError, IndexError):
         fields = Path(f"/proc/{pid}/statm").read_text().split()
         return (int(fields[1]) - int(fields[2])) * _PAGE
@@ -184,7 +211,7 @@ def _own_bytes(pid: int) -> int:
 
 
 def _seconds(pids: Iterable[int]) -> dict[int, float]:
-    """Return the time of a core that each process has used."""
+    """Return the CPU time of each process."""
     found = {}
     for pid in pids:
         with contextlib.suppress(OSError, IndexError):

@@ -46,7 +46,7 @@ def server() -> Iterator[Server]:
 def check(address: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, SCRIPT], env={"CARAWAY_METRICS": address}, capture_output=True,
-        text=True, timeout=20,
+        text=True, timeout=60,
     )  # fmt: skip
 
 

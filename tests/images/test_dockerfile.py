@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core import registry
-
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -189,7 +187,9 @@ print(*{{name.lower().replace("_", "-") for root in roots for name in known.get(
 
 def test_the_cluster_image_holds_every_source() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = set(registry.EXTRAS.values())
+    groups = project["entry-points"].values()
+    named = " ".join(value for group in groups for value in group.values())
+    extras = set(re.findall(r"\[(.+?)\]", named))
     held = re.search(r"caraway\[(.+)\]", project["optional-dependencies"]["image"][0])
     assert held is not None
     # `cluster` holds `runtime`.

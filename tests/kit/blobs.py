@@ -1,4 +1,4 @@
-"""The part of Azure's blob protocol that reading needs, on a port of its own, in a thread."""
+"""An emulation of the read part of Azure's blob protocol, on its own port, in a thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ _MODIFIED = formatdate(1700000000, usegmt=True)
 
 @dataclass
 class BlobServer:
-    """Holds blobs by container and name; `refuses` answers 403 to everything."""
+    """Blobs by container and name; with `refuses`, every request gets 403."""
 
     blobs: dict[tuple[str, str], bytes] = field(default_factory=dict)
     refuses: bool = False
@@ -98,4 +98,4 @@ def serving() -> Iterator[BlobServer]:
             yield server.state
         finally:
             server.shutdown()
-            thread.join(5)
+            thread.join(60)

@@ -1,4 +1,4 @@
-"""Self-signed certificates for servers of tests."""
+"""Makes self-signed certificates for test servers."""
 
 import datetime as dt
 import ipaddress

@@ -1,4 +1,4 @@
-"""Changes of accelerated datasets, as tests write them."""
+"""Writes changes of accelerated datasets for tests."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ Change = tuple[Op, dict[str, Any]] | tuple[Op, dict[str, Any], bytes | None]
 
 
 def changed(schema: pa.Schema, changes: Sequence[Change]) -> pa.RecordBatch:
-    """Make the rows of an entry; columns that a change leaves out are NULL."""
+    """Return the rows of a log entry; columns that a change omits are NULL."""
     rows = [
         {**values, OP: int(op), OFFSET: offset[0] if offset else None}
         for op, values, *offset in changes
@@ -31,7 +31,7 @@ def offset(number: int, source: str = "source") -> bytes:
 
 
 async def logged(folder: Path, spec: StoredTable, *changes: Change, number: int = 0) -> LogEntry:
-    """Store an entry of a log under a key of its own."""
+    """Store a log entry under its own key."""
     key = f"{spec.key}-log"
     rows = changed(spec.schema, changes)
     chunk = await FolderResultStore(folder).write_chunk(key, number, rows.schema, [rows])
@@ -41,7 +41,7 @@ async def logged(folder: Path, spec: StoredTable, *changes: Change, number: int 
 async def bucketed(
     folder: Path, rows: pa.Table, count: int, column: str, keys: Keys | None = None, key: str = "t"
 ) -> StoredTable:
-    """Store rows cut into buckets, one chunk for each that has any."""
+    """Store rows partitioned into buckets, one chunk per non-empty bucket."""
     store = FolderResultStore(folder)
     chunks: list[ChunkInfo] = []
     found = hashing.bucket_of(rows.column(column), count)

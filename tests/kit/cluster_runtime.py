@@ -1,4 +1,4 @@
-"""A whole scheduler inside the test, with executors of the same process that begin fresh."""
+"""Runs a whole scheduler in the test process, with new executors in the same process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -12,7 +12,7 @@ from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
@@ -26,7 +26,7 @@ from tests.kit.runtime import Running, running
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """A scheduler under test, and the executors that it finds."""
+    """A scheduler under test, and its executors."""
 
     runtime: Running
     fleet: HauntedFleet
@@ -44,9 +44,9 @@ async def clustered(
     before: Callable[[Services], None] = lambda _services: None,
     state: Path | None = None,
 ) -> AsyncIterator[Clustered]:
-    """Serve a manifest; as in a fresh cluster, executors are not known when loading begins.
+    """Serve a manifest; as in a new cluster, executors are unknown when loading begins.
 
-    With `state` there may be other schedulers over that file.
+    With `state`, other schedulers may share that state file.
     """
     settings = EngineSettings(2)
     fleet = HauntedFleet([ExecutorId(f"e{n}") for n in range(1, executors + 1)], settings)

@@ -1,4 +1,4 @@
-"""A cluster in this process: the whole way of a query, without Ray."""
+"""A cluster in this process that runs all steps of a query, without Ray."""
 
 import asyncio
 import contextlib
@@ -25,9 +25,9 @@ from tests.kit.faults import HauntedFleet
 from tests.kit.values import WalledEngine
 
 EAGER = Policy(small_table_bytes=0, broadcast_bytes=0, gather_bytes=0, partition_bytes=1 << 20)
-"""Distributes everything that it may, and parts everything by hash."""
+"""Limits that distribute every statement that allows it, with hash partitioning."""
 TINY = Policy(small_table_bytes=0, broadcast_bytes=1 << 16, gather_bytes=1 << 12)
-"""Distributes tables of any size, and chooses exchanges as for large ones."""
+"""Limits that distribute tables of any size, with exchanges as for large ones."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class InProcessCluster:
     membership: Membership
     tallies: DispatchTallies
     engine: SchedulerEngine
-    """The engine of the scheduler, which the dispatch sees behind a wall."""
+    """The scheduler's engine, to which the dispatch passes only values."""
 
     async def execute(self, sql: str) -> pa.Table:
         stream = await self.dispatch.execute(new_query_id(), Statement(sql, {}))
@@ -45,7 +45,7 @@ class InProcessCluster:
         return pa.Table.from_batches(batches, schema=stream.schema)
 
     async def explain(self, sql: str) -> str:
-        """Return what the cluster says of where the statement runs."""
+        """Return the cluster's report of where the statement runs."""
         rows = await self.execute(f"EXPLAIN {sql}")
         return str(rows.to_pylist()[-1]["plan"])
 
@@ -62,7 +62,7 @@ async def in_process_cluster(
     policy: Policy = EAGER,
     settings: EngineSettings | None = None,
 ) -> AsyncIterator[InProcessCluster]:
-    """Begin when every executor is ready."""
+    """Start a cluster; the block begins when every executor is ready."""
     settings = settings or EngineSettings(2)
     ids = [ExecutorId(f"e{number}") for number in range(1, executors + 1)]
     fleet = HauntedFleet(ids, settings)

@@ -1,4 +1,4 @@
-"""The one place that waits by looking again; everything else waits on an event or a pipe."""
+"""The only module that polls; all other waits use events or pipes."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(look: Callable[[], T], what: str, seconds: float = 10.0) -> T:
+def until(look: Callable[[], T], what: str, seconds: float = 60.0) -> T:
     """Look until the answer is true, and return it.
 
     Raises:
@@ -22,7 +22,7 @@ def until(look: Callable[[], T], what: str, seconds: float = 10.0) -> T:
     return found
 
 
-async def eventually(look: Callable[[], Awaitable[T]], what: str, seconds: float = 10.0) -> T:
+async def eventually(look: Callable[[], Awaitable[T]], what: str, seconds: float = 60.0) -> T:
     """Look until the answer is true, and return it, while the loop goes on.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Disks that are full or broken, without root and without a file system of their own."""
+"""Simulates full and broken disks, without root and without a separate file system."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ BROKEN = (errno.EIO, errno.EROFS)
 
 @contextmanager
 def disk_with_room_for(size_bytes: int) -> Iterator[None]:
-    """Let the kernel refuse to write longer files, as a full disk would."""
+    """Make the kernel reject writes beyond a file size, like a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
     try:
@@ -25,7 +25,7 @@ def disk_with_room_for(size_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def failing_fsync(number: int) -> Iterator[None]:
-    """Let every fsync of the process fail, where disks tell what became of earlier writes."""
+    """Make every fsync of the process fail, which is how disks report lost writes."""
 
     def fail(_descriptor: int) -> None:
         raise OSError(number, os.strerror(number), "/secret/path")

@@ -1,4 +1,4 @@
-"""Sessions over tables in memory."""
+"""Engine sessions over tables in memory."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A fleet in which things happen at a chosen moment."""
+"""A fleet that injects actions at chosen moments."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -18,9 +18,9 @@ async def nothing(_executor_id: ExecutorId, _task: Task) -> None:
 
 
 class HauntedFleet(InProcessFleet):
-    """Calls `before` with each task before it goes to its executor, and `after` when it is done.
+    """Calls `before` before a task is sent to its executor, and `after` when it is done.
 
-    `loads` are the executors that have loaded something, in their order.
+    `loads` lists the executors that loaded something, in order.
     """
 
     before: Happening = staticmethod(nothing)
@@ -33,7 +33,7 @@ class HauntedFleet(InProcessFleet):
     def kept(self, executor_id: ExecutorId, origin: str = "here") -> tuple[CatalogVersion, ...]:
         """Return the versions of a catalog that an executor holds."""
         worker = self._lives[executor_id].worker
-        return tuple(worker._catalogs.executor(origin).kept)  # type: ignore[attr-defined]
+        return tuple(worker._catalogs.executor(origin).kept)
 
     async def run(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]

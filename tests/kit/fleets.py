@@ -1,4 +1,4 @@
-"""A fleet of executors that only say their heartbeat, as a test wishes: for membership alone."""
+"""A fleet whose executors only send heartbeats, for tests of membership."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from caraway_core.tables import StoredTable
 
 
 class FakeExecutor:
-    """One executor of the fleet; tests set what it does."""
+    """One fake executor; tests set its behaviour."""
 
     def __init__(self, executor_id: str, protocol_version: int = PROTOCOL_VERSION) -> None:
         self.description = Description(
@@ -44,7 +44,7 @@ class FakeExecutor:
         self.installs = 0
 
     def hang(self) -> None:
-        """Answer heartbeats, and nothing else until `hangs` is set."""
+        """Block all calls except heartbeats until `hangs` is set."""
         self.hangs.clear()
 
     def change(self, **facts: object) -> None:
@@ -55,7 +55,7 @@ class FakeExecutor:
 
 
 class FakeFleet:
-    """Reaches fake executors; `given_up` names those whose calls were failed."""
+    """A fleet of fake executors; `given_up` lists the executors whose calls were failed."""
 
     def __init__(self, *executor_ids: str) -> None:
         self.executors = {key: FakeExecutor(key) for key in executor_ids}

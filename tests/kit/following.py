@@ -1,4 +1,4 @@
-"""A dataset that takes changes, in memory, for tests of what brings them."""
+"""A dataset in memory that accepts changes, for tests of change sources."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ Rows = dict[tuple[Any, ...], Mapping[str, Any]]
 
 
 class Replica:
-    """Applies changes by the rules of `caraway_core.changes`, a key at a time."""
+    """Applies changes by the rules of `caraway_core.changes`, one key at a time."""
 
     def __init__(self, *key: str) -> None:
         self._key = key

@@ -1,4 +1,4 @@
-"""Fragments made of SQL, so that tests can say what they run."""
+"""Makes plan fragments from SQL, so that tests can be written in SQL."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +27,7 @@ def task(
     store: StoreOrder | None = None,
     in_background: bool = False,
 ) -> Task:
-    """Make a task of a statement; `$name` in it is the input of that name."""
+    """Return a task for a statement; `$name` refers to the input with that name."""
     context = _context(tables)
     sql = _with_inputs(sql, tables)
     given = pa.schema(context.sql(sql).schema())

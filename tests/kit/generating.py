@@ -1,4 +1,4 @@
-"""Runs of generated inputs: a short one that is the same every time, and a long one by chance."""
+"""Runs tests over generated inputs: a short deterministic run, and a long random one."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 def check_same(inputs: SearchStrategy[_T], examples: int, check: Callable[[_T], None]) -> None:
-    """Check the inputs that every run of this length draws."""
+    """Check the inputs that every run of this length generates."""
     chosen = _settings(examples, derandomize=True)
     chosen(given(inputs)(_one(check)))()
 
@@ -24,7 +24,7 @@ def check_others(
     request: pytest.FixtureRequest,
     after: Callable[[], None] = lambda: None,
 ) -> None:
-    """Check inputs by chance, then what they were together; a failure names the seed."""
+    """Check random inputs, then their totals; a failure names the seed."""
     chosen = request.config.getoption("--hypothesis-seed") or random.randrange(2**32)
     run = seed(int(chosen))(_settings(examples, print_blob=True)(given(inputs)(_one(check))))
     try:
@@ -36,7 +36,7 @@ def check_others(
 
 
 def _one(check: Callable[[_T], None]) -> Callable[[_T], None]:
-    # hypothesis wants a function with a name of its own, and one parameter.
+    # hypothesis needs a named function with one parameter.
     def each(drawn: _T) -> None:
         check(drawn)
 

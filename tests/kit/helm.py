@@ -1,5 +1,6 @@
-"""Real Helm and kubectl, taken out of the wheels that hold them, and charts rendered with them."""
+"""Provides Helm and kubectl from their wheels, and renders charts with them."""
 
+import functools
 import importlib.metadata
 import io
 import os
@@ -25,11 +26,11 @@ _TIMEOUT_S = 60
 
 
 class RefusedError(Exception):
-    """Helm ended with an error; what it said is the message."""
+    """Helm failed; the message is its output."""
 
 
 def program(name: str, helm: str = "4") -> Path:
-    """Return the path of `helm` or `kubectl`; unpacked once, and kept in the environment."""
+    """Return the path of `helm` or `kubectl`, which are unpacked once into the environment."""
     wheel = importlib.metadata.distribution(_WHEELS[helm])
     folder = Path(sys.prefix) / "programs" / f"{_WHEELS[helm]}-{wheel.version}"
     if not folder.exists():
@@ -56,10 +57,10 @@ def _unpack(wheel: importlib.metadata.Distribution, folder: Path) -> None:
 
 
 def run(*words: str, helm: str = "4") -> str:
-    """Run helm; returns what it printed.
+    """Run helm and return its output.
 
     Raises:
-        RefusedError: it failed.
+        RefusedError: helm failed.
     """
     with tempfile.TemporaryDirectory() as home:
         kept = {f"HELM_{what}_HOME": f"{home}/{what}" for what in ("CACHE", "CONFIG", "DATA")}
@@ -82,10 +83,16 @@ def template(
     """Render the chart as text.
 
     Raises:
-        RefusedError: the values are refused, or a template fails.
+        RefusedError: the values are invalid, or a template fails.
     """
+    return _template(yaml.safe_dump(dict(values or {})), flags, release, namespace, helm)
+
+
+@functools.cache
+def _template(values: str, flags: tuple[str, ...], release: str, namespace: str, helm: str) -> str:
+    """Render the chart once for equal values, because many tests use the defaults."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump(dict(values or {}), file)
+        file.write(values)
         file.flush()
         return run(
             "template", release, str(CHART), "--namespace", namespace, "--values", file.name,
@@ -94,7 +101,7 @@ def template(
 
 
 def objects(text: str) -> list[dict[str, Any]]:
-    """Read the objects of a rendered chart."""
+    """Parse the objects of a rendered chart."""
     return [each for each in yaml.safe_load_all(text) if each]
 
 
@@ -108,6 +115,6 @@ def of_kind(found: Sequence[Mapping[str, Any]], kind: str) -> list[Any]:
 
 
 def the(found: Sequence[Mapping[str, Any]], kind: str, name: str | None = None) -> Any:
-    """Return the only object of a kind, or the one of a name."""
+    """Return the only object of a kind, or the one with a name."""
     (one,) = (each for each in of_kind(found, kind) if name in (None, each["metadata"]["name"]))
     return one

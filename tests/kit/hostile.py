@@ -1,4 +1,4 @@
-"""Texts that look like parts of displayed plans, and statements that hold them."""
+"""Texts that resemble displayed plans, and statements that contain them."""
 
 HOSTILE = (
     "log line:\n  Dml: op=[Insert Into] table=[orders]",
@@ -45,7 +45,7 @@ UNCLOSED = (
     "` " * 300_001,
     r"E'\' " * 100_001,
 )
-"""Texts that a careless pattern reads again and again to their end."""
+"""Texts that make a careless regular expression backtrack."""
 
 
 def literal(text: str) -> str:

@@ -1,14 +1,14 @@
-"""A fleet whose executors live in this process: what one machine can show of a cluster."""
+"""A fleet whose executors run in this process."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import registry, tasks
+from caraway_core import tasks
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
@@ -25,63 +25,36 @@ from caraway_core.protocols.fleet import (
     TableCatalog,
     Task,
     TaskOutcome,
-    TaskReport,
     TaskTable,
 )
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
+from caraway_executor.worker import Worker
 from caraway_scheduler.dispatch.fleets import own_files
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 
 _Result = TypeVar("_Result")
 
 
-class _Worker(Protocol):
-    async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description: ...
-    async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]: ...
-    def keep(self, file: OwnFile, content: pa.Buffer) -> None: ...
-    def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
-    async def load(
-        self,
-        origin: str,
-        table: TableName,
-        spec: StoredTable,
-        pieces: Sequence[str] | None = None,
-        log: Log = (),
-    ) -> int: ...
-    async def put_back(
-        self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
-    ) -> int: ...
-    async def probe(self) -> None: ...
-    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> AnswerPage: ...
-    async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> AnswerPage: ...
-    async def run(
-        self, task: Task, inputs: Sequence[TaskTable]
-    ) -> tuple[TaskReport, tuple[pa.Table, ...]]: ...
-    async def next(self, cursor: str) -> AnswerPage: ...
-    async def close(self, cursor: str) -> None: ...
-    async def aclose(self) -> None: ...
-
-
 @dataclass(eq=False, slots=True)
 class _Life:
     """An executor from its start until it is lost."""
 
-    worker: _Worker
+    worker: Worker
     lost: bool = False
     calls: set["asyncio.Future[Any]"] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A table of an exchange, which goes with the life of the executor that made it."""
+    """A table of an exchange, which is lost with the executor that made it."""
 
     table: pa.Table
     life: _Life
 
 
 class InProcessFleet:
-    """Reaches workers of this process. `lose` and `start` let tests make them come and go."""
+    """A fleet of workers in this process; tests add and remove them by `start` and `lose`."""
 
     def __init__(self, executor_ids: Sequence[ExecutorId], settings: EngineSettings) -> None:
         self._settings = settings
@@ -91,8 +64,7 @@ class InProcessFleet:
             self.start(executor_id)
 
     def start(self, executor_id: ExecutorId) -> None:
-        """Start an executor, anew if it was there before."""
-        worker = registry.load("executor", registry.EXECUTORS, "worker")
+        """Start an executor, or restart it."""
         identity = Description(
             executor_id,
             incarnation="",
@@ -102,10 +74,10 @@ class InProcessFleet:
             cores=self._settings.target_partitions,
             memory_bytes=self._settings.memory_limit_bytes or 0,
         )
-        self._lives[executor_id] = _Life(worker(identity, self._settings))
+        self._lives[executor_id] = _Life(Worker(identity, self._settings))
 
     async def lose(self, executor_id: ExecutorId) -> None:
-        """Have an executor die: its calls fail, and what it made is gone."""
+        """Kill an executor: its calls fail, and its tables are lost."""
         life = self._lives[executor_id]
         self.lost(executor_id)
         life.lost = True
@@ -214,7 +186,7 @@ class InProcessFleet:
         return await self._called(executor_id, life, life.worker.next(cursor))
 
     async def _call(
-        self, executor_id: ExecutorId, start: Callable[[_Worker], Coroutine[Any, Any, _Result]]
+        self, executor_id: ExecutorId, start: Callable[[Worker], Coroutine[Any, Any, _Result]]
     ) -> _Result:
         life = self._lives.get(executor_id)
         if life is None or life.lost:
@@ -224,7 +196,7 @@ class InProcessFleet:
     async def _called(
         self, executor_id: ExecutorId, life: _Life, work: Coroutine[Any, Any, _Result]
     ) -> _Result:
-        """Wait for a call, which is cancelled with this one, or when the executor is lost."""
+        """Wait for a call; it ends when this task is cancelled or the executor is lost."""
         if life.lost:
             work.close()
             raise ExecutorLostError(executor_id, "it is gone")
@@ -241,15 +213,15 @@ class InProcessFleet:
             life.calls.discard(call)
 
 
-def _keep(file: OwnFile, content: pa.Buffer, worker: _Worker) -> Coroutine[Any, Any, None]:
+def _keep(file: OwnFile, content: pa.Buffer, worker: Worker) -> Coroutine[Any, Any, None]:
     return asyncio.to_thread(worker.keep, file, content)
 
 
 def _brought(inputs: Sequence[Input]) -> list[TaskTable]:
-    """Bring the tables of the inputs here.
+    """Fetch the tables of the inputs.
 
     Raises:
-        PartLostError: one is gone.
+        PartLostError: a table is lost.
     """
     for part in (part for each in inputs for part in each.parts):
         if part.handle.life.lost:

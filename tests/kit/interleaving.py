@@ -1,8 +1,8 @@
-"""An event loop on which a test decides who goes on next: no clock, no threads, no sockets.
+"""An event loop on which a test chooses the next task: no clock, no threads, no sockets.
 
-Code under test waits at `step`. When nobody can go on by himself, one of those who wait there goes
-on, or the time of the next timer comes: whichever the test's numbers choose. So the same numbers
-give the same interleaving, in any process, and a property test can search for the one that breaks.
+Code under test waits at `step`. When no task is ready, the test's numbers choose what happens next:
+one of the waiting tasks continues, or the next timer fires. The same numbers give the same
+interleaving in any process, so a property test can search for one that fails.
 """
 
 import asyncio
@@ -25,21 +25,21 @@ from caraway_plugins.stores.sqlite import entries, file
 from caraway_plugins.stores.sqlite.entries import ConditionalWrite
 
 Choose = Callable[[int], int]
-"""Returns one of so many choices, counted from 0."""
+"""Chooses one of a number of options, counted from 0."""
 MOST_STEPS = 20_000
 NEAR_S = 60.0
-"""A timer that is further away is reached only when nobody else can go on."""
+"""A timer further away fires only when no task can continue."""
 
 
 class DeadlockError(AssertionError):
-    """Nobody can go on, and no timer is set."""
+    """No task can continue, and no timer is set."""
 
 
 class SteppedLoop(asyncio.SelectorEventLoop):
-    """Runs whoever is ready in order; among those that wait at `step` the test chooses."""
+    """Runs ready tasks in order; the test chooses among those that wait at `step`."""
 
     def __init__(self, choose: Choose, *, steps_take_time: bool = True) -> None:
-        """Without `steps_take_time` a timer comes only when nobody waits at `step`."""
+        """Without `steps_take_time`, a timer fires only when no task waits at `step`."""
         self._now = 1000.0
         self.steps_take_time = steps_take_time
         self._steps: list[asyncio.Future[None]] = []
@@ -55,9 +55,9 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         return task
 
     def left(self) -> list["asyncio.Task[Any]"]:
-        """Return the tasks that have not ended, in the order in which they began.
+        """Return the unfinished tasks, in the order of their start.
 
-        `asyncio.all_tasks` is a set, whose order is that of addresses.
+        `asyncio.all_tasks` is a set, and its order depends on addresses.
         """
         return [task for task in self._tasks if not task.done()]
 
@@ -65,7 +65,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         return self._now
 
     async def step(self) -> None:
-        """Wait until the test lets this task go on."""
+        """Wait until the test lets this task continue."""
         mine = self.create_future()
         self._steps.append(mine)
         await mine
@@ -99,7 +99,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
 
 class _Idle(selectors.SelectSelector):
-    """Says when the loop has nothing to run; waits for nothing."""
+    """A selector that never blocks, and signals when the loop has nothing to run."""
 
     def __init__(self, idle: Callable[[float | None], None]) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ def run(
     *,
     steps_take_time: bool = True,
 ) -> None:
-    """Run a test on a loop of its own; tasks that it leaves behind are cancelled."""
+    """Run a test on its own loop; remaining tasks are cancelled."""
     loop = SteppedLoop(choose, steps_take_time=steps_take_time)
     with _same_chances():
         try:
@@ -134,7 +134,7 @@ def run(
 
 @contextmanager
 def _same_chances() -> Iterator[None]:
-    """Draw the same numbers and ids each time; keys hold ids, and are worked on in their order."""
+    """Make random numbers and ids repeatable; keys contain ids and are processed in order."""
     ids, before = random.Random(1), random.getstate()
     random.seed(1)
     try:
@@ -145,9 +145,9 @@ def _same_chances() -> Iterator[None]:
 
 
 class SteppedStore:
-    """The embedded state store without its threads: each call waits before and after its work.
+    """The embedded state store without threads; each call waits before and after its work.
 
-    `loses` decides of each write whether its answer is lost, as when the server goes away.
+    `loses` decides for each write whether its response is lost, as in an outage of the server.
     """
 
     def __init__(self, loop: SteppedLoop, loses: Callable[[str], bool] = lambda _key: False):
@@ -162,7 +162,7 @@ class SteppedStore:
         self._file.close()
 
     def peek(self, key: str) -> StateEntry | None:
-        """Return an entry at once, for the test itself."""
+        """Return an entry without waiting, for the test itself."""
         return entries.get(self._file, key, self._loop.time())
 
     async def check(self) -> Sequence[str]:
@@ -248,10 +248,10 @@ class SteppedResults:
             yield batch
 
     def rows(self, key: str, chunk: ChunkInfo) -> pa.Table:
-        """Return the rows of a chunk at once, for the test itself.
+        """Return the rows of a chunk without waiting, for the test itself.
 
         Raises:
-            ExecutionError: they were removed.
+            ExecutionError: the chunk was deleted.
         """
         held: Mapping[int, pa.Table] = self.chunks.get(key, {})
         if chunk.index not in held:

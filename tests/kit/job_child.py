@@ -1,6 +1,6 @@
-"""A process that runs jobs over a shared Valkey, and does itself harm at a chosen step.
+"""A process that runs jobs over a shared Valkey, and kills or stops itself at a chosen step.
 
-It takes commands on standard input, a JSON object a line, and prints what came of them.
+It reads commands from standard input, one JSON object per line, and prints their results.
 """
 
 import asyncio
@@ -28,19 +28,20 @@ from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
+from caraway_scheduler.jobs.owners import JobOwner
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from tests.kit.engine import snapshot
 from tests.kit.job_schedulers import MortalStore
 
-PACE = Pace(round_s=0.1, grace_s=0.3, ttl_s=1.0, expire_every_s=0.2, orphans_every_s=0.2)
+PACE = Pace(round_s=0.1, grace_s=0.3, ttl_s=2.0, expire_every_s=0.2, orphans_every_s=0.2)
 ADA = Principal(PrincipalId("ada"), may_write=True)
 
 
 def main(url: str, root: str, scheduler_id: str, harm: str) -> None:
-    """Serve until standard input ends. `harm` is NUMBER:WHEN:SIGNAL, or nothing.
+    """Serve until standard input ends. `harm` is NUMBER:WHEN:SIGNAL, or empty.
 
-    NUMBER counts the writes to the state store; with the WHEN `chunk`, those to the result store.
+    NUMBER counts writes to the state store; if WHEN is `chunk`, writes to the result store.
     """
     asyncio.run(_serve(url, Path(root), scheduler_id, harm))
 
@@ -53,7 +54,7 @@ async def _serve(url: str, root: Path, scheduler_id: str, harm: str) -> None:
     await dispatch.install(snapshot({}))
     jobs = await open_jobs(
         store,
-        scheduler_id,
+        JobOwner.beginning(scheduler_id),
         ResultPlace("file", str(root)),
         JobSettings(2, 100, 3600.0),
         dispatch,
@@ -83,7 +84,7 @@ async def _do(jobs: Jobs, command: dict[str, Any]) -> dict[str, Any]:
         return {"job": job.job_id}
     if "finished" in command:
         return {"finished": sum(jobs.tallies.finished.values())}
-    job = await desk.wait(ADA.id, command["wait"], 20)
+    job = await desk.wait(ADA.id, command["wait"], 60)
     told: dict[str, Any] = {"status": job.status, "epoch": job.epoch, "key": job.result_key}
     if job.status == "SUCCEEDED":
         manifest = await desk.manifest(job)

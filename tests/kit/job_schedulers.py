@@ -1,4 +1,4 @@
-"""Schedulers that run jobs with a real engine over shared stores, and that can be killed."""
+"""Job schedulers with a real engine over shared stores, which tests can kill."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import Job, JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
-from caraway_scheduler.jobs.owners import TTL_S
+from caraway_scheduler.jobs.owners import TTL_S, JobOwner
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from tests.kit.clocks import Clock
@@ -52,21 +52,21 @@ WRITABLE = frozenset({TableName("notes")})
 
 
 class MortalStore:
-    """A state store as one process sees it; it dies before or after one of its writes.
+    """A state store as one process sees it, which dies before or after one of its writes.
 
-    After its death nothing that the process tries is carried out.
+    After its death, nothing that the process attempts takes effect.
     """
 
     def __init__(self, inner: StateStore) -> None:
         self._inner = inner
         self.writes: list[str] = []
         self.counts: str | tuple[str, ...] = ("jobs/", "job-manifests/")
-        """Keys under these are the writes that it may die at."""
+        """Key prefixes of the writes at which it may die."""
         self.dies_at: tuple[int, str] | None = None
         self.on_death: Callable[[], None] = lambda: None
         self.is_dead = False
         self.stays_dead = True
-        """Off where `on_death` does real harm to the process."""
+        """False if `on_death` ends the real process."""
         self.died = asyncio.Event()
         self.away: Exception | None = None
         self.paused = asyncio.Event()
@@ -132,7 +132,7 @@ class MortalStore:
 
 
 class GatedDispatch:
-    """Runs statements in process; each may be held up before it begins and before it ends."""
+    """Runs statements in process; tests can block each one before its start and its end."""
 
     def __init__(self, inner: InProcessDispatch) -> None:
         self._inner = inner
@@ -200,13 +200,13 @@ class Scheduler:
         return await self.jobs.desk.submit(by, request, spans.start(None), key)
 
     async def ended(self, job_id: JobId, by: Principal = ADA) -> Job:
-        """Wait until the job is over, and return it."""
+        """Wait until the job ends, and return it."""
 
         async def look() -> Job | None:
             job = await self.jobs.desk.find(by.id, job_id)
             return job if job.is_over else None
 
-        job = await eventually(look, f"job {job_id} is over", 20)
+        job = await eventually(look, f"job {job_id} is over")
         assert job is not None
         return job
 
@@ -216,14 +216,14 @@ class Scheduler:
         return pa.Table.from_batches([batch async for batch in reading], manifest.schema)
 
     async def kill(self) -> None:
-        """End it as SIGKILL would: nothing of it is carried out any more."""
+        """End the scheduler as SIGKILL would: no further work takes effect."""
         self.store.die()
         self.working.cancel()
         await asyncio.wait((self.working,), timeout=0.5)
 
 
 class Site:
-    """Where schedulers meet: one state store, whose time a test moves, and one result folder."""
+    """The shared stores: one state store, with a clock that tests move, and one result folder."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.clock = Clock(1_000_000.0)
@@ -233,7 +233,7 @@ class Site:
         stack.push_async_callback(self.store.aclose)
 
     def forget_the_dead(self) -> None:
-        """Let the entries of owners expire; those that live come back by themselves."""
+        """Let the leases of owners expire; live owners renew theirs."""
         self.clock.now += 2 * TTL_S
 
     async def scheduler(
@@ -246,7 +246,7 @@ class Site:
         begins: bool = True,
         full_patience_s: float = 30.0,
     ) -> Scheduler:
-        """Start a scheduler; the end of the block ends it."""
+        """Start a scheduler; it ends with the block."""
         mortal = MortalStore(self.store)
         executor = LocalExecutor(EngineSettings(1, None))
         dispatch = GatedDispatch(InProcessDispatch(executor, ExecutorId(scheduler_id), 2))
@@ -255,7 +255,7 @@ class Site:
         history = TaskHistory(HistorySettings(), NodeId(scheduler_id), lambda: 0)
         jobs = await open_jobs(
             mortal,
-            scheduler_id,
+            JobOwner.beginning(scheduler_id),
             ResultPlace("file", str(self.results)),
             JobSettings(max_concurrent, max_queued, retention_s),
             dispatch,

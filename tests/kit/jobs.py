@@ -1,9 +1,10 @@
-"""A desk of jobs in memory: it keeps them, and moves them only when the test says so."""
+"""A job service in memory, whose jobs change only when a test changes them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pyarrow as pa
 
@@ -16,9 +17,11 @@ from caraway_core.errors import (
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
+from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, JobStatus, Totals
 from caraway_scheduler.queries import texts
 from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_scheduler.services import Services
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 
@@ -27,7 +30,7 @@ _START = datetime(2026, 1, 2, 3, 4, 5, 600_000, UTC)
 
 @dataclass
 class FakeDesk:
-    """A JobDesk without a store and without a queue. `failure` is raised by every call."""
+    """A Desk without store and queue; every call raises `failure`, if set."""
 
     failure: CarawayError | None = None
     damaged_from: int | None = None
@@ -43,14 +46,14 @@ class FakeDesk:
 
     @property
     def last(self) -> Job:
-        """The job that was submitted last."""
+        """The most recently submitted job."""
         return list(self._jobs.values())[-1]
 
     def run(self, job: Job) -> Job:
         return self._put(replace(job, status="RUNNING", started_at=_START))
 
     def succeed(self, job: Job, schema: pa.Schema, *chunks: pa.RecordBatch) -> Job:
-        """End the job with an answer of these chunks."""
+        """Finish the job with these chunks as its result."""
         self._answers[job.job_id] = (schema, list(chunks))
         rows, size = sum(c.num_rows for c in chunks), sum(c.nbytes for c in chunks)
         return self._put(
@@ -68,12 +71,12 @@ class FakeDesk:
         return self._put(replace(job, status="FAILED", error=JobError(code, message)))
 
     def expire(self, job: Job) -> Job:
-        """Drop the answer and close the job."""
+        """Delete the result and close the job."""
         self.sweep(job)
         return self._put(replace(job, status="CLOSED"))
 
     def sweep(self, job: Job) -> None:
-        """Drop the answer alone, as a sweep does that has come half way."""
+        """Delete only the result, like a cleanup that was interrupted."""
         self._answers.pop(job.job_id, None)
 
     async def submit(
@@ -173,3 +176,8 @@ class FakeDesk:
     def _check(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+def with_desk(services: Services, desk: FakeDesk) -> Services:
+    """Return services whose jobs are those of a desk in memory."""
+    return replace(services, jobs=replace(services.jobs, desk=cast(Desk, desk)))

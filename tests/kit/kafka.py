@@ -7,11 +7,11 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-_ASK_S = 10
+_ASK_S = 60
 
 
 class Cluster:
-    """Brokers that live as long as the client that they are a part of."""
+    """Mock brokers that exist as long as the client that runs them."""
 
     def __init__(self) -> None:
         self._producer = Producer(
@@ -26,7 +26,7 @@ class Cluster:
         self.servers = ",".join(f"{each.host}:{each.port}" for each in brokers)
 
     def send(self, topic: str, *values: Any, partition: int = 0) -> None:
-        """Produce messages, bytes as they are and the rest as JSON, and wait until they are in."""
+        """Produce messages, bytes unchanged and other values as JSON, and wait for delivery."""
         failures: list[Any] = []
 
         def told(error: Any, _message: Any) -> None:
@@ -41,7 +41,7 @@ class Cluster:
 
 @contextmanager
 def brokers() -> Iterator[Cluster]:
-    """Have a cluster whose topics have four partitions and are made when they are used."""
+    """Run a cluster that creates topics on first use, with four partitions."""
     cluster = Cluster()
     try:
         yield cluster

@@ -1,8 +1,8 @@
-"""A Kubernetes API in this process: kmock, and those rules of the API that the operator relies on.
+"""An emulated Kubernetes API in this process: kmock, plus the rules that the operator needs.
 
 Beyond kmock: uid, resourceVersion and generation; updates with optimistic locking; dry runs; label
-selectors; watches from a version; status apart from spec; preconditions; finalizers; removal or
-orphaning of what an owner leaves; the defaults and rules in `kube_rules`. Nothing checks schemas.
+selectors; watches from a version; separate status; preconditions; finalizers; cascading deletion;
+the defaults and rules in `kube_rules`. Schemas are not checked.
 """
 
 import asyncio
@@ -19,33 +19,35 @@ from typing import Any
 import aiohttp.web
 import kmock
 
-from caraway_operator.kube.kinds import KINDS, Kind, Object, Ref
+from caraway_operator.kube.kinds import KINDS, Object, ObjectRef, ResourceKind
 from tests.kit import kube_rules
 from tests.kit.kube_rules import ApiError
 
 _OF_SERVER = ("creationTimestamp", "deletionTimestamp", "uid", "generation")
-Refuse = Callable[[str, Ref], tuple[int, str] | None]
-# kopf looks for these when it starts.
+Refuse = Callable[[str, ObjectRef], tuple[int, str] | None]
+# kopf looks these up at startup.
 _OF_KOPF = (
-    Kind("v1", "Namespace", "namespaces"),
-    Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
+    ResourceKind("v1", "Namespace", "namespaces"),
+    ResourceKind(
+        "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"
+    ),
 )
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BY_PLURAL = {kind.plural: kind for kind in KINDS.values()}
 
 
 class Emulator(kmock.KubernetesEmulator):
-    """Holds objects; `there` is all of them. Tests may read and change it through the methods."""
+    """The emulated API; `there` has all objects. Tests read and change it through the methods."""
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self.there: dict[Ref, Object] = {}
-        self.owned: dict[str, set[Ref]] = {}
-        """What each uid owns; looking through everything takes seconds for a hundred clusters."""
+        self.there: dict[ObjectRef, Object] = {}
+        self.owned: dict[str, set[ObjectRef]] = {}
+        """The objects that each uid owns, because a search takes seconds for a hundred clusters."""
         self.log: list[str] = []
         """Every write, as `VERB Kind/name`."""
         self.used: set[tuple[str, str, str]] = set()
-        """Every right that was made use of: group, resource, verb."""
+        """Every permission that was used: group, resource, verb."""
         self.refuse: Refuse = lambda _verb, _ref: None
         self.changed: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = time.time
@@ -59,8 +61,8 @@ class Emulator(kmock.KubernetesEmulator):
             if not kind.is_optional:
                 self.serve(kind)
 
-    def serve(self, kind: Kind) -> None:
-        """Let discovery name a kind."""
+    def serve(self, kind: ResourceKind) -> None:
+        """Add a kind to discovery."""
         group, _, version = kind.api_version.rpartition("/")
         self.resources[kmock.resource(group, version, kind.plural)] = kmock.ResourceInfo(
             kind=kind.name,
@@ -76,18 +78,18 @@ class Emulator(kmock.KubernetesEmulator):
         async with self._news:
             self._news.notify_all()
 
-    # What tests do by hand
+    # Actions of tests
 
     def get(self, kind: str, name: str, namespace: str = "web") -> Object:  # type: ignore[override]
-        return self.there[Ref(kind, namespace, name)]
+        return self.there[ObjectRef(kind, namespace, name)]
 
     def names(self, kind: str) -> list[str]:
         return sorted(which.name for which in self.there if which.kind == kind)
 
     def put(self, object_: Object) -> Object:  # type: ignore[override]
-        """Make or change an object, as somebody else would; the API's rules hold."""
+        """Create or change an object like another client; the API's rules apply."""
         kind, metadata = object_["kind"], object_["metadata"]
-        which = Ref(kind, metadata.setdefault("namespace", "web"), metadata["name"])
+        which = ObjectRef(kind, metadata.setdefault("namespace", "web"), metadata["name"])
         known = self.there.get(which)
         made = kube_rules.admitted(copy.deepcopy(object_), known)
         stored = self._store(which, made, known)
@@ -98,13 +100,13 @@ class Emulator(kmock.KubernetesEmulator):
         """Merge changes into an object, status included."""
         known = self.get(kind, name)
         made = kube_rules.admitted(_merge(known, changes), known)
-        return self._store(Ref(kind, "web", name), made, known)
+        return self._store(ObjectRef(kind, "web", name), made, known)
 
     def remove(self, kind: str, name: str, *, orphans: bool = False) -> None:
-        self._delete(Ref(kind, "web", name), orphans=orphans)
+        self._delete(ObjectRef(kind, "web", name), orphans=orphans)
 
     def expire(self) -> None:
-        """Tell every watch that what it has seen is too old."""
+        """Expire every watch, so that clients must list again."""
         self._expired = self.version = next(self.versions)
         self._wake()
 
@@ -128,7 +130,7 @@ class Emulator(kmock.KubernetesEmulator):
             return aiohttp.web.json_response(body, status=error.status)
         return aiohttp.web.json_response(answer, status=status)
 
-    def _use(self, request: Any, kind: Kind) -> None:
+    def _use(self, request: Any, kind: ResourceKind) -> None:
         resource = "/".join(part for part in (kind.plural, request.subresource) if part)
         verb = _VERBS.get(request.method.value)
         if verb is None:
@@ -137,13 +139,13 @@ class Emulator(kmock.KubernetesEmulator):
             verb = "watch"
         self.used.add((kind.group, resource, verb))
 
-    async def _answer(self, request: Any, kind: Kind) -> tuple[Object, int]:
-        which = Ref(kind.name, request.namespace or "", request.name or "")
+    async def _answer(self, request: Any, kind: ResourceKind) -> tuple[Object, int]:
+        which = ObjectRef(kind.name, request.namespace or "", request.name or "")
         body = json.loads(request.body) if request.body else {}
         verb = str(request.method.value)
         if verb == "POST":
             named = body["metadata"].get("name") or f"{body['metadata']['generateName']}x7k2p"
-            which = Ref(kind.name, which.namespace, named)
+            which = ObjectRef(kind.name, which.namespace, named)
         if refused := self.refuse(verb, which):
             raise ApiError(*refused)
         if request.params.get("dryRun") == "All":
@@ -166,7 +168,7 @@ class Emulator(kmock.KubernetesEmulator):
                 return self._checked_delete(which, body), 200
         raise ApiError(405, f"{verb} is not served")
 
-    def _list(self, request: Any, kind: Kind) -> Object:
+    def _list(self, request: Any, kind: ResourceKind) -> Object:
         items = [
             {key: value for key, value in object_.items() if key not in ("apiVersion", "kind")}
             for which, object_ in self.there.items()
@@ -174,7 +176,7 @@ class Emulator(kmock.KubernetesEmulator):
         ]
         return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
 
-    def _create(self, which: Ref, body: Object) -> Object:
+    def _create(self, which: ObjectRef, body: Object) -> Object:
         if which in self.there:
             raise ApiError(409, f"{which} already exists")
         body["metadata"].setdefault("namespace", which.namespace)
@@ -182,12 +184,12 @@ class Emulator(kmock.KubernetesEmulator):
             body.pop("status", None)
         return self._store(which, kube_rules.admitted(body, None), None)
 
-    def _dry_run(self, which: Ref, body: Object) -> Object:
+    def _dry_run(self, which: ObjectRef, body: Object) -> Object:
         if which in self.there:
             raise ApiError(409, f"{which} already exists")
         return kube_rules.admitted(copy.deepcopy(body), None)
 
-    def _update(self, which: Ref, body: Object) -> Object:
+    def _update(self, which: ObjectRef, body: Object) -> Object:
         known = self._known(which)
         metadata, there = body["metadata"], known["metadata"]
         if metadata.get("resourceVersion") not in (None, there["resourceVersion"]):
@@ -203,7 +205,7 @@ class Emulator(kmock.KubernetesEmulator):
         self._finish(which)
         return stored
 
-    def _patch(self, request: Any, which: Ref, body: Object) -> Object:
+    def _patch(self, request: Any, which: ObjectRef, body: Object) -> Object:
         known = self.there.get(which)
         if known is None:
             raise ApiError(404, f"{which} not found")
@@ -216,7 +218,7 @@ class Emulator(kmock.KubernetesEmulator):
             body.pop("status", None)
         return self._store(which, kube_rules.admitted(_merge(known, body), known), known)
 
-    def _checked_delete(self, which: Ref, body: Object) -> Object:
+    def _checked_delete(self, which: ObjectRef, body: Object) -> Object:
         known = self._known(which)
         uid = (body.get("preconditions") or {}).get("uid")
         if uid is not None and uid != known["metadata"]["uid"]:
@@ -224,14 +226,14 @@ class Emulator(kmock.KubernetesEmulator):
         self._delete(which, orphans=body.get("propagationPolicy") == "Orphan")
         return known
 
-    # What is held
+    # Stored objects
 
-    def _known(self, which: Ref) -> Object:
+    def _known(self, which: ObjectRef) -> Object:
         if which not in self.there:
             raise ApiError(404, f"{which} not found")
         return self.there[which]
 
-    def _store(self, which: Ref, made: Object, known: Object | None) -> Object:
+    def _store(self, which: ObjectRef, made: Object, known: Object | None) -> Object:
         metadata = made["metadata"]
         old = (known or {}).get("metadata") or {}
         metadata["uid"] = old.get("uid") or metadata.get("uid") or str(uuid.uuid4())
@@ -250,8 +252,8 @@ class Emulator(kmock.KubernetesEmulator):
         self.changed()
         return made
 
-    def _delete(self, which: Ref, *, orphans: bool = False) -> None:
-        """Remove an object; one with finalizers is only marked, and goes when they are gone."""
+    def _delete(self, which: ObjectRef, *, orphans: bool = False) -> None:
+        """Delete an object; one with finalizers is only marked until they are removed."""
         known = self._known(which)
         if known["metadata"].get("finalizers"):
             marked = copy.deepcopy(known)
@@ -275,13 +277,13 @@ class Emulator(kmock.KubernetesEmulator):
                 self._delete(other)
         self.changed()
 
-    def _index(self, which: Ref, known: Object | None, made: Object | None) -> None:
+    def _index(self, which: ObjectRef, known: Object | None, made: Object | None) -> None:
         for owner in _owners(known):
             self.owned.get(owner["uid"], set()).discard(which)
         for owner in _owners(made):
             self.owned.setdefault(owner["uid"], set()).add(which)
 
-    def _finish(self, which: Ref) -> None:
+    def _finish(self, which: ObjectRef) -> None:
         metadata = self.there[which]["metadata"]
         if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
             self._delete(which)
@@ -303,7 +305,7 @@ class Emulator(kmock.KubernetesEmulator):
 
         self._waking = asyncio.get_running_loop().create_task(wake())
 
-    async def _watch(self, request: Any, kind: Kind) -> aiohttp.web.StreamResponse:
+    async def _watch(self, request: Any, kind: ResourceKind) -> aiohttp.web.StreamResponse:
         response = aiohttp.web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request._raw_request)
         at = int(request.params.get("resourceVersion") or self.version)
@@ -337,8 +339,8 @@ class Emulator(kmock.KubernetesEmulator):
         if request.namespace and metadata.get("namespace") != request.namespace:
             return False
         labels = metadata.get("labels") or {}
-        wanted = [each for each in request.params.get("labelSelector", "").split(",") if each]
-        return all(labels.get(each.split("=")[0]) == each.split("=")[1] for each in wanted)
+        desired = [each for each in request.params.get("labelSelector", "").split(",") if each]
+        return all(labels.get(each.split("=")[0]) == each.split("=")[1] for each in desired)
 
 
 @asynccontextmanager

@@ -1,9 +1,9 @@
-"""What Kubernetes' own controllers would do, in a breath: pods of sets, and their status."""
+"""Emulates Kubernetes' controllers without delay: pods of sets, and their status."""
 
 from collections.abc import Callable
 from typing import Any
 
-from caraway_operator.kube.kinds import Object, Ref
+from caraway_operator.kube.kinds import Object, ObjectRef
 from caraway_operator.kube.planning import digest
 from tests.kit.kube import Emulator
 
@@ -18,23 +18,24 @@ _UNSCHEDULED = {
     ]
 }
 Ill = Callable[[Object], Object | None]
-"""Says of a pod in which state its container is, if it does not run."""
+"""Returns the state of a pod's container if it does not run."""
 
 
 class Controllers:
-    """Brings the pods of an emulated API up to date, one step of each set at a time."""
+    """Updates the pods of an emulated API, one step per set at a time."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._api = emulator
         self.ill: Ill = lambda _pod: None
         self.binds = True
-        """Whether claims get volumes."""
+        """Whether claims are bound to volumes."""
         self.is_slow = False
-        """As in a real cluster: a pod of a StatefulSet takes a step to stop and one to start, and
-        the status tells of the step before."""
+        """As in a real cluster, a StatefulSet needs one step to stop a pod and one to start it, and
+        the status reports the step before.
+        """
 
     def step(self) -> bool:
-        """Let each controller act once; returns whether anything changed."""
+        """Run each controller once; return whether anything changed."""
         before = self._api.version
         for which in [*self._api.there]:
             if which not in self._api.there:
@@ -46,11 +47,11 @@ class Controllers:
         return self._api.version != before
 
     def settle(self) -> None:
-        """Step until nothing changes."""
+        """Run the controllers until nothing changes."""
         while self.step():
             pass
 
-    def _stateful(self, which: Ref) -> None:
+    def _stateful(self, which: ObjectRef) -> None:
         object_ = self._api.there[which]
         spec, status = object_["spec"], object_.get("status") or {}
         template = digest(spec["template"])
@@ -62,7 +63,7 @@ class Controllers:
         }
         if self.is_slow:
             if "observedGeneration" not in status and not pods:
-                # Of a set that is new pods are seen before the first status.
+                # Pods of a new set are visible before its first status.
                 self._make(which, object_, pods, template, partition, current)
                 return
             self._tell(which, object_, template, partition, current)
@@ -99,7 +100,7 @@ class Controllers:
 
     def _make(
         self,
-        which: Ref,
+        which: ObjectRef,
         object_: Object,
         pods: dict[int, Object],
         template: str,
@@ -114,7 +115,7 @@ class Controllers:
                     self._api.edit("Pod", f"{which.name}-{number}", status=_UNSCHEDULED)
 
     def _tell(
-        self, which: Ref, object_: Object, template: str, partition: int, current: str
+        self, which: ObjectRef, object_: Object, template: str, partition: int, current: str
     ) -> None:
         found, replicas = self._pods(which), object_["spec"]["replicas"]
         updated = sum(
@@ -124,7 +125,7 @@ class Controllers:
             current = template
         self._status(object_, found, updated, currentRevision=current, updateRevision=template)
 
-    def _deployment(self, which: Ref) -> None:
+    def _deployment(self, which: ObjectRef) -> None:
         object_ = self._api.there[which]
         template, replicas = digest(object_["spec"]["template"])[:10], object_["spec"]["replicas"]
         pods = self._pods(which)
@@ -148,7 +149,7 @@ class Controllers:
         )
         self._status(object_, found, updated)
 
-    def _pods(self, which: Ref) -> list[Object]:
+    def _pods(self, which: ObjectRef) -> list[Object]:
         uid = self._api.there[which]["metadata"]["uid"]
         return [
             self._api.there[each]
@@ -156,7 +157,7 @@ class Controllers:
             if each.kind == "Pod"
         ]
 
-    def _pod(self, which: Ref, owner: Object, name: str, revision: str) -> Object:
+    def _pod(self, which: ObjectRef, owner: Object, name: str, revision: str) -> Object:
         template = owner["spec"]["template"]
         for claim in owner["spec"].get("volumeClaimTemplates") or ():
             self._claim(f"{claim['metadata']['name']}-{name}", claim)
@@ -175,7 +176,7 @@ class Controllers:
         )  # fmt: skip
 
     def _claim(self, name: str, template: Object) -> None:
-        if Ref("PersistentVolumeClaim", "web", name) in self._api.there:
+        if ObjectRef("PersistentVolumeClaim", "web", name) in self._api.there:
             return
         labels = template["metadata"].get("labels") or {}
         self._api.put(

@@ -1,4 +1,4 @@
-"""Edits of an object that somebody might make by hand, generated from the object itself."""
+"""Generates manual edits of an object from the object itself."""
 
 import copy
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _ADDED: dict[str, dict[str, Any]] = {
     "StatefulSet": {"minReadySeconds": 30, "ordinals": {"start": 1}},
     "NetworkPolicy": {"egress": [{}], "ingress": [{}]},
 }
-"""Fields of a kind that are added by hand, on the object for ConfigMaps and in `spec` else."""
+"""Fields to add by hand: on the object for ConfigMaps, otherwise in `spec`."""
 _POD = {
     "hostNetwork": True,
     "initContainers": [{"name": "by-hand", "image": "x"}],
@@ -34,14 +34,14 @@ _POD = {
 
 @dataclass(frozen=True)
 class Edit:
-    """One change at a path: `how` is change, remove, add or repeat."""
+    """One change at a path; `how` is change, remove, add or repeat."""
 
     how: str
     path: Path
     value: Any = None
 
     def on(self, object_: Object) -> Object:
-        """Return a copy of the object with the change made."""
+        """Return a copy of the object with the edit applied."""
         edited = copy.deepcopy(object_)
         at: Any = edited
         for step in self.path[:-1]:
@@ -56,7 +56,7 @@ class Edit:
 
 
 def edits(object_: Object) -> Iterator[Edit]:
-    """Yield edits of every field: changed, removed, added, and items of lists repeated."""
+    """Yield edits of every field: changed, removed, added, or with a list item repeated."""
     for key, value in object_.items():
         if key not in _LEFT_OUT:
             yield from _within((key,), value)
@@ -80,7 +80,7 @@ def _within(path: Path, value: Any) -> Iterator[Edit]:
             for index, held in enumerate(value):
                 yield Edit("remove", (*path, index))
                 if path == ("metadata", "ownerReferences"):
-                    # Of an owner that is not there the garbage collector removes the object.
+                    # The garbage collector deletes objects whose owner does not exist.
                     continue
                 yield from _within((*path, index), held)
             if value:
@@ -90,7 +90,7 @@ def _within(path: Path, value: Any) -> Iterator[Edit]:
 
 
 def _other(value: Any) -> Any:
-    """Return a value of the same shape that differs, in merge keys as well."""
+    """Return a different value of the same shape, also in merge keys."""
     match value:
         case bool():
             return not value

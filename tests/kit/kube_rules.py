@@ -1,7 +1,7 @@
-"""What a Kubernetes API does to an object that it takes: defaults, and rules that refuse it.
+"""The defaults and validation rules of a Kubernetes API, for the objects of the operator.
 
-Only what the operator's objects meet. The rules follow the validation of Kubernetes 1.36; those of
-Services, ConfigMaps and StatefulSets were compared with a real server (docs/decisions/0026).
+They follow the validation of Kubernetes 1.36. The rules of Services, ConfigMaps and StatefulSets
+were compared with a real server (docs/decisions/0026).
 """
 
 import itertools
@@ -34,7 +34,7 @@ def admitted(made: Object, known: Object | None) -> Object:
     """Return the object as the API stores it.
 
     Raises:
-        ApiError: the API refuses it.
+        ApiError: the object is invalid.
     """
     owners = made["metadata"].get("ownerReferences") or ()
     if sum(bool(owner.get("controller")) for owner in owners) > 1:
@@ -62,7 +62,7 @@ def _service(made: Object, known: Object | None) -> None:
             spec.pop(name, None)
         return
     had = before.get("clusterIP") if before.get("type") != "ExternalName" else None
-    # An address that is left out is that of before, "None" included.
+    # An omitted address keeps its previous value, including "None".
     _default(spec, clusterIP=had or f"10.96.0.{next(_ADDRESSES)}")
     if had and spec["clusterIP"] != had:
         raise ApiError(422, "spec.clusterIPs[0]: Invalid value: may not change once set")

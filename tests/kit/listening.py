@@ -1,4 +1,4 @@
-"""An application on a real port, so that real clients meet a real server."""
+"""Serves an application on a real port, for tests with real clients."""
 
 import asyncio
 import socket
@@ -11,7 +11,7 @@ import uvicorn
 
 @asynccontextmanager
 async def listening(application: Any) -> AsyncIterator[str]:
-    """Serve on a free port of this machine until the block ends; gives the address."""
+    """Serve on a free local port until the block ends; yield the address."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()

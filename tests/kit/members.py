@@ -1,6 +1,6 @@
-"""Schedulers that keep one dataset, on a loop where a test decides who goes on next.
+"""Schedulers that keep one dataset, on a loop where a test chooses the next task.
 
-Their stores and what readers see are in memory; heads, feeds, keepers and upkeep are the real ones.
+Stores and readers are in memory. Versions, feeds, refreshers and upkeep are the real classes.
 """
 
 import asyncio
@@ -57,14 +57,14 @@ def truncation() -> Changes:
 
 @dataclass
 class World:
-    """What all schedulers share, and what clients know of it."""
+    """The state that all schedulers share, and what clients know of it."""
 
     loop: SteppedLoop
     store: SteppedStore
     results: SteppedResults
     acknowledged: set[int] = field(default_factory=set)
     uncertain: set[int] = field(default_factory=set)
-    """These may be read or not."""
+    """Rows whose write was not acknowledged; they may or may not be visible."""
     gone: set[int] = field(default_factory=set)
     truncations: int = 0
     sent: dict[int, int] = field(default_factory=dict)
@@ -83,23 +83,23 @@ class World:
 
     @contextmanager
     def dating(self) -> Iterator[None]:
-        """Have keys say by the clock of this world when they were made."""
+        """Make keys contain the time of this world's clock."""
         clock = SimpleNamespace(time=lambda: self.clock().timestamp())
         with mock.patch.object(making, "time", clock):
             yield
 
     def send(self, number: int) -> None:
-        """A client sends a row."""
+        """Record that a client sends a row."""
         self.uncertain.add(number)
         self.sent.setdefault(number, self.truncations)
 
     def acknowledge(self, number: int) -> None:
-        """A client was answered with 200; a TRUNCATE at that time may come after it."""
+        """Record that a client got 200; a TRUNCATE at that time may be ordered after it."""
         if self.sent[number] == self.truncations and self.truncations % 2 == 0:
             self.acknowledged.add(number)
 
     def rows(self, table: StoredTable, log: Log) -> list[int]:
-        """Return what a statement reads of a version with this log."""
+        """Return the rows that a statement reads from a version with this log."""
         found: list[int] = []
         for chunk in table.chunks:
             found += self.results.rows(chunk.key or table.key, chunk)["id"].to_pylist()
@@ -122,20 +122,20 @@ class World:
 
 
 class Readers:
-    """What statements of one process read: it stays when a dataset is loaded anew."""
+    """The rows that statements of one process read; they stay during a reload."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.table: StoredTable | None = None
         self.logs: dict[str, Log] = {}
         self.seen: set[int] = set()
-        """What was read here, or acknowledged here: it is read here from then on."""
+        """Rows that were read or acknowledged here, and must be visible here from then on."""
         self.gone: set[int] = set()
-        """Rows that were truncated as this scheduler knows; they must never be read here again."""
+        """Truncated rows, as this scheduler knows them; they must never be visible here again."""
         self._ever: set[int] = set()
         self.have_died = False
         self.made = 0
-        """The number of times that rows were stored for a version that was read."""
+        """How often rows were stored for a version that was read."""
         self.steps = 1
         """The time that storing them takes."""
 
@@ -169,7 +169,7 @@ class Readers:
         *,
         is_kept: bool,
     ) -> VersionPart:
-        """Store what the statement reads at the moment at which it is planned."""
+        """Store the rows that the statement reads when it is planned."""
         for _ in range(self.steps):
             await self.world.loop.step()
         if "caraway_source" in sql:
@@ -196,12 +196,12 @@ class Readers:
         self._ever.update(found)
         self.world.judge(found, self.seen, self.gone, "on one scheduler")
         self.seen |= self.world.acknowledged.intersection(found)
-        # A TRUNCATE that another scheduler acknowledged may come here later.
+        # A TRUNCATE that another scheduler acknowledged may arrive here later.
         self.gone |= (self.world.gone & self._ever).difference(found)
 
 
 class Member:
-    """One scheduler, or one life of a dataset in it."""
+    """One scheduler, or one lifetime of a dataset in it."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Member:
         batches: Sequence[bool] | None = None,
         readers: Readers | None = None,
     ) -> None:
-        """Keep a dataset that follows these batches; None: one that is refreshed."""
+        """Keep a dataset that follows these batches; None keeps one that is refreshed."""
         self.world = world
         self.name = name
         self.batches = batches or ()
@@ -221,9 +221,9 @@ class Member:
         self.statements: list[ActiveStatement] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._versions = VersionStore(world.store, f"{name}/1", world.clock)
-        self.head = CurrentVersion(
+        self.current = CurrentVersion(
             Subject(NAME, "origin"),
-            self.readers,  # type: ignore[arg-type] # of a maker it does what a head needs
+            self.readers,  # type: ignore[arg-type] # implements what CurrentVersion uses
             self._versions,
             world.results,
             self.readers.show,
@@ -233,28 +233,28 @@ class Member:
         recipe = Recipe(NAME, retention_condition="id < 0")
         wanted = events.RefreshSettings(refresh_mode=self.mode, retries=Retries(False, 0))
         plan = LoadPlan(NAME, Timetable(), wanted, recipe, reopens=True)
-        self.keeper = Refresher(
-            plan, self.head, lambda *_: None, lambda _: SCHEMA, clock=world.clock
+        self.refresher = Refresher(
+            plan, self.current, lambda *_: None, lambda _: SCHEMA, clock=world.clock
         )
-        self.upkeep = Upkeep(self.head, recipe, world.results, TRIM_S)
-        self.feed = Feed(self.head, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
+        self.upkeep = Upkeep(self.current, recipe, world.results, TRIM_S)
+        self.feed = Feed(self.current, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
 
     def begin(self) -> "Member":
-        self._spawn(self.keeper.run)
+        self._spawn(self.refresher.run)
         self._spawn(self._follow_versions)
         if not self.world.loop.steps_take_time:
-            # A promise for some time holds only where steps do not take longer than that.
+            # A time limit holds only if steps do not take longer.
             self._spawn(partial(self._versions.reads.run, lambda: self.statements))
         self._spawn(self.upkeep.run)
         if self.mode == "changes":
             self._spawn(self._feed)
             self._spawn(self.follow_source)
         else:
-            self.keeper.source_loaded()
+            self.refresher.source_loaded()
         return self
 
     async def insert(self, request_id: str | None = None, number: int = 0) -> bool:
-        """Send a row; returns whether it was acknowledged."""
+        """Send a row; return whether it was acknowledged."""
         number = number or self.world.number()
         self.world.send(number)
         try:
@@ -265,7 +265,7 @@ class Member:
         return True
 
     async def truncate(self) -> None:
-        """Send a TRUNCATE: what was acknowledged before it goes."""
+        """Send a TRUNCATE, which deletes what was acknowledged before."""
         world = self.world
         async with world.one_truncation:
             world.truncations += 1
@@ -279,7 +279,7 @@ class Member:
             world.truncations += 1
 
     async def follow_source(self) -> None:
-        """Apply batches of one source; only some of them are whole. All schedulers try."""
+        """Apply batches of one source, of which only some are whole; all schedulers try."""
         first, batches = 1000, self.batches
         while True:
             with suppress(CarawayError):
@@ -297,7 +297,7 @@ class Member:
                         self._acknowledge(first + number)
 
     async def statement(self) -> None:
-        """Read as a statement does: all that was acknowledged before it began is there."""
+        """Read like a statement: everything acknowledged before it began must be visible."""
         world = self.world
         expected, gone = set(world.acknowledged), set(world.gone)
         while True:
@@ -305,15 +305,15 @@ class Member:
                 await self._freshness.reach(frozenset({NAME}))
                 break
         if self.readers.have_died:
-            return  # Nobody gets its answer.
+            return  # The result is discarded.
         found = self.readers.read()
-        # A TRUNCATE meanwhile may count for it, or not.
+        # A concurrent TRUNCATE may or may not be visible to it.
         missing = (expected & world.acknowledged).difference(found)
         if missing or gone.intersection(found):
             world.faults.append(f"a statement on {self.name} read {found}, without {missing}")
 
     async def long_statement(self, lasts_s: float) -> None:
-        """Read one version, as late as a statement may: it is the same at the end."""
+        """Read one version as late as a statement may; its rows must not change."""
         world, table = self.world, self.readers.table
         if table is None:
             return
@@ -331,25 +331,25 @@ class Member:
             self.statements.remove(statement)
 
     async def refresh(self) -> None:
-        """Write to the source, then refresh, as INSERT does."""
+        """Write to the source and refresh, as INSERT does."""
         number = self.world.number()
         self.world.source.append(number)
         self.world.send(number)
         with suppress(CarawayError):
-            await self.keeper.refreshed()
+            await self.refresher.refreshed()
             self._acknowledge(number)
 
     async def end(self) -> None:
-        """End all that it does, wherever that stands."""
-        self.head.stop()
+        """Cancel all of its work, at any point."""
+        self.current.stop()
         self.feed.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.head.ended()
+        await self.current.ended()
 
     async def again(self, readers: Readers | None) -> "Member":
-        """End it, and begin its next life, with its readers unless the process died."""
+        """End it and start its next lifetime; readers are kept unless the process died."""
         self.readers.have_died = readers is None
         await self.end()
         batches = self.batches if self.mode == "changes" else None
@@ -357,8 +357,8 @@ class Member:
         return self.successor.begin()
 
     async def settle(self) -> None:
-        await self.head.look()
-        await self.head.show()
+        await self.current.look()
+        await self.current.show()
 
     def _acknowledge(self, number: int) -> None:
         self.world.acknowledge(number)
@@ -367,7 +367,7 @@ class Member:
         self.readers.check()
 
     def _moved(self) -> None:
-        self.keeper.moved()
+        self.refresher.moved()
         self.upkeep.news()
 
     async def _feed(self) -> None:
@@ -379,15 +379,15 @@ class Member:
         await self.feed.run()
 
     async def _reach(self, _name: TableName, revision: int) -> None:
-        """Reach it as the service does: by the life that there is in the end."""
+        """Return the current lifetime, as the service does."""
         if revision:
-            await self.head.reach(revision)
+            await self.current.reach(revision)
         if self.successor is not None and self.successor.readers is self.readers:
             await self.successor._reach(_name, revision)
 
     async def _follow_versions(self) -> None:
         async for _ in self._versions.watch():
-            self.keeper.news()
+            self.refresher.news()
 
     def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._tasks.append(asyncio.create_task(self._watched(work)))

@@ -2,4 +2,4 @@
 
 
 class Panic(BaseException):
-    """As PyO3 raises it: it is no `Exception`."""
+    """A panic as PyO3 raises it, which is not an `Exception`."""

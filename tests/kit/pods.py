@@ -1,7 +1,7 @@
-"""Containers of rendered pods as processes of this machine, each pod on a loopback address.
+"""Runs containers of rendered pods as local processes, each pod on a loopback address.
 
-What runs is what the pods would run: their command, arguments and variables. Replaced are only
-names that DNS would resolve, addresses, and paths, which all lie in one folder here.
+The processes have the commands, arguments and variables of the pods. Only DNS names, addresses and
+paths are replaced; all paths are in one folder.
 """
 
 import base64
@@ -30,7 +30,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """How kubelet ends a container: a pause before SIGTERM, and the time until SIGKILL."""
+    """How kubelet stops a container: a delay before SIGTERM, and the time until SIGKILL."""
 
     pause_s: float
     grace_s: float
@@ -38,7 +38,7 @@ class Goodbye:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a container ended, counted from the deletion of its pod."""
+    """How a container ended; times count from the deletion of its pod."""
 
     code: int
     after_s: float
@@ -47,7 +47,7 @@ class Ending:
 
 @dataclass(slots=True)
 class Pods:
-    """A cluster of rendered pods. `network` are the first two numbers of its addresses."""
+    """A cluster of rendered pods; `network` is the first two numbers of its addresses."""
 
     folder: Path
     found: Sequence[Object]
@@ -94,7 +94,7 @@ class Pods:
         program = list(self.program)
         if "command" in container:
             assert container["command"] == ["valkey-server"]
-            # In a pod it listens on the pod's addresses, which here are those of the machine.
+            # In a pod it listens on the addresses of the pod, which here are those of the machine.
             program, words = [str(get_binary_path())], [*words, "--bind", self.address(pod)]
         name = f"{pod}-{container['name']}"
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -123,11 +123,11 @@ class Pods:
         }
         for there, here in places.items():
             text = text.replace(there, here)
-        # Sockets have short paths, and what pods write into /tmp is theirs alone.
+        # Socket paths are short, and files that pods write to /tmp must not be shared.
         return str(data / "tmp") if text == "/tmp" else text
 
     def write_files(self) -> None:
-        """Write what the pods mount: the manifest, limits, token and the Redis' settings."""
+        """Write the files that pods mount: manifest, limits, token and Redis settings."""
         places = {
             "caraway-token": "token",
             "caraway-state": "redis",
@@ -149,7 +149,7 @@ class Pods:
                 path.chmod(0o440)
 
     def delete(self) -> dict[str, Ending]:
-        """End all processes at once, as Kubernetes does when their owner is deleted."""
+        """Kill all processes, as Kubernetes does when their owner is deleted."""
         began = time.monotonic()
         found: dict[str, Ending] = {}
         asked: set[str] = set()
@@ -173,7 +173,7 @@ class Pods:
         return found
 
     def stop(self) -> dict[str, int]:
-        """End all processes as kubelet does, the last first; returns their exit codes."""
+        """Stop all processes as kubelet does, the last first; return their exit codes."""
         codes = {}
         for name in reversed(self.processes):
             process = self.processes[name]
@@ -198,7 +198,7 @@ def _expanded(text: str, values: Mapping[str, str]) -> str:
 def pods(
     folder: Path, found: Sequence[Object], network: str, sample: Path, mark: str, **chosen: Any
 ) -> Iterator[Pods]:
-    """Give a cluster of rendered pods, none of which is started yet; all are ended."""
+    """Yield a cluster of rendered pods, none started; all are ended afterwards."""
     made = Pods(folder, found, network, sample, mark, **chosen)
     with socket.socket() as probe:
         probe.bind(("0.0.0.0", 0))

@@ -15,9 +15,9 @@ import psycopg2.errors
 
 from tests.kit.deadlines import until
 
-_START_S = 20
-_STOP_S = 20
-# PostgreSQL refuses to run as root; in containers tests often do.
+_START_S = 90
+_STOP_S = 60
+# PostgreSQL refuses to run as root, but in containers tests often do.
 _NOBODY = 65_534
 SETTINGS = {
     "wal_level": "logical",
@@ -31,7 +31,7 @@ SETTINGS = {
 
 
 class Server:
-    """A server with a data folder of its own, that can be killed and started again."""
+    """A server with its own data folder, which can be killed and restarted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class Server:
         self._user = _NOBODY if os.geteuid() == 0 else None
         if self._user is not None:
             os.chown(folder, self._user, self._user)
-        # A folder that others may pass through: the socket is in it.
+        # The socket is in this folder, so other users need access.
         folder.chmod(0o755)
         self._run(
             "initdb", "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
@@ -48,7 +48,7 @@ class Server:
 
     @property
     def params(self) -> dict[str, str]:
-        """What a dataset says to reach it."""
+        """The params with which a dataset connects to it."""
         return {
             "pg_host": str(self._folder),
             "pg_user": "postgres",
@@ -67,15 +67,15 @@ class Server:
         until(self._answers, "PostgreSQL answers", _START_S)
 
     def kill(self) -> None:
-        """End it at once, as a power cut does."""
-        # SIGQUIT takes its children along, which SIGKILL would leave behind.
+        """Kill it, as a power failure does."""
+        # SIGQUIT also ends its children, unlike SIGKILL.
         self._end(signal.SIGQUIT)
 
     def stop(self) -> None:
         self._end(signal.SIGINT)
 
     def execute(self, *statements: str) -> None:
-        """Execute statements, each in a transaction of its own."""
+        """Execute statements, each in its own transaction."""
         connection = self.connect()
         try:
             with connection.cursor() as cursor:
@@ -130,7 +130,7 @@ class Server:
 
 
 def _program(name: str) -> str:
-    # Only its files are used: what the package does beside that, it does as another user.
+    # Only the files of the package are used; its server runs as another user.
     import importlib.util
 
     found = importlib.util.find_spec("pgserver")
@@ -141,7 +141,7 @@ def _program(name: str) -> str:
 @contextmanager
 def serving() -> Iterator[Server]:
     """Start a server that keeps a log for logical replication."""
-    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
+    # A Unix socket path has at most 107 characters, which pytest's folders can exceed.
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
         server = Server(folder)

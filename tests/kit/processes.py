@@ -1,4 +1,4 @@
-"""The real command as a child process."""
+"""Runs the real command as a child process."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 CARAWAY = Path(sys.executable).parent / "caraway"
-_STOP_S = 20
+_STOP_S = 60
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Child:
 
     @property
     def pids(self) -> list[int]:
-        """The process that serves and those that it started, with theirs."""
+        """The serving process and its descendants."""
         found = [self.process.pid]
         for pid in found:
             with contextlib.suppress(OSError):
@@ -50,7 +50,7 @@ class Child:
 
     @contextlib.contextmanager
     def small_files(self, size_bytes: int) -> Iterator[None]:
-        """Have no file grow beyond a size, as on a disk that is full."""
+        """Limit the size of files, like a full disk."""
         before = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in self.pids}
         for pid, (_, hard) in before.items():
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
@@ -72,7 +72,7 @@ def child(
     secure: bool = False,
     environ: dict[str, str] | None = None,
 ) -> Iterator[Child]:
-    """Run a manifest; the block begins when it has loaded everything."""
+    """Run a manifest; the block begins when all datasets are loaded."""
     reader, writer = os.pipe()
     log = folder / "log.txt"
     command = [str(CARAWAY), "run", str(manifest), *_ports(), "--data-dir", str(folder / "data"),
@@ -91,9 +91,9 @@ def child(
         scheme = "https" if secure else "http"
         with (
             httpx.Client(
-                base_url=f"{scheme}://{addresses['http']}", timeout=30, verify=False
+                base_url=f"{scheme}://{addresses['http']}", timeout=60, verify=False
             ) as api,
-            httpx.Client(base_url=f"http://{addresses['metrics']}", timeout=30) as metrics,
+            httpx.Client(base_url=f"http://{addresses['metrics']}", timeout=60) as metrics,
         ):
             yield Child(process, api, metrics, log, addresses)
     finally:
@@ -101,10 +101,10 @@ def child(
 
 
 def refused(folder: Path, manifest: Path, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Run a manifest that must not start; returns what it said."""
+    """Run a manifest that must fail to start; return its output."""
     command: Sequence[str] = [str(CARAWAY), "run", str(manifest), *_ports(),
                               "--data-dir", str(folder / "data"), *flags]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder)
 
 
 def command_lines() -> list[str]:

@@ -1,4 +1,4 @@
-"""A TCP port in front of a Unix socket, which can be cut, swallow answers, or speak TLS."""
+"""A TCP proxy for a Unix socket that can disconnect, drop responses, or use TLS."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Proxy:
-    """Carries bytes between its port and the socket."""
+    """Forwards bytes between its port and the socket."""
 
     def __init__(self, socket: Path) -> None:
         self._socket = socket
@@ -17,10 +17,10 @@ class Proxy:
         self.connections = 0
         self.is_up = True
         self.answers_to_swallow: bytes | None = None
-        """The answer to a request that holds these bytes is dropped, with the connection."""
+        """The response to a request with these bytes is dropped, with its connection."""
 
     def cut(self) -> None:
-        """Break every connection; new ones are taken while `is_up`."""
+        """Close every connection; new ones are accepted while `is_up`."""
         for writer in list(self._writers):
             writer.transport.abort()
 

@@ -1,4 +1,4 @@
-"""A real cluster of real processes over Ray, and proof that nothing of it is left."""
+"""Runs a real cluster over Ray, and checks that no process of it is left."""
 
 import asyncio
 import contextlib
@@ -22,13 +22,13 @@ MARK = "CARAWAY_TEST_CLUSTER"
 CARAWAY = ("-m", "caraway")
 ACTOR = "ray::ExecutorActor"
 START_S = 200
-_STOP_S = 60
+_STOP_S = 180
 _STORE = ("--object-store-memory", "100MiB")
 
 
 @dataclass(slots=True)
 class Process:
-    """A `caraway` command that says when it is up."""
+    """A `caraway` command that reports when it is up."""
 
     popen: subprocess.Popen[bytes]
     log: Path
@@ -60,7 +60,7 @@ def start(
     program: Sequence[str] = CARAWAY,
     place: str = "--data-dir",
 ) -> Process:
-    """Start a command with a folder, which the flag `place` gives, a log and a ready pipe."""
+    """Start a command with a folder (set by the flag `place`), a log and a ready pipe."""
     reader, writer = os.pipe()
     log = folder / f"{name}.log"
     arguments = [
@@ -78,8 +78,9 @@ def start(
 
 @dataclass(slots=True)
 class RayCluster:
-    """A head, executors `e1`, `e2`, ..., and schedulers; tests that join themselves do so
-    beside e1, and do harm to others only."""
+    """A head, executors `e1`, `e2`, ..., and schedulers. Tests that join a cluster use the node of
+    e1, and harm only other nodes.
+    """
 
     folder: Path
     mark: str
@@ -88,9 +89,9 @@ class RayCluster:
     state: str | None = None
     """The URL of a Redis, if there is one."""
     memory: str = "512MiB"
-    """What each executor has for statements."""
+    """The memory of each executor for statements."""
     head_state: str | None = None
-    """The URL for the head; Ray takes no Unix socket."""
+    """The URL for the head, because Ray supports no Unix sockets."""
     head: Process = field(init=False)
     executors: dict[str, Process] = field(default_factory=dict)
     schedulers: dict[str, Process] = field(default_factory=dict)
@@ -107,7 +108,7 @@ class RayCluster:
         return f"{self.network}.{10 + int(executor[1:])}"
 
     def begin_head(self) -> Process:
-        """Start the head, or another one in its place, without waiting for it."""
+        """Start the head, or a replacement, without waiting for it."""
         stated = ["--state", self.head_state] if self.head_state else []
         place = ["--address", str(self.head_address), *stated]
         self.head = start(self.folder, self.mark, "head", "head", *place)
@@ -138,19 +139,19 @@ class RayCluster:
         return ["--state", self.state] if self.state else []
 
     def actor_pid(self, executor: str) -> int:
-        """The process of the executor's actor; waits until there is one."""
+        """Return the process of the executor's actor, when there is one."""
         executor_pid = self.executors[executor].popen.pid
 
         def look() -> int:
             titles = descendants(executor_pid).items()
             return next((pid for pid, title in titles if title.startswith(ACTOR)), 0)
 
-        return until(look, f"{executor} has an actor", 60)
+        return until(look, f"{executor} has an actor", 180)
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
-        """Have this process join; fleets made in the block reach the executors."""
-        # Imported here: it takes a second that tests without a cluster need not pay.
+        """Join the cluster with this process; fleets in the block reach the executors."""
+        # Imported here because the import takes a second, which tests without a cluster save.
         from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
         variables = ray_nodes.environment(self.token)
@@ -173,9 +174,9 @@ def ray_cluster(
     memory: str = "512MiB",
     head_state: str | None = "",
 ) -> Iterator[RayCluster]:
-    """Begin when the head is up and every executor has joined.
+    """Start a cluster; the block begins when the head is up and every executor has joined.
 
-    The head keeps its state where schedulers do, unless `head_state` says otherwise.
+    The head keeps its state with the schedulers' state, unless `head_state` says otherwise.
     """
     mark = uuid.uuid4().hex
     network = f"127.200.{1 + os.getpid() % 250}"
@@ -201,15 +202,15 @@ def ray_cluster(
 
 
 def close_sessions(folder: Path) -> None:
-    """Remove what a process that was killed could not."""
+    """Remove what a killed process left behind."""
     for note in folder.glob("*/ray"):
         sessions.close_session(note)
 
 
 def assert_nothing_left(mark: str) -> None:
-    """Every process that descends from the cluster's has ended; what has not is killed."""
+    """Check that all descendants of the cluster's processes ended; kill those that did not."""
     try:
-        until(lambda: not marked(mark), "no process of the cluster is left", 20)
+        until(lambda: not marked(mark), "no process of the cluster is left")
     finally:
         for pid in marked(mark):
             with contextlib.suppress(ProcessLookupError):
@@ -217,7 +218,7 @@ def assert_nothing_left(mark: str) -> None:
 
 
 def marked(mark: str) -> Mapping[int, str]:
-    """The processes that carry the mark of a cluster, which every child inherits."""
+    """Return the processes with the mark of a cluster, which every child inherits."""
     wanted = f"{MARK}={mark}".encode()
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -229,7 +230,7 @@ def marked(mark: str) -> Mapping[int, str]:
 
 
 def descendants(pid: int) -> Mapping[int, str]:
-    """The processes below one, each with its command line."""
+    """Return the descendants of a process, with their command lines."""
     children: dict[int, list[int]] = {}
     titles = {}
     for folder in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""Tables of PostgreSQL for tests: made of rows, resolved as datasets are, and watched."""
+"""Creates PostgreSQL tables for tests, resolves them as datasets, and records statements."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ _TYPES = {
 def request(
     server: Server, name: str, declared: Sequence[pa.Field] = (), **params: str
 ) -> SourceRequest:
-    """Return what a dataset over a table of the server asks of its source."""
+    """Return the request of a dataset over a table of the server."""
     root = Path("/")
     given = {**server.params, **params}
     return SourceRequest(
@@ -43,21 +43,21 @@ def request(
 
 
 def resolved(server: Server, name: str, declared: Sequence[pa.Field] = ()) -> RemoteTable:
-    """Return a table of the server as the source of a dataset does."""
+    """Return a table of the server as its source resolves it."""
     table = PostgresSource().resolve(request(server, name, declared))
     assert isinstance(table, RemoteTable)
     return table
 
 
 def column_type(type_: pa.DataType) -> str | None:
-    """Return PostgreSQL's name of a type; None: it has none that holds the same values."""
+    """Return PostgreSQL's name of a type, or None if no type has the same values."""
     if pa.types.is_decimal128(type_):
         return f"numeric({type_.precision},{type_.scale})"
     return _TYPES.get(type_)
 
 
 def load(server: Server, name: str, rows: pa.Table, key: str = "") -> None:
-    """Make a table of rows; a key is a column with different values."""
+    """Create a table with these rows; a key is a column with distinct values."""
     columns = ", ".join(f"{quoted(each.name)} {column_type(each.type)}" for each in rows.schema)
     unique = f", PRIMARY KEY ({quoted(key)})" if key else ""
     text = io.BytesIO()
@@ -74,7 +74,7 @@ def load(server: Server, name: str, rows: pa.Table, key: str = "") -> None:
 
 
 class _Watched:
-    """A reader that notes what is sent."""
+    """A reader that records the statements it sends."""
 
     def __init__(self, reader: RemoteReader, sent: list[str]) -> None:
         self._reader = reader
@@ -87,7 +87,7 @@ class _Watched:
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
-    """Note the statements that the engine of this process sends to PostgreSQL."""
+    """Record the statements that the engine of this process sends to PostgreSQL."""
     sent: list[str] = []
     reader = answers.reader("postgres")
     answers.use("postgres", _Watched(reader, sent))

@@ -1,4 +1,4 @@
-"""`caraway store` as a child process, that can be killed and started again at its address."""
+"""Runs `caraway store` as a child process that can be killed and restarted."""
 
 import contextlib
 import json
@@ -12,12 +12,12 @@ from pathlib import Path
 from caraway_core.tables import ResultPlace, StoreSpec
 
 TOKEN = "tok-en"
-_STOP_S = 20
+_STOP_S = 60
 
 
 @dataclass(slots=True)
 class RemoteStore:
-    """A store over the folder `data`; its address stays over restarts."""
+    """A store over the folder `data`; its address is stable across restarts."""
 
     folder: Path
     flags: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class RemoteStore:
         return self.folder / "store.log"
 
     def start(self) -> None:
-        """Start it; returns when it serves."""
+        """Start it, and return when it serves."""
         self.folder.mkdir(parents=True, exist_ok=True)
         token = self.folder / "token"
         token.write_text(TOKEN + "\n")

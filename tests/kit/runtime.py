@@ -1,4 +1,4 @@
-"""A whole runtime inside the test: real manifest, sources and engine; requests without sockets."""
+"""Runs a whole runtime in the test: real manifest, sources and engine, without sockets."""
 
 import asyncio
 import textwrap
@@ -14,8 +14,9 @@ from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Statement
-from caraway_scheduler.composition import app, assembly
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition import app, assembly, security
+from caraway_scheduler.composition import backend as backends
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.services import Services
 from caraway_serving.tallies import ApiTallies
 from tests.kit.engine_processes import fork_server
@@ -40,7 +41,7 @@ class Running:
         )
 
     async def own(self, sql: str) -> list[dict[str, Any]]:
-        """Run a statement as the runtime runs its own: it may name the sources of datasets."""
+        """Run a statement of the runtime itself, which may name the sources of datasets."""
         stream = await self.services.dispatch.execute(new_query_id(), Statement(sql, {}))
         return [row async for batch in stream for row in batch.to_pylist()]
 
@@ -52,10 +53,12 @@ async def running(
     environ: dict[str, str] | None = None,
     backend: Backend | None = None,
     before: Callable[[Services], None] = lambda _services: None,
+    altered: Callable[[Services], Services] = lambda services: services,
 ) -> AsyncIterator[Running]:
-    """Write the manifest to the folder and serve it until the block ends.
+    """Write the manifest to the folder, and serve it until the block ends.
 
-    `before` may change what was put together, before anything is loaded.
+    `before` may change the services before any dataset is loaded. `altered` may replace them for
+    the API and the metrics.
     """
     path = folder / "caraway.yaml"
     path.write_text("version: v1\nkind: Caraway\nname: test\n" + textwrap.dedent(manifest))
@@ -63,19 +66,19 @@ async def running(
     secrets = manifests.build_resolver(loaded, environ or {})
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
-        backend = backend or assembly.standalone(loaded, data, stack, fork_server())
-        services = assembly.services(loaded, secrets, data, ApiTallies(), stack, backend)
-        jobs = await assembly.jobs(loaded, secrets, data, services, stack, backend)
+        backend = backend or backends.standalone(loaded, data, stack, fork_server())
+        services = await assembly.services(loaded, secrets, data, ApiTallies(), stack, backend)
         before(services)
+        jobs = services.jobs
         working = asyncio.create_task(jobs.run())
         stack.push_async_callback(_ended, working)
-        assert services.accelerations is not None
         following = asyncio.create_task(services.accelerations.run())
         stack.push_async_callback(_ended, following)
         await services.catalog.apply(loaded, secrets)
         await services.catalog.wait_settled()
         jobs.begin()
-        origins = assembly.cors_origins(loaded.runtime)
+        services = altered(services)
+        origins = security.cors_origins(loaded.runtime)
         api = await stack.enter_async_context(_client(app.build_api(services, origins)))
         metrics = await stack.enter_async_context(_client(app.build_metrics(services)))
         yield Running(services, api, metrics)
@@ -90,4 +93,4 @@ async def _ended(task: "asyncio.Task[None]") -> None:
 
 def _client(application: Any) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(application, raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url=BASE, timeout=20)
+    return httpx.AsyncClient(transport=transport, base_url=BASE, timeout=60)

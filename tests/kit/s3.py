@@ -15,7 +15,7 @@ SECRET = "wJalrXUtnFEMI-s3cr3t"
 
 @dataclass(frozen=True, slots=True)
 class S3Server:
-    """Where the server listens, and a client that fills it."""
+    """The address of the server, and a client to fill it."""
 
     endpoint: str
     client: Any
@@ -29,7 +29,7 @@ class S3Server:
         self.client.put_object(Bucket=bucket, Key=key, Body=content, ACL=acl)
 
     def params(self) -> dict[str, str]:
-        """Return the params of a dataset that may read everything."""
+        """Return the params of a dataset with access to everything."""
         return {
             "s3_endpoint": self.endpoint,
             "s3_region": REGION,
@@ -41,7 +41,7 @@ class S3Server:
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
-    """Serve S3 on a port of its own choosing until the tests end."""
+    """Serve S3 on a free port until the tests end."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -1,4 +1,4 @@
-"""Two whole schedulers in one process, over one state store and one folder for their rows."""
+"""Runs two schedulers in one process, with one state store and one result folder."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,7 +9,7 @@ from caraway_core.ids import ExecutorId
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.job_schedulers import MortalStore
 from tests.kit.runtime import Running, running
@@ -19,7 +19,7 @@ NEVER_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """One of the schedulers, and the state store as it sees it."""
+    """One of the schedulers, and its view of the state store."""
 
     running: Running
     store: MortalStore
@@ -28,7 +28,7 @@ class Scheduler:
 async def scheduler(
     stack: AsyncExitStack, folder: Path, name: str, manifest: str, poll_s: float = NEVER_S
 ) -> Scheduler:
-    """Start a scheduler; what others write it learns of by itself every `poll_s` only."""
+    """Start a scheduler; it polls for writes of other schedulers only every `poll_s`."""
     own = folder / name
     own.mkdir(exist_ok=True)
     file = SqliteStateStore(folder / "state.db", poll_s=poll_s)
@@ -47,7 +47,7 @@ async def scheduler(
 async def pair(
     folder: Path, manifest: str, poll_s: float = NEVER_S
 ) -> AsyncIterator[tuple[Scheduler, Scheduler]]:
-    """Serve a manifest by two schedulers; it has a section `runtime`."""
+    """Serve a manifest with two schedulers; it must have a section `runtime`."""
     async with AsyncExitStack() as stack:
         one = await scheduler(stack, folder, "one", manifest, poll_s)
         two = await scheduler(stack, folder, "two", manifest, poll_s)

@@ -1,4 +1,4 @@
-"""The parsed source files of every component, for tests of rules that all of them follow."""
+"""Parses the source files of all components, for tests of coding rules."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -14,13 +14,13 @@ COMPONENTS = (
 
 @cache
 def modules() -> Mapping[str, ast.Module]:
-    """Return every module by its path from the root of the project."""
+    """Return every module by its path in the repository."""
     paths = (path for each in COMPONENTS for path in (ROOT / each).rglob("*.py"))
     return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in sorted(paths)}
 
 
 def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
-    """Yield each node of a module with the innermost function or class that it stands in."""
+    """Yield each node of a module with its innermost function or class."""
     for child in ast.iter_child_nodes(tree):
         name = prefix
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

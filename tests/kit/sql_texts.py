@@ -1,7 +1,7 @@
-"""Texts in which a reader of SQL may take for code what is none, or the other way round.
+"""SQL texts in which a parser may confuse code with strings, names or comments.
 
-Each holds `; DELETE FROM t WHERE a = :a`. `HIDING` hold it in a literal, a name or a comment,
-`SHOWING` as code; the engine's parser decides which is which.
+Each contains `; DELETE FROM t WHERE a = :a`: in `HIDING` inside a string, a name or a comment, in
+`SHOWING` as code. The engine's parser decides which is which.
 """
 
 _CODE = "; DELETE FROM t WHERE a = :a"
@@ -49,7 +49,7 @@ HIDING = (
     f"1 /* /*! a */{_CODE} */",
     f"1 AS #'a, '{_CODE}'",
     f"1 AS @@'a, '{_CODE}'",
-    # Nothing of these is closed.
+    # These are not closed.
     f"'{_CODE}",
     f'"{_CODE}',
     f"`{_CODE}",
@@ -87,4 +87,4 @@ SHOWING = (
     f"1 AS #' {_CODE}",
 )
 COMMENTS = tuple(text.removeprefix("1 ") for text in HIDING if text.startswith("1 /*"))
-"""Those of the texts that are a comment, which ends."""
+"""The texts that are a closed comment."""

@@ -1,4 +1,4 @@
-"""Accelerated datasets: rows as chunks in a folder."""
+"""Stores rows of accelerated datasets as chunks in a folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from caraway_plugins.stores.folder import FolderResultStore
 
 
 async def stored(folder: Path, rows: pa.Table, count: int = 1, key: str = "t") -> StoredTable:
-    """Store rows in so many chunks."""
+    """Store rows in a number of chunks."""
     store = FolderResultStore(folder)
     size = max(1, -(-rows.num_rows // count))
     chunks: list[ChunkInfo] = []
@@ -34,7 +34,7 @@ def path_of(table: StoredTable, number: int = 0) -> Path:
 async def parted(
     folder: Path, rows: pa.Table, *terms: str, key: str = "t", keys: Keys | None = None
 ) -> StoredTable:
-    """Store rows by partition, a chunk for each; values of expressions are the last columns."""
+    """Store rows by partition, one chunk each; the last columns are values of expressions."""
     store = FolderResultStore(folder)
     cut = PartitionBy(tuple(map(parse, terms)))
     schema = kept_schema(rows.schema, cut)

@@ -1,4 +1,4 @@
-"""Answers that are stored in a folder, and read back from it."""
+"""Stores results in a folder, and reads them back."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from caraway_plugins.stores.folder import FolderResultStore
 
 
 class Rows:
-    """A stream of given batches, which fails at its end if it is told to."""
+    """A stream of given batches, which optionally fails at its end."""
 
     reads_only_catalog = False
     written: TableName | None = None
@@ -52,7 +52,7 @@ def order(folder: Path, key: str = "answer", **options: Any) -> StoreOrder:
 
 
 async def words(stream: BatchStream) -> list[StoredChunk]:
-    """Read word of all chunks, and close the stream."""
+    """Read the descriptions of all chunks, and close the stream."""
     try:
         return [each async for batch in stream for each in unpack(batch)]
     finally:
@@ -68,6 +68,6 @@ async def read_chunks(
 
 
 async def read_back(folder: Path, stream: BatchStream, key: str = "answer") -> pa.Table:
-    """Read word of all chunks, and then the rows that were stored."""
+    """Read the descriptions of all chunks, and then the stored rows."""
     schema = answer_schema(stream.schema)
     return await read_chunks(folder, in_order(await words(stream)), schema, key)

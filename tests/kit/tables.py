@@ -1,4 +1,4 @@
-"""Tables over files that a test writes."""
+"""Makes tables over files that a test writes."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from caraway_core.tables import FileScan, FilesTable
 
 
 def parquet(folder: Path, rows: pa.Table, count: int) -> FilesTable:
-    """Write rows to so many files of a folder."""
+    """Write rows to a number of files in a folder."""
     folder.mkdir()
     size = -(-rows.num_rows // count)
     for number in range(count):

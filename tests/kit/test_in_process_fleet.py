@@ -16,7 +16,8 @@ from tests.kit.workers import catalog
 
 ONE, TWO = ExecutorId("e1"), ExecutorId("e2")
 NUMBERS = pa.schema([("v", pa.int64())])
-SLOW = "SELECT sum(length(md5(arrow_cast(v, 'Utf8')))) AS s FROM t"
+DIGESTS = 10
+SLOW = f"SELECT sum(length({'md5(' * DIGESTS}arrow_cast(v, 'Utf8'){')' * DIGESTS})) AS s FROM t"
 
 
 async def fleet(rows: int = 4) -> InProcessFleet:

@@ -4,5 +4,5 @@ import asyncio
 
 
 async def turn() -> None:
-    """Give every task that is ready one turn."""
+    """Give every ready task one turn."""
     await asyncio.sleep(0)

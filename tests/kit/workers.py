@@ -1,4 +1,4 @@
-"""Workers over tables in memory."""
+"""Makes workers with tables in memory."""
 
 import time
 from collections.abc import Callable, Mapping

@@ -8,14 +8,14 @@ import pytest
 
 from caraway_core.errors import CarawayError
 from caraway_operator.controller import Controller
-from caraway_operator.known import Key
+from caraway_operator.resource_cache import Key
 from tests.kit.deadlines import eventually
 
 
 @asynccontextmanager
 async def running(look: Callable[[Key], Awaitable[float | None]]) -> AsyncIterator[Controller]:
     controller = Controller(look, time.monotonic, workers=2)
-    task = asyncio.create_task(controller.run())
+    task = asyncio.create_task(controller.run_workers())
     try:
         yield controller
     finally:
@@ -24,7 +24,7 @@ async def running(look: Callable[[Key], Awaitable[float | None]]) -> AsyncIterat
             await task
 
 
-async def test_a_swarm_of_changes_is_looked_at_once() -> None:
+async def test_a_burst_of_changes_is_reconciled_once() -> None:
     seen: list[Key] = []
     done = asyncio.Event()
 
@@ -36,63 +36,63 @@ async def test_a_swarm_of_changes_is_looked_at_once() -> None:
 
     async with running(look) as controller:
         for _ in range(20):
-            controller.poke("web", "shop", 0.05)
-        controller.poke("web", "last", 0.1)
-        await asyncio.wait_for(done.wait(), 5)
+            controller.enqueue("web", "shop", 0.05)
+        controller.enqueue("web", "last", 0.1)
+        await asyncio.wait_for(done.wait(), 60)
 
     assert seen.count(("web", "shop")) == 1
 
 
-async def test_a_cluster_is_looked_at_by_one_at_a_time() -> None:
+async def test_a_cluster_is_reconciled_by_one_worker_at_a_time() -> None:
     under_way, most = 0, 0
-    looks = 0
+    reconciles = 0
     go = asyncio.Event()
 
     async def look(_: Key) -> float | None:
-        nonlocal under_way, most, looks
+        nonlocal under_way, most, reconciles
         under_way += 1
         most = max(most, under_way)
         await go.wait()
         under_way -= 1
-        looks += 1
+        reconciles += 1
         return None
 
     async with running(look) as controller:
-        controller.poke("web", "shop", 0)
+        controller.enqueue("web", "shop", 0)
 
         async def begun() -> bool:
             return under_way == 1
 
         await eventually(begun, "the first look has begun")
-        controller.poke("web", "shop", 0)
+        controller.enqueue("web", "shop", 0)
         go.set()
 
         async def twice() -> bool:
-            return looks == 2
+            return reconciles == 2
 
         await eventually(twice, "the change meanwhile is looked at")
     assert most == 1
 
 
-async def test_it_comes_back_when_it_was_told_to() -> None:
-    looks = 0
+async def test_a_cluster_is_requeued_after_the_returned_time() -> None:
+    reconciles = 0
     done = asyncio.Event()
 
     async def look(_: Key) -> float | None:
-        nonlocal looks
-        looks += 1
-        if looks == 3:
+        nonlocal reconciles
+        reconciles += 1
+        if reconciles == 3:
             done.set()
             return None
         return 0.01
 
     async with running(look) as controller:
-        controller.poke("web", "shop", 0)
-        await asyncio.wait_for(done.wait(), 5)
+        controller.enqueue("web", "shop", 0)
+        await asyncio.wait_for(done.wait(), 60)
 
 
 @pytest.mark.parametrize("error", [CarawayError("the API is away"), ZeroDivisionError()])
-async def test_what_failed_is_tried_again_and_stops_no_other(
+async def test_a_failed_cluster_is_retried_and_does_not_stop_others(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -109,8 +109,8 @@ async def test_what_failed_is_tried_again_and_stops_no_other(
         raise error
 
     async with running(look) as controller:
-        controller.poke("web", "bad", 0)
-        controller.poke("web", "good", 0)
-        await asyncio.wait_for(done.wait(), 10)
+        controller.enqueue("web", "bad", 0)
+        controller.enqueue("web", "good", 0)
+        await asyncio.wait_for(done.wait(), 60)
 
-    assert "cluster not looked at" in caplog.text
+    assert "cannot reconcile the cluster" in caplog.text

@@ -6,29 +6,29 @@ from hypothesis import strategies as st
 
 from caraway_operator import limits
 from caraway_operator.manifests import sizing
-from caraway_operator.spec import quantities
-from caraway_operator.spec.limits import LimitsSpec
+from caraway_operator.resources import quantities
+from caraway_operator.resources.limits import CarawayLimitsSpec
 from tests.operator.manifests.clusters import spec
 
 COMPONENTS = ("head", "scheduler", "executor", "state")
 
 
-def of(**fields: Any) -> LimitsSpec:
-    return LimitsSpec.model_validate(fields)
+def of(**fields: Any) -> CarawayLimitsSpec:
+    return CarawayLimitsSpec.model_validate(fields)
 
 
 def test_without_limits_everything_is_allowed() -> None:
-    wanted = spec(executor={"replicas": 1000})
-    assert limits.clamp(wanted, None).spec is wanted
-    allowed = limits.clamp(wanted, of())
-    assert (allowed.spec, allowed.clamped, allowed.refused) == (wanted, (), ())
+    desired = spec(executor={"replicas": 1000})
+    assert limits.clamp(desired, None).spec is desired
+    allowed = limits.clamp(desired, of())
+    assert (allowed.spec, allowed.clamped, allowed.refused) == (desired, (), ())
 
 
-def test_replicas_are_lowered_and_it_is_told() -> None:
-    wanted = spec(
+def test_lowered_replicas_are_reported() -> None:
+    desired = spec(
         scheduler={"replicas": 4}, executor={"replicas": 9, "minReplicas": 2, "maxReplicas": 12}
     )
-    allowed = limits.clamp(wanted, of(replicas=3))
+    allowed = limits.clamp(desired, of(replicas=3))
     executor = allowed.spec.executor
     assert (executor.replicas, executor.min_replicas, executor.max_replicas) == (3, 2, 3)
     assert allowed.spec.scheduler.replicas == 3
@@ -40,7 +40,7 @@ def test_replicas_are_lowered_and_it_is_told() -> None:
     assert not allowed.refused
 
 
-def test_resources_are_lowered_requests_and_limits_alike() -> None:
+def test_requests_and_limits_are_lowered() -> None:
     resources = {
         "requests": {"cpu": "6", "memory": "20Gi"},
         "limits": {"cpu": 8, "memory": "64Gi", "ephemeral-storage": "100Gi"},
@@ -52,7 +52,7 @@ def test_resources_are_lowered_requests_and_limits_alike() -> None:
         "requests": {"cpu": "4", "memory": "16Gi"},
         "limits": {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi"},
     }
-    assert [(each.path, each.wanted, each.limit) for each in allowed.clamped] == [
+    assert [(each.path, each.desired, each.limit) for each in allowed.clamped] == [
         ("spec.executor.resources.requests.cpu", "6", "resources.max_cpu"),
         ("spec.executor.resources.requests.memory", "20Gi", "resources.max_memory_gi"),
         ("spec.executor.resources.limits.cpu", "8", "resources.max_cpu"),
@@ -60,27 +60,27 @@ def test_resources_are_lowered_requests_and_limits_alike() -> None:
     ]
 
 
-def test_who_says_nothing_of_cpu_may_not_take_all_of_the_node() -> None:
+def test_containers_without_a_cpu_limit_get_one() -> None:
     allowed = limits.clamp(spec(), of(resources={"max_cpu": 16}))
     assert allowed.spec.executor.resources.limits["cpu"] == "1"
     assert allowed.clamped == ()
 
 
-def test_defaults_are_lowered_without_a_word() -> None:
+def test_lowered_defaults_are_not_reported() -> None:
     allowed = limits.clamp(spec(), of(resources={"max_memory_gi": 1}))
     assert allowed.spec.executor.resources.limits["memory"] == "1Gi"
     assert allowed.clamped == ()
 
 
 @pytest.mark.parametrize(("others", "is_refused"), [(0, False), (1, False), (2, True), (3, True)])
-def test_a_cluster_too_many_is_refused(others: int, is_refused: bool) -> None:
+def test_clusters_beyond_the_limit_are_refused(others: int, is_refused: bool) -> None:
     refused = limits.clamp(spec(), of(apps=2), others=others).refused
     assert bool(refused) is is_refused
     if refused:
         assert str(refused[0]).startswith("spec.organization: the limit 'apps' allows 2 clusters")
 
 
-def test_no_manifest_at_all() -> None:
+def test_a_limit_of_no_manifests_refuses_the_cluster() -> None:
     [problem] = limits.clamp(spec(), of(pods=0)).refused
     assert problem.path == "spec.manifest"
 
@@ -127,11 +127,9 @@ LIMITS = st.fixed_dictionaries(
 
 
 @given(SPECS, LIMITS)
-def test_nothing_that_is_allowed_is_beyond_a_limit(
-    sections: dict[str, Any], fields: dict[str, Any]
-) -> None:
-    wanted, bounds = spec(**sections), of(**fields)
-    allowed = limits.clamp(wanted, bounds).spec
+def test_the_result_is_within_the_limits(sections: dict[str, Any], fields: dict[str, Any]) -> None:
+    desired, bounds = spec(**sections), of(**fields)
+    allowed = limits.clamp(desired, bounds).spec
     if bounds.replicas >= 0:
         assert max(allowed.executor.replicas, allowed.scheduler.replicas) <= bounds.replicas
     for component in COMPONENTS:
@@ -148,21 +146,19 @@ def test_nothing_that_is_allowed_is_beyond_a_limit(
 
 
 @given(SPECS, LIMITS)
-def test_what_is_allowed_once_is_allowed_as_it_is(
-    sections: dict[str, Any], fields: dict[str, Any]
-) -> None:
+def test_clamping_twice_changes_nothing(sections: dict[str, Any], fields: dict[str, Any]) -> None:
     once = limits.clamp(spec(**sections), of(**fields))
     twice = limits.clamp(once.spec, of(**fields))
     assert (twice.spec, twice.clamped) == (once.spec, ())
 
 
 @given(SPECS, LIMITS)
-def test_nothing_is_raised(sections: dict[str, Any], fields: dict[str, Any]) -> None:
-    wanted = spec(**sections)
-    allowed = limits.clamp(wanted, of(**fields)).spec
-    assert allowed.executor.replicas <= wanted.executor.replicas
+def test_no_value_is_raised(sections: dict[str, Any], fields: dict[str, Any]) -> None:
+    desired = spec(**sections)
+    allowed = limits.clamp(desired, of(**fields)).spec
+    assert allowed.executor.replicas <= desired.executor.replicas
     for component in COMPONENTS:
-        before = getattr(wanted, component).resources
+        before = getattr(desired, component).resources
         after = getattr(allowed, component).resources
         for given_, left in ((before.requests, after.requests), (before.limits, after.limits)):
             for name in given_:

@@ -10,13 +10,13 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_operator.controller import Controller
 from caraway_operator.kube import client
-from caraway_operator.kube.access import Access
+from caraway_operator.kube.access import ApiAccess
 from caraway_operator.kube.kinds import CLUSTER
 from caraway_operator.operating import Operator
 from tests.kit.deadlines import eventually
 from tests.kit.kube import Emulator, emulated
 from tests.kit.kube_controllers import Controllers
-from tests.operator.looking import MANIFEST, FakeLink
+from tests.operator.harness import MANIFEST, FakeSchedulerClient
 
 
 @dataclass
@@ -39,13 +39,13 @@ class Running:
             status = self.api.get(CLUSTER.name, name).get("status") or {}
             return bool(status.get("phase") == phase)
 
-        await eventually(look, f"{name} is {phase}", 20)
+        await eventually(look, f"{name} is {phase}")
 
 
 @asynccontextmanager
 async def running(*namespaces: str) -> AsyncIterator[Running]:
-    """Run the operator, and what Kubernetes would do at once after every change."""
-    async with emulated() as api, client.connected(access := Access(str(api.url))) as kube:
+    """Run the operator, and the controllers of Kubernetes after every change."""
+    async with emulated() as api, client.open_client(access := ApiAccess(str(api.url))) as kube:
         controllers, acting = Controllers(api), False
 
         def changed() -> None:
@@ -60,8 +60,8 @@ async def running(*namespaces: str) -> AsyncIterator[Running]:
             acting = False
 
         api.changed = changed
-        operator = Operator(access, kube, FakeLink(api), "me", "1.0.0", namespaces)
-        task = asyncio.create_task(operator.run())
+        operator = Operator(access, kube, FakeSchedulerClient(api), "me", "1.0.0", namespaces)
+        task = asyncio.create_task(operator.run_operator())
         try:
             yield Running(api, operator)
         finally:
@@ -70,7 +70,7 @@ async def running(*namespaces: str) -> AsyncIterator[Running]:
                 await task
 
 
-async def test_clusters_are_made_changed_repaired_and_forgotten() -> None:
+async def test_clusters_are_created_changed_repaired_and_forgotten() -> None:
     async with running() as at:
         at.create()
         await at.until("Ready")
@@ -90,15 +90,15 @@ async def test_clusters_are_made_changed_repaired_and_forgotten() -> None:
         at.api.remove(CLUSTER.name, "shop")
 
         async def is_forgotten() -> bool:
-            # Volumes stay, as the spec has it.
-            left = {which.kind for which in at.operator.objects.of("web", "shop")}
-            return not at.operator.known.clusters and left <= {"PersistentVolumeClaim"}
+            # The spec keeps the volumes.
+            left = {which.kind for which in at.operator.objects.of_cluster("web", "shop")}
+            return not at.operator.resources.clusters and left <= {"PersistentVolumeClaim"}
 
         await eventually(is_forgotten, "nothing is known of the cluster any more")
         assert not at.api.names("StatefulSet")
 
 
-async def test_limits_are_followed_wherever_they_stand() -> None:
+async def test_limits_from_config_maps_and_resources_apply() -> None:
     async with running() as at:
         labels = {"caraway.dev/limits": "true"}
         made = {"kind": "ConfigMap", "metadata": {"name": "plan", "labels": labels}}
@@ -127,40 +127,40 @@ async def test_kopf_writes_nothing_of_its_own() -> None:
     assert "annotations" not in metadata
 
 
-async def test_what_went_while_the_watch_was_broken_is_forgotten() -> None:
-    async with emulated() as api, client.connected(access := Access(str(api.url))) as kube:
-        operator = Operator(access, kube, FakeLink(api), "me", "1.0.0")
+async def test_resources_deleted_while_a_watch_was_broken_are_forgotten() -> None:
+    async with emulated() as api, client.open_client(access := ApiAccess(str(api.url))) as kube:
+        operator = Operator(access, kube, FakeSchedulerClient(api), "me", "1.0.0")
         there = api.put({"kind": "CarawayCluster", "metadata": {"name": "there"}, "spec": {}})
         ghost = {"metadata": {"namespace": "web", "name": "ghost", "resourceVersion": "1"}}
-        operator.known.put_cluster(there)
-        operator.known.put_cluster(ghost)
-        operator.known.limits |= {("web", "plan"): ghost, ("web", "ConfigMap/plan"): ghost}
+        operator.resources.put_cluster(there)
+        operator.resources.put_cluster(ghost)
+        operator.resources.limits |= {("web", "plan"): ghost, ("web", "ConfigMap/plan"): ghost}
         poked: list[tuple[str, str]] = []
         controller = Controller(lambda _: asyncio.sleep(0), lambda: 0.0)
-        controller.poke = lambda *which: poked.append(which[:2])  # type: ignore[method-assign]
+        controller.enqueue = lambda *which: poked.append(which[:2])  # type: ignore[method-assign]
 
         await operator.forget_missing(controller)
 
-        assert set(operator.known.clusters) == {("web", "there")}
-        # Limits in ConfigMaps have a watch that lists anew.
-        assert set(operator.known.limits) == {("web", "ConfigMap/plan")}
+        assert set(operator.resources.clusters) == {("web", "there")}
+        # The watch of ConfigMaps lists again by itself.
+        assert set(operator.resources.limits) == {("web", "ConfigMap/plan")}
         assert poked == [("web", "ghost"), ("web", "there")]
 
 
-async def test_a_namespace_that_was_deleted_with_its_roles_stops_no_other() -> None:
+async def test_a_deleted_namespace_does_not_stop_the_others() -> None:
     async with running("web", "gone") as at:
         at.api.refuse = lambda _, which: (403, "forbidden") if which.namespace == "gone" else None
         at.create()
         await at.until("Ready")
-        await at.operator.take_in_again()
+        await at.operator.check_skipped()
 
         at.api.refuse = lambda _verb, _which: None
 
         with pytest.raises(CarawayError, match="namespace 'gone' can be read now"):
-            await at.operator.take_in_again()
+            await at.operator.check_skipped()
 
 
-async def test_what_was_there_before_the_operator_is_looked_at() -> None:
+async def test_existing_clusters_are_reconciled() -> None:
     async with running("web") as at:
         at.create("one")
         at.create("two")

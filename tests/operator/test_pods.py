@@ -1,4 +1,4 @@
-"""What a pod says of itself reaches the cluster's condition with its first end."""
+"""The reason of a failed pod is known after its first failure."""
 
 from typing import Any
 
@@ -22,20 +22,20 @@ def pod(*containers: dict[str, Any]) -> dict[str, Any]:
         {"state": {"running": {}}, "lastState": {"terminated": ENDED}, "ready": False},
     ],
 )
-def test_a_container_that_failed_once_is_told_with_its_last_words(
+def test_a_failed_container_is_reported_with_its_last_log_line(
     container: dict[str, Any],
 ) -> None:
-    trouble = pods.view(pod({"ready": True, "state": {"running": {}}}, container)).trouble
+    problem = pods.pod_view(pod({"ready": True, "state": {"running": {}}}, container)).problem
 
-    assert trouble == pods.Trouble("Error", WORDS)
+    assert problem == pods.WorkloadProblem("Error", WORDS)
 
 
-def test_back_off_goes_before_and_what_is_ready_again_is_no_trouble() -> None:
+def test_back_off_takes_precedence_and_ready_containers_have_no_problem() -> None:
     waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
     again = {"ready": True, "state": {"running": {}}, "lastState": {"terminated": ENDED}}
     done = {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
 
-    found = pods.view(pod({"state": waiting, "lastState": {"terminated": ENDED}})).trouble
+    found = pods.pod_view(pod({"state": waiting, "lastState": {"terminated": ENDED}})).problem
     assert found is not None and found.reason == "CrashLoopBackOff"
     assert found.message.endswith("error: no bucket 'answers'")
-    assert pods.view(pod(again, done)).trouble is None
+    assert pods.pod_view(pod(again, done)).problem is None

@@ -1,8 +1,8 @@
 import pytest
 
 from caraway_operator.kube import errors
-from caraway_operator.kube.kinds import Object, Ref
-from tests.operator.looking import bench
+from caraway_operator.kube.kinds import Object, ObjectRef
+from tests.operator.harness import harness
 
 
 def crashing(pod: Object) -> Object | None:
@@ -11,21 +11,21 @@ def crashing(pod: Object) -> Object | None:
     return {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m"}}
 
 
-async def test_volumes_that_are_not_bound_are_named() -> None:
-    async with bench() as at:
+async def test_unbound_volumes_are_reported() -> None:
+    async with harness() as at:
         at.controllers.binds = False
         at.controllers.ill = lambda _pod: {"waiting": {"reason": "ContainerCreating"}}
         at.create()
 
         for _ in range(4):
-            await at.turn()
+            await at.step()
 
         assert at.status()["phase"] == "Pending"
         assert "has no volume (Pending)" in at.status()["message"]
 
 
-async def test_an_executor_that_crashes_is_named_and_the_others_serve() -> None:
-    async with bench() as at:
+async def test_a_crashing_executor_is_reported_and_the_others_serve() -> None:
+    async with harness() as at:
         at.create(executor={"replicas": 3})
         await at.settle()
         at.controllers.ill = crashing
@@ -35,12 +35,12 @@ async def test_an_executor_that_crashes_is_named_and_the_others_serve() -> None:
         assert at.condition("Ready")["reason"] == "CrashLoopBackOff"
         assert "pod shop-executor-1" in at.status()["message"]
         before = len(at.api.log)
-        await at.turn()
+        await at.step()
         assert len(at.api.log) == before
 
 
-async def test_a_redis_that_is_gone_is_told() -> None:
-    async with bench() as at:
+async def test_a_missing_redis_is_reported() -> None:
+    async with harness() as at:
         at.create()
         await at.settle()
         at.controllers.ill = lambda pod: (
@@ -54,8 +54,8 @@ async def test_a_redis_that_is_gone_is_told() -> None:
         assert at.status()["message"] == "not ready: state 0/1"
 
 
-async def test_pods_that_a_node_drain_evicts_need_nothing_from_the_operator() -> None:
-    async with bench() as at:
+async def test_evicted_pods_need_no_action_of_the_operator() -> None:
+    async with harness() as at:
         at.create()
         await at.settle()
         at.api.remove("Pod", "shop-executor-1")
@@ -68,8 +68,8 @@ async def test_pods_that_a_node_drain_evicts_need_nothing_from_the_operator() ->
         assert at.status()["phase"] == "Ready"
 
 
-async def test_changes_while_the_operator_was_down_are_caught_up_with() -> None:
-    async with bench() as at:
+async def test_changes_while_the_operator_was_down_are_applied() -> None:
+    async with harness() as at:
         at.create()
         await at.settle()
         at.restart()
@@ -84,11 +84,11 @@ async def test_changes_while_the_operator_was_down_are_caught_up_with() -> None:
         assert at.api.get("ConfigMap", "shop-manifest")["data"]["caraway.yaml"] != "edited"
 
 
-async def test_an_object_that_is_refused_stops_no_other_and_is_not_sent_all_the_time() -> None:
-    async with bench() as at:
+async def test_a_rejected_object_does_not_stop_others_and_is_retried_with_delay() -> None:
+    async with harness() as at:
         sent = 0
 
-        def refuse(verb: str, which: Ref) -> tuple[int, str] | None:
+        def refuse(verb: str, which: ObjectRef) -> tuple[int, str] | None:
             nonlocal sent
             if which.kind != "PodDisruptionBudget" or verb != "POST":
                 return None
@@ -98,7 +98,7 @@ async def test_an_object_that_is_refused_stops_no_other_and_is_not_sent_all_the_
         at.api.refuse = refuse
         at.create()
         for _ in range(10):
-            await at.turn()
+            await at.step()
             at.clock.now -= 4
 
         assert "shop-executor" in at.api.names("StatefulSet")
@@ -112,8 +112,8 @@ async def test_an_object_that_is_refused_stops_no_other_and_is_not_sent_all_the_
         assert at.condition("Reconciled")["status"] == "True"
 
 
-async def test_an_api_that_is_away_is_told_and_tried_again_soon() -> None:
-    async with bench() as at:
+async def test_an_unavailable_api_server_is_reported_and_retried_soon() -> None:
+    async with harness() as at:
         at.create()
         await at.settle()
         at.change(executor={"replicas": 3})
@@ -121,53 +121,56 @@ async def test_an_api_that_is_away_is_told_and_tried_again_soon() -> None:
             (503, "etcd is away") if which.kind == "StatefulSet" and verb == "PUT" else None
         )
 
-        outcome = await at.look()
+        outcome = await at.reconcile()
 
-        assert (outcome.failed, outcome.again_s) == (True, 2)
+        assert (outcome.failed, outcome.requeue_after_s) == (True, 2)
         assert at.condition("Reconciled")["status"] == "False"
         at.api.refuse = lambda _verb, _which: None
         await at.settle()
         assert at.replicas() == 3
 
 
-async def test_a_status_that_cannot_be_written_is_an_error_to_try_again() -> None:
-    async with bench() as at:
+async def test_a_status_that_cannot_be_written_raises_an_error() -> None:
+    async with harness() as at:
         at.create()
         at.api.refuse = lambda verb, which: (
             (403, "no") if which.kind == "CarawayCluster" and verb == "PATCH" else None
         )
 
-        with pytest.raises(errors.RefusedError):
-            await at.look()
+        with pytest.raises(errors.RequestRejectedError):
+            await at.reconcile()
 
 
-async def test_secrets_of_an_earlier_cluster_of_the_name_are_not_taken() -> None:
-    async with bench() as at:
+async def test_secrets_of_an_earlier_cluster_with_the_name_are_not_used() -> None:
+    async with harness() as at:
         owner = {"kind": "CarawayCluster", "uid": "earlier", "name": "shop", "controller": True}
         metadata = {"name": "shop-token", "ownerReferences": [owner]}
         at.api.put({"kind": "Secret", "metadata": metadata, "data": {}})
         at.create()
 
-        outcome = await at.look()
+        outcome = await at.reconcile()
 
         assert (outcome.failed, at.api.names("StatefulSet")) == (True, [])
-        assert "of an earlier cluster" in at.condition("Reconciled")["message"]
+        assert "belongs to an earlier cluster" in at.condition("Reconciled")["message"]
         at.api.remove("Secret", "shop-token")
         await at.settle()
         assert at.status()["phase"] == "Ready"
 
 
-async def test_a_secret_that_the_spec_names_and_nobody_made_is_told() -> None:
-    async with bench() as at:
+async def test_a_missing_secret_of_the_spec_is_reported() -> None:
+    async with harness() as at:
         at.create(secrets=[{"name": "lake", "secretName": "lake-keys"}])
 
-        await at.turn()
+        await at.step()
 
-        assert "there is no Secret 'lake-keys'" in at.condition("Reconciled")["message"]
+        assert (
+            "the Secret 'lake-keys' of the spec does not exist"
+            in at.condition("Reconciled")["message"]
+        )
 
 
-async def test_a_field_that_cannot_change_makes_a_new_set_and_leaves_pods_and_claims() -> None:
-    async with bench() as at:
+async def test_an_immutable_field_recreates_the_set_and_keeps_pods_and_claims() -> None:
+    async with harness() as at:
         at.create()
         await at.settle()
         kept = {
@@ -184,23 +187,25 @@ async def test_a_field_that_cannot_change_makes_a_new_set_and_leaves_pods_and_cl
         assert at.status()["phase"] == "Ready"
 
 
-async def test_what_is_somebody_elses_is_neither_changed_nor_taken() -> None:
-    async with bench() as at:
+async def test_foreign_objects_are_neither_changed_nor_adopted() -> None:
+    async with harness() as at:
         theirs = at.api.put(
             {"kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}
         )
         at.create()
         for _ in range(3):
-            await at.turn()
+            await at.step()
 
         assert at.api.get("Service", "shop") == theirs
         told = at.condition("Reconciled")
         assert told["status"] == "False"
-        assert "Service 'shop': there is one of that name which does not belong" in told["message"]
+        assert (
+            "Service 'shop': an object with this name exists and does not belong" in told["message"]
+        )
 
 
-async def test_what_a_chart_without_an_operator_left_is_taken_over() -> None:
-    async with bench() as at:
+async def test_objects_of_the_standalone_chart_are_adopted() -> None:
+    async with harness() as at:
         labels = {"app.kubernetes.io/name": "caraway", "app.kubernetes.io/instance": "shop"}
         at.api.put({"kind": "ServiceAccount", "metadata": {"name": "shop", "labels": labels}})
         made = at.create()
@@ -210,18 +215,18 @@ async def test_what_a_chart_without_an_operator_left_is_taken_over() -> None:
         assert owner["uid"] == made["metadata"]["uid"]
 
 
-async def test_a_certificate_of_somebody_else_is_not_written_over() -> None:
-    async with bench() as at:
+async def test_a_foreign_certificate_is_not_overwritten() -> None:
+    async with harness() as at:
         theirs = at.api.put({"kind": "Secret", "metadata": {"name": "shop-tls"}, "data": {}})
         at.create(tls={"enabled": True})
-        await at.turn()
+        await at.step()
 
         assert at.api.get("Secret", "shop-tls") == theirs
-        assert "name it in spec.tls.secretName" in at.status()["message"]
+        assert "set spec.tls.secretName" in at.status()["message"]
 
 
-async def test_a_scheduler_that_a_node_evicted_troubles_nobody_once_another_serves() -> None:
-    async with bench() as at:
+async def test_an_evicted_scheduler_is_ignored_once_another_one_serves() -> None:
+    async with harness() as at:
         at.create()
         await at.settle()
         [name] = [each for each in at.api.names("Pod") if "-scheduler-" in each]
@@ -230,19 +235,19 @@ async def test_a_scheduler_that_a_node_evicted_troubles_nobody_once_another_serv
         metadata = {"name": "shop-scheduler-old", "labels": labels}
         at.api.put({"kind": "Pod", "metadata": metadata, "status": status})
         at.change(scheduler={"podLabels": {"team": "data"}})
-        await at.look()
+        await at.reconcile()
 
         assert at.condition("RolledOut")["reason"] == "InProgress"
 
 
-async def test_a_label_added_to_a_selector_is_taken_out_again() -> None:
-    async with bench() as b:
+async def test_a_label_added_to_a_selector_is_removed() -> None:
+    async with harness() as b:
         b.create()
         await b.settle()
-        wanted = b.api.get("Service", "shop")["spec"]["selector"]
+        desired = b.api.get("Service", "shop")["spec"]["selector"]
         b.api.edit("Service", "shop", spec={"selector": {"x": "y"}})
 
-        outcome = await b.look()
+        outcome = await b.reconcile()
 
-        assert b.api.get("Service", "shop")["spec"]["selector"] == wanted
+        assert b.api.get("Service", "shop")["spec"]["selector"] == desired
         assert [str(each) for each in outcome.written.repaired] == ["Service web/shop"]

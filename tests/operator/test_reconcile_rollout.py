@@ -1,15 +1,15 @@
 from typing import Any
 
 from caraway_operator.kube.kinds import Object
-from tests.operator.looking import Bench, bench
+from tests.operator.harness import Harness, harness
 
 
-async def up(at: Bench, replicas: int = 2) -> None:
+async def up(at: Harness, replicas: int = 2) -> None:
     at.create(executor={"replicas": replicas}, image={"tag": "1"})
     await at.settle()
 
 
-def images(at: Bench, part: str) -> list[str]:
+def images(at: Harness, part: str) -> list[str]:
     return [
         at.api.get("Pod", name)["spec"]["containers"][0]["image"].rpartition(":")[2]
         for name in at.api.names("Pod")
@@ -25,12 +25,12 @@ def bad_image(pod: Object) -> Object | None:
 
 
 async def test_an_image_is_rolled_out_one_executor_at_a_time() -> None:
-    async with bench() as at:
+    async with harness() as at:
         await up(at)
         at.change(image={"tag": "2"})
 
         for _ in range(60):
-            await at.turn()
+            await at.step()
             ready = [
                 name
                 for name in at.api.names("Pod")
@@ -43,13 +43,13 @@ async def test_an_image_is_rolled_out_one_executor_at_a_time() -> None:
 
         for part in ("executor", "scheduler", "state", "head"):
             assert set(images(at, part)) == {"2"}
-        assert at.link.asked == ["drain shop-executor-1", "drain shop-executor-0"]
+        assert at.schedulers.asked == ["drain shop-executor-1", "drain shop-executor-0"]
         assert at.condition("RolledOut")["status"] == "True"
         await at.settle()
 
 
-async def test_where_pods_take_their_time_nothing_is_removed_and_no_rollout_is_stopped() -> None:
-    async with bench() as at:
+async def test_slow_pods_neither_stop_a_rollout_nor_get_deleted() -> None:
+    async with harness() as at:
         at.controllers.is_slow = True
         await up(at, replicas=3)
         assert not [each for each in at.api.log if each.startswith("DELETE Pod")]
@@ -57,7 +57,7 @@ async def test_where_pods_take_their_time_nothing_is_removed_and_no_rollout_is_s
         at.change(image={"tag": "2"})
         stops = []
         for _ in range(80):
-            await at.turn()
+            await at.step()
             told = at.condition("RolledOut")
             stops += [told] if told["message"].startswith("stopped") else []
             if at.status()["phase"] == "Ready" and images(at, "head") == ["2"]:
@@ -71,14 +71,14 @@ async def test_where_pods_take_their_time_nothing_is_removed_and_no_rollout_is_s
         await at.settle()
 
 
-async def test_a_bad_image_stops_and_says_why_and_the_rest_serves() -> None:
-    async with bench() as at:
+async def test_a_bad_image_stops_the_rollout_and_the_other_pods_serve() -> None:
+    async with harness() as at:
         at.controllers.ill = bad_image
         await up(at)
         at.change(image={"tag": "bad"})
 
         for _ in range(20):
-            await at.turn()
+            await at.step()
 
         assert images(at, "executor") == ["1", "bad"]
         assert images(at, "scheduler") == images(at, "head") == images(at, "state") == ["1"]
@@ -94,27 +94,27 @@ async def test_a_bad_image_stops_and_says_why_and_the_rest_serves() -> None:
         assert at.status()["phase"] == "Ready"
 
 
-async def test_a_stopped_rollout_writes_nothing_again_and_again() -> None:
-    async with bench() as at:
+async def test_a_stopped_rollout_writes_nothing() -> None:
+    async with harness() as at:
         at.controllers.ill = bad_image
         await up(at)
         at.change(image={"tag": "bad"})
         for _ in range(20):
-            await at.turn()
+            await at.step()
         before = len(at.api.log)
 
         for _ in range(5):
-            await at.turn()
+            await at.step()
 
         assert len(at.api.log) == before
 
 
-async def test_a_new_operator_goes_on_with_a_rollout() -> None:
-    async with bench() as at:
+async def test_a_restarted_operator_continues_a_rollout() -> None:
+    async with harness() as at:
         await up(at, 3)
         at.change(image={"tag": "2"})
         for _ in range(60):
-            await at.turn()
+            await at.step()
             at.restart()
             if at.status()["phase"] == "Ready" and images(at, "head") == ["2"]:
                 break
@@ -122,22 +122,22 @@ async def test_a_new_operator_goes_on_with_a_rollout() -> None:
         assert set(images(at, "executor")) == {"2"}
 
 
-async def test_a_single_executor_is_joined_by_another_one_first() -> None:
-    async with bench() as at:
+async def test_a_single_executor_is_replaced_with_a_surge() -> None:
+    async with harness() as at:
         await up(at, 1)
         at.change(image={"tag": "2"})
 
-        await at.look()
+        await at.reconcile()
 
         assert at.replicas() == 2
         for _ in range(60):
-            await at.turn()
+            await at.step()
         assert (at.replicas(), images(at, "executor")) == (1, ["2"])
         assert at.status()["phase"] == "Ready"
 
 
-async def test_a_new_manifest_replaces_schedulers_and_nothing_else() -> None:
-    async with bench() as at:
+async def test_a_new_manifest_replaces_only_the_schedulers() -> None:
+    async with harness() as at:
         await up(at)
         pods = {name: at.api.get("Pod", name)["metadata"]["uid"] for name in at.api.names("Pod")}
         at.change(manifest={"name": "other"})

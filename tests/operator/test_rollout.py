@@ -1,57 +1,60 @@
-"""Rollouts against a small likeness of Kubernetes' own controllers, and single decisions."""
+"""Rollouts with a small simulation of the controllers of Kubernetes, and single steps."""
 
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from caraway_operator import rollout
+from caraway_operator.cluster_state import ClusterState
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
-from caraway_operator.pods import PodView, SetView, Trouble
-from caraway_operator.rollout import Rollout, Scene
-from caraway_operator.scaling.draining import Drain
-from caraway_operator.scheduler_link import ExecutorView
+from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
+from caraway_operator.progress import ExecutorDrain, ReconcileProgress
+from caraway_operator.resources.cluster import CarawayClusterSpec
+from caraway_operator.rollout import RolloutStep
+from caraway_operator.scheduler_client import ExecutorView
+from tests.operator.changing import changed
 
 NAME = "shop-executor"
-CRASH = Trouble("CrashLoopBackOff", "it ends at once")
+CRASH = WorkloadProblem("CrashLoopBackOff", "it ends at once")
 
 
 @dataclass
 class Sim:
-    """A cluster whose pods come up at once, unless their template is bad."""
+    """A cluster whose pods become ready at once, unless their template is bad."""
 
-    wish: int = 3
+    desired_replicas: int = 3
     replicas: int = 3
     partition: int = 0
     template: str = "old"
     pods: dict[int, str] = field(default_factory=dict)
     bad: frozenset[str] = frozenset()
     single: dict[str, str] = field(default_factory=dict)
-    wanted: str = "old"
+    desired: str = "old"
     drained: set[str] = field(default_factory=set)
-    drain: Drain | None = None
+    drain: ExecutorDrain | None = None
     step: str = ""
     since: float = 0.0
     now: float = 0.0
     log: list[str] = field(default_factory=list)
     refused_by: str = ""
-    """Executors of other templates than this one are refused by schedulers."""
+    """If set, schedulers refuse executors with another template than their own."""
 
     def __post_init__(self) -> None:
         self.pods = dict.fromkeys(range(self.replicas), self.template)
         self.single = dict.fromkeys((SCHEDULER, HEAD, STATE), "old")
 
-    def scene(self) -> Scene:
-        sets = {EXECUTOR: self._executors()}
+    def state(self) -> ClusterState:
+        workloads = {EXECUTOR: self._executors()}
         for component, template in self.single.items():
             ok = template not in self.bad
-            sets[component] = SetView(component, 1, 1, int(ok), 1, True, template)
+            workloads[component] = WorkloadView(component, 1, 1, int(ok), 1, True, template)
         pods = [
             PodView(f"{NAME}-{n}", f"u{n}", EXECUTOR, self._works(t), t,
-                    trouble=CRASH if t in self.bad else None)
+                    problem=CRASH if t in self.bad else None)
             for n, t in self.pods.items()
         ]  # fmt: skip
         pods += [
-            PodView(c, c, c, t not in self.bad, trouble=CRASH if t in self.bad else None)
+            PodView(c, c, c, t not in self.bad, problem=CRASH if t in self.bad else None)
             for c, t in self.single.items()
         ]
         views = [
@@ -61,38 +64,36 @@ class Sim:
                          is_refused=t not in self.bad and not self._works(t))
             for n, t in self.pods.items()
         ]  # fmt: skip
-        return Scene(
+        return ClusterState(
             now=self.now,
-            sets=sets,
-            templates=dict.fromkeys((EXECUTOR, SCHEDULER, HEAD, STATE), self.wanted),
+            spec=CarawayClusterSpec(),
+            workloads=workloads,
+            templates=dict.fromkeys((EXECUTOR, SCHEDULER, HEAD, STATE), self.desired),
             pods=pods,
             executors=views,
-            drain=self.drain,
-            step=self.step,
-            since=self.since,
-            deadline_s=900,
-            drain_timeout_s=120,
-            wish=self.wish,
+            progress=ReconcileProgress(drain=self.drain, step=self.step, since=self.since),
+            desired_replicas={EXECUTOR: self.desired_replicas},
+            is_capable=True,
         )
 
-    def turn(self) -> Rollout:
-        """Decide once, do it, and let the controllers do theirs."""
+    def advance(self) -> RolloutStep:
+        """Compute one step, carry it out, and let the controllers act."""
         self.now += 1
-        found = rollout.decide(self.scene())
+        found = rollout.next_rollout_step(self.state())
         self.drain, self.step, self.since = found.drain, found.step, found.since
-        if found.begin:
-            self.drained.add(found.begin)
-        if found.undo:
-            self.drained.discard(found.undo)
-        self.template, self.partition = self.wanted, found.partition
+        if found.start_drain:
+            self.drained.add(found.start_drain)
+        if found.cancel_drain:
+            self.drained.discard(found.cancel_drain)
+        self.template, self.partition = self.desired, found.partition
         for component in (SCHEDULER, HEAD, STATE):
-            if component not in found.hold and self.single[component] != self.wanted:
-                self.single[component] = self.wanted
+            if component not in found.hold and self.single[component] != self.desired:
+                self.single[component] = self.desired
                 self.log.append(component)
-        for number in range(self.replicas, self.wish + found.surge):
+        for number in range(self.replicas, self.desired_replicas + found.surge):
             self._replace(number)
-        self.replicas = max(self.replicas, self.wish + found.surge)
-        for pod in found.evict:
+        self.replicas = max(self.replicas, self.desired_replicas + found.surge)
+        for pod in found.pods_to_delete:
             self._replace(pod.ordinal)
         for number in sorted(self.pods, reverse=True):
             if number >= self.partition and self.pods[number] != self.template:
@@ -100,10 +101,10 @@ class Sim:
                 break
         return found
 
-    def run(self, turns: int = 60) -> Rollout:
-        found = Rollout()
+    def run(self, turns: int = 60) -> RolloutStep:
+        found = RolloutStep()
         for _ in range(turns):
-            found = self.turn()
+            found = self.advance()
         return found
 
     def _replace(self, number: int) -> None:
@@ -116,69 +117,69 @@ class Sim:
             return False
         return not self.refused_by or template == self.single[SCHEDULER]
 
-    def _executors(self) -> SetView:
+    def _executors(self) -> WorkloadView:
         ready = sum(self._works(template) for template in self.pods.values())
         updated = sum(template == self.template for template in self.pods.values())
-        return SetView(
+        return WorkloadView(
             NAME, self.replicas, len(self.pods), ready, updated, True, self.template,
             self.template, self.partition,
         )  # fmt: skip
 
 
 def test_nothing_happens_without_a_change() -> None:
-    assert rollout.decide(Sim().scene()) == Rollout()
+    assert rollout.next_rollout_step(Sim().state()) == RolloutStep()
 
 
 def test_one_executor_then_schedulers_then_the_others_then_state_then_head() -> None:
-    sim = Sim(wanted="new")
+    sim = Sim(desired="new")
 
     found = sim.run()
 
     assert sim.log == ["2", SCHEDULER, "1", "0", STATE, HEAD]
-    assert found == Rollout()
+    assert found == RolloutStep()
 
 
-def test_executors_of_another_version_of_the_protocol_follow_the_schedulers() -> None:
-    sim = Sim(wanted="new", refused_by="version")
+def test_executors_of_another_protocol_version_follow_the_schedulers() -> None:
+    sim = Sim(desired="new", refused_by="version")
 
     sim.run()
 
     assert sim.log == ["2", SCHEDULER, "1", "0", STATE, HEAD]
 
 
-def test_a_bad_template_stops_at_the_first_executor_and_says_why() -> None:
-    sim = Sim(wanted="bad", bad=frozenset({"bad"}))
+def test_a_bad_template_stops_at_the_first_executor_with_a_problem() -> None:
+    sim = Sim(desired="bad", bad=frozenset({"bad"}))
 
     found = sim.run()
 
     assert sim.log == ["2"]
-    assert found.trouble == CRASH
+    assert found.problem == CRASH
     assert found.hold == {SCHEDULER, HEAD, STATE}
 
 
-def test_the_way_back_from_a_bad_template_replaces_the_broken_one_only() -> None:
-    sim = Sim(wanted="bad", bad=frozenset({"bad"}))
+def test_reverting_a_bad_template_replaces_only_the_broken_pod() -> None:
+    sim = Sim(desired="bad", bad=frozenset({"bad"}))
     sim.run()
-    sim.wanted = "old"
+    sim.desired = "old"
 
     found = sim.run()
 
     assert sim.log == ["2", "2"]
-    assert found == Rollout()
+    assert found == RolloutStep()
 
 
-def test_the_way_on_from_a_bad_template_replaces_the_broken_one_first() -> None:
-    sim = Sim(wanted="bad", bad=frozenset({"bad"}))
+def test_a_fixed_template_replaces_the_broken_pod_first() -> None:
+    sim = Sim(desired="bad", bad=frozenset({"bad"}))
     sim.run()
-    sim.wanted = "good"
+    sim.desired = "good"
 
     sim.run()
 
     assert sim.log == ["2", "2", SCHEDULER, "1", "0", STATE, HEAD]
 
 
-def test_a_cluster_that_never_worked_is_replaced_at_once() -> None:
-    sim = Sim(template="bad", bad=frozenset({"bad"}), wanted="good")
+def test_a_cluster_that_was_never_ready_is_replaced_at_once() -> None:
+    sim = Sim(template="bad", bad=frozenset({"bad"}), desired="good")
     sim.single = dict.fromkeys((SCHEDULER, HEAD, STATE), "bad")
 
     sim.run(5)
@@ -187,19 +188,19 @@ def test_a_cluster_that_never_worked_is_replaced_at_once() -> None:
     assert set(sim.pods.values()) == {"good"}
 
 
-def test_a_single_executor_is_joined_by_another_one_first() -> None:
-    sim = Sim(wish=1, replicas=1, wanted="new")
+def test_a_single_executor_is_replaced_with_a_surge() -> None:
+    sim = Sim(desired_replicas=1, replicas=1, desired="new")
 
     sim.run()
 
     assert sim.log == ["1", SCHEDULER, "0", STATE, HEAD]
 
 
-def test_a_change_in_the_middle_begins_anew() -> None:
-    sim = Sim(wanted="new")
+def test_a_change_during_a_rollout_starts_over() -> None:
+    sim = Sim(desired="new")
     while "1" not in sim.log:
-        sim.turn()
-    sim.wanted = "newer"
+        sim.advance()
+    sim.desired = "newer"
 
     sim.run()
 
@@ -208,173 +209,194 @@ def test_a_change_in_the_middle_begins_anew() -> None:
     assert not sim.drained
 
 
-def test_only_the_schedulers_follow_a_new_manifest() -> None:
+def test_a_new_manifest_replaces_only_the_schedulers() -> None:
     sim = Sim()
-    scene = sim.scene()
-    scene = replace(scene, templates={**scene.templates, SCHEDULER: "new"})
+    state = sim.state()
+    state = changed(state, templates={**state.templates, SCHEDULER: "new"})
 
-    found = rollout.decide(scene)
+    found = rollout.next_rollout_step(state)
 
     assert found.hold == frozenset()
-    assert (found.is_active, found.message) == (True, "the scheduler is replaced")
+    assert (found.is_active, found.message) == (True, "replacing the scheduler")
 
 
-@pytest.mark.parametrize("wish", [2, 3, 5])
-def test_at_most_one_executor_is_away_at_a_time(wish: int) -> None:
-    sim = Sim(wish=wish, replicas=wish, wanted="new")
+@pytest.mark.parametrize("desired_replicas", [2, 3, 5])
+def test_at_most_one_executor_is_replaced_at_a_time(desired_replicas: int) -> None:
+    sim = Sim(desired_replicas=desired_replicas, replicas=desired_replicas, desired="new")
     for _ in range(80):
         before = dict(sim.pods)
-        sim.turn()
+        sim.advance()
         changed = [number for number in before if before[number] != sim.pods[number]]
         assert len(changed) <= 1
         assert len(sim.drained) <= 1
 
 
 def test_no_executor_is_replaced_before_it_has_drained() -> None:
-    sim = Sim(wanted="new")
-    sim.turn()
-    found = rollout.decide(sim.scene())
-    assert (found.begin, found.partition) == (f"{NAME}-2", 3)
+    sim = Sim(desired="new")
+    sim.advance()
+    found = rollout.next_rollout_step(sim.state())
+    assert (found.start_drain, found.partition) == (f"{NAME}-2", 3)
 
     busy = ExecutorView(f"{NAME}-2", is_ready=False, is_draining=True, running=1)
-    scene = replace(sim.scene(), drain=found.drain, executors=[busy])
+    state = changed(sim.state(), drain=found.drain, executors=[busy])
 
-    assert rollout.decide(scene).partition == 3
-    late = replace(scene, now=scene.now + 200)
-    assert rollout.decide(late).partition == 2
-
-
-def test_nobody_drains_while_too_few_are_ready() -> None:
-    sim = Sim(wanted="new")
-    sim.turn()
-
-    found = rollout.decide(replace(sim.scene(), is_capable=False))
-
-    assert (found.begin, found.drain) == (None, None)
-    assert "waits for executors" in found.message
+    assert rollout.next_rollout_step(state).partition == 3
+    late = changed(state, now=state.now + 200)
+    assert rollout.next_rollout_step(late).partition == 2
 
 
-def test_a_step_that_takes_too_long_is_told() -> None:
-    sim = Sim(wanted="new")
-    sim.turn()
-    first = rollout.decide(replace(sim.scene(), is_capable=False))
-    late = replace(
-        sim.scene(), is_capable=False, step=first.step, since=first.since, now=first.since + 901
+def test_no_executor_drains_while_too_few_are_ready() -> None:
+    sim = Sim(desired="new")
+    sim.advance()
+
+    found = rollout.next_rollout_step(changed(sim.state(), is_capable=False))
+
+    assert (found.start_drain, found.drain) == (None, None)
+    assert "waiting for more ready executors" in found.message
+
+
+def test_a_step_that_exceeds_the_deadline_is_a_problem() -> None:
+    sim = Sim(desired="new")
+    sim.advance()
+    first = rollout.next_rollout_step(changed(sim.state(), is_capable=False))
+    late = changed(
+        sim.state(), is_capable=False, step=first.step, since=first.since, now=first.since + 901
     )
 
-    trouble = rollout.decide(late).trouble
+    problem = rollout.next_rollout_step(late).problem
 
-    assert trouble is not None
-    assert trouble.reason == "ProgressDeadlineExceeded"
+    assert problem is not None
+    assert problem.reason == "ProgressDeadlineExceeded"
 
 
-def test_a_drain_of_a_rollout_that_was_called_off_is_undone() -> None:
+def test_the_drain_of_a_reverted_rollout_is_cancelled() -> None:
     sim = Sim()
 
-    found = rollout.decide(replace(sim.scene(), drain=Drain(f"{NAME}-2", 0.0, "update")))
+    found = rollout.next_rollout_step(
+        changed(sim.state(), drain=ExecutorDrain(f"{NAME}-2", 0.0, "update"))
+    )
 
-    assert (found.undo, found.drain) == (f"{NAME}-2", None)
-
-
-def test_what_kubernetes_has_not_noticed_yet_is_waited_for() -> None:
-    sim = Sim(wanted="new")
-    sim.turn()
-    scene = sim.scene()
-    unseen = replace(scene.sets[EXECUTOR], is_observed=False)
-
-    found = rollout.decide(replace(scene, sets={**scene.sets, EXECUTOR: unseen}))
-
-    assert (found.is_active, found.begin, found.partition) == (True, None, 3)
+    assert (found.cancel_drain, found.drain) == (f"{NAME}-2", None)
 
 
-def test_pods_of_a_set_whose_status_is_still_empty_are_not_outdated() -> None:
-    # Kubernetes made the pods, the scheduler of Kubernetes found no volume for them yet, and the
-    # StatefulSet has not said yet which revision is its newest.
-    waits = Trouble("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
-    scene = Sim().scene()
-    young = SetView(NAME, 3, 0, 0, 0, False, "old")
-    pods = [replace(pod, is_ready=False, trouble=waits) for pod in scene.pods if pod.revision]
+def test_an_unobserved_template_is_awaited() -> None:
+    sim = Sim(desired="new")
+    sim.advance()
+    state = sim.state()
+    unseen = replace(state.workloads[EXECUTOR], is_observed=False)
 
-    found = rollout.decide(replace(scene, sets={EXECUTOR: young}, pods=pods))
+    found = rollout.next_rollout_step(
+        changed(state, workloads={**state.workloads, EXECUTOR: unseen})
+    )
 
-    assert found == Rollout()
+    assert (found.is_active, found.start_drain, found.partition) == (True, None, 3)
 
 
-def test_the_last_executor_is_waited_for_by_name_and_for_as_long_as_any() -> None:
-    sim = Sim(wanted="new")
+def test_pods_of_a_set_without_a_status_are_not_outdated() -> None:
+    # The pods exist but wait for volumes, and the StatefulSet has not reported its newest
+    # revision yet.
+    waits = WorkloadProblem("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
+    state = Sim().state()
+    young = WorkloadView(NAME, 3, 0, 0, 0, False, "old")
+    pods = [replace(pod, is_ready=False, problem=waits) for pod in state.pods if pod.revision]
+
+    found = rollout.next_rollout_step(changed(state, workloads={EXECUTOR: young}, pods=pods))
+
+    assert found == RolloutStep()
+
+
+def test_the_last_executor_has_a_step_and_a_deadline_of_its_own() -> None:
+    sim = Sim(desired="new")
     while sim.log != ["2", SCHEDULER, "1", "0"]:
-        sim.turn()
-    scene = replace(sim.scene(), now=1e9, step="executors:shop-executor-0", since=1e9)
-    gone = [pod for pod in scene.pods if pod.name != f"{NAME}-0"]
-    late = replace(scene.sets[EXECUTOR], present=2, ready=2, updated=2)
-    scene = replace(scene, pods=gone, sets={**scene.sets, EXECUTOR: late})
+        sim.advance()
+    state = changed(sim.state(), now=1e9, step="executors:shop-executor-0", since=1e9)
+    gone = [pod for pod in state.pods if pod.name != f"{NAME}-0"]
+    late = replace(state.workloads[EXECUTOR], present=2, ready=2, updated=2)
+    state = changed(state, pods=gone, workloads={**state.workloads, EXECUTOR: late})
 
-    found = rollout.decide(scene)
-    again = rollout.decide(replace(scene, step=found.step, since=found.since, now=1e9 + 5))
+    found = rollout.next_rollout_step(state)
+    again = rollout.next_rollout_step(
+        changed(state, step=found.step, since=found.since, now=1e9 + 5)
+    )
 
     assert found.hold == {HEAD, STATE} and (found.step, found.since) == ("executor:ready", 1e9)
-    assert again.message == "waits for the executor to be ready" and again.trouble is None
+    assert again.message == "waiting for the executor to become ready" and again.problem is None
 
 
-def test_a_head_that_does_not_work_is_removed_where_a_new_one_waits() -> None:
+def test_a_broken_head_is_deleted_if_it_is_outdated() -> None:
     sim = Sim()
-    scene = sim.scene()
-    head = replace(scene.sets[HEAD], ready=0, updated=0, revision="new")
-    broken = PodView("shop-head-0", "u", HEAD, is_ready=False, revision="old", trouble=CRASH)
-    pods = [*(pod for pod in scene.pods if pod.component != HEAD), broken]
+    state = sim.state()
+    head = replace(state.workloads[HEAD], ready=0, updated=0, revision="new")
+    broken = PodView("shop-head-0", "u", HEAD, is_ready=False, revision="old", problem=CRASH)
+    pods = [*(pod for pod in state.pods if pod.component != HEAD), broken]
 
-    found = rollout.decide(replace(scene, sets={**scene.sets, HEAD: head}, pods=pods))
-
-    assert found.evict == (broken,)
-
-
-def test_executors_are_replaced_without_a_drain_where_no_scheduler_serves() -> None:
-    sim = Sim(wanted="new")
-    sim.turn()
-    scene = sim.scene()
-    idle = replace(scene.sets[SCHEDULER], ready=0)
-
-    found = rollout.decide(
-        replace(scene, sets={**scene.sets, SCHEDULER: idle}, executors=None, is_capable=False)
+    found = rollout.next_rollout_step(
+        changed(state, workloads={**state.workloads, HEAD: head}, pods=pods)
     )
 
-    assert (found.partition, found.begin) == (2, None)
+    assert found.pods_to_delete == (broken,)
 
 
-def test_an_executor_that_kubernetes_does_not_replace_is_removed() -> None:
-    sim = Sim(wanted="new")
-    sim.turn()
-    scene = sim.scene()
-    lowered = replace(scene.sets[EXECUTOR], partition=2)
-    scene = replace(scene, sets={**scene.sets, EXECUTOR: lowered})
-    first = rollout.decide(scene)
+def test_executors_are_replaced_without_a_drain_if_no_scheduler_is_ready() -> None:
+    sim = Sim(desired="new")
+    sim.advance()
+    state = sim.state()
+    idle = replace(state.workloads[SCHEDULER], ready=0)
 
-    late = rollout.decide(replace(scene, step=first.step, since=first.since, now=scene.now + 31))
-
-    assert first.evict == ()
-    assert [pod.name for pod in late.evict] == [f"{NAME}-2"]
-
-
-def test_a_scheduler_is_being_replaced_until_the_new_one_is_ready() -> None:
-    sim = Sim()
-    scene = sim.scene()
-    # The new pod waits for its first executor, the old one serves.
-    both = replace(scene.sets[SCHEDULER], present=2, ready=1, updated=1)
-    first = rollout.decide(replace(scene, sets={**scene.sets, SCHEDULER: both}))
-    coming = replace(scene.sets[SCHEDULER], ready=0)
-
-    last = rollout.decide(
-        replace(scene, sets={**scene.sets, SCHEDULER: coming}, step=first.step, since=first.since)
+    found = rollout.next_rollout_step(
+        changed(
+            state, workloads={**state.workloads, SCHEDULER: idle}, executors=None, is_capable=False
+        )
     )
 
-    assert (first.is_active, first.message) == (True, "the scheduler is replaced")
+    assert (found.partition, found.start_drain) == (2, None)
+
+
+def test_an_executor_that_kubernetes_does_not_replace_is_deleted() -> None:
+    sim = Sim(desired="new")
+    sim.advance()
+    state = sim.state()
+    lowered = replace(state.workloads[EXECUTOR], partition=2)
+    state = changed(state, workloads={**state.workloads, EXECUTOR: lowered})
+    first = rollout.next_rollout_step(state)
+
+    late = rollout.next_rollout_step(
+        changed(state, step=first.step, since=first.since, now=state.now + 31)
+    )
+
+    assert first.pods_to_delete == ()
+    assert [pod.name for pod in late.pods_to_delete] == [f"{NAME}-2"]
+
+
+def test_a_scheduler_rollout_lasts_until_the_new_pod_is_ready() -> None:
+    sim = Sim()
+    state = sim.state()
+    # The new pod waits for its first executor while the old one serves.
+    both = replace(state.workloads[SCHEDULER], present=2, ready=1, updated=1)
+    first = rollout.next_rollout_step(
+        changed(state, workloads={**state.workloads, SCHEDULER: both})
+    )
+    coming = replace(state.workloads[SCHEDULER], ready=0)
+
+    last = rollout.next_rollout_step(
+        changed(
+            state,
+            workloads={**state.workloads, SCHEDULER: coming},
+            step=first.step,
+            since=first.since,
+        )
+    )
+
+    assert (first.is_active, first.message) == (True, "replacing the scheduler")
     assert last.is_active
 
 
-def test_a_scheduler_that_restarts_or_is_added_is_no_rollout() -> None:
-    scene = Sim().scene()
-    restarting = replace(scene.sets[SCHEDULER], ready=0)
-    added = replace(scene.sets[SCHEDULER], replicas=2)
+def test_a_restarted_or_added_scheduler_is_no_rollout() -> None:
+    state = Sim().state()
+    restarting = replace(state.workloads[SCHEDULER], ready=0)
+    added = replace(state.workloads[SCHEDULER], replicas=2)
 
     for there in (restarting, added):
-        assert not rollout.decide(replace(scene, sets={**scene.sets, SCHEDULER: there})).is_active
+        assert not rollout.next_rollout_step(
+            changed(state, workloads={**state.workloads, SCHEDULER: there})
+        ).is_active

@@ -1,6 +1,6 @@
 from caraway_operator.kube.kinds import LIMITS, OWNED, POD_MONITOR, SERVICE_MONITOR
 from caraway_operator.rules import OWN_RULES, RULES, rendered
-from tests.operator.looking import bench
+from tests.operator.harness import harness
 from tests.operator.test_operating import running
 
 
@@ -14,12 +14,12 @@ def allowed() -> set[tuple[str, str, str]]:
 
 
 async def used_rights() -> set[tuple[str, str, str]]:
-    """Return the rights that a whole operator and a changing cluster make use of."""
+    """Return the rights that an operator uses while a cluster changes."""
     async with running() as at:
         at.create()
         await at.until("Ready")
         used = set(at.api.used)
-    async with bench() as by_hand:
+    async with harness() as by_hand:
         kinds = (SERVICE_MONITOR, POD_MONITOR)
         for kind in kinds:
             by_hand.api.serve(kind)
@@ -39,19 +39,19 @@ async def used_rights() -> set[tuple[str, str, str]]:
     return used
 
 
-async def test_every_request_is_allowed_and_no_right_is_without_use() -> None:
+async def test_every_request_is_allowed_and_every_right_is_used() -> None:
     used = await used_rights()
-    # Any object of ours may be read after a conflict, or written, made again and removed; the
-    # watches of monitors begin where an API has these kinds.
+    # Any managed object may be read after a conflict, written, recreated or deleted. Monitors
+    # are watched if the API server has these kinds.
     ours = {
         (kind.group, kind.plural, verb)
         for kind in OWNED
         for verb in ("create", "delete", "get", "update", "watch")
     }
     seldom = {
-        # Broken pods that a StatefulSet waits for are removed.
+        # Broken pods that block a StatefulSet are deleted.
         ("", "pods", "delete"),
-        # The API asks for it where owners block their deletion.
+        # Needed for blockOwnerDeletion in some clusters.
         ("caraway.dev", "carawayclusters/finalizers", "update"),
     }
 
@@ -60,17 +60,17 @@ async def test_every_request_is_allowed_and_no_right_is_without_use() -> None:
 
 
 def own_lease() -> set[tuple[str, str, str]]:
-    """Return the rights of the Lease, which another test makes use of."""
+    """Return the rights for the Lease, which another test covers."""
     return {("coordination.k8s.io", "leases", verb) for verb in ("create", "get", "patch")}
 
 
-async def test_secrets_are_never_listed_nor_removed() -> None:
+async def test_secrets_are_neither_listed_nor_deleted() -> None:
     verbs = {verb for _, resource, verb in allowed() if resource == "secrets"}
 
     assert verbs == {"create", "get", "update"}
 
 
-def test_rules_are_rendered_as_roles_have_them() -> None:
+def test_rules_have_the_form_of_a_role() -> None:
     assert rendered(OWN_RULES) == [
         {
             "apiGroups": ["coordination.k8s.io"],

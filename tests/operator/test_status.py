@@ -5,38 +5,41 @@ import pytest
 
 from caraway_operator import progress, status
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
-from caraway_operator.pods import PodView, SetView, Trouble
-from caraway_operator.progress import Progress
-from caraway_operator.scaling.draining import Drain
-from caraway_operator.status import Facts
+from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
+from caraway_operator.progress import ExecutorDrain, ReconcileProgress
+from caraway_operator.status import ClusterFacts
+from tests.operator.changing import changed
 
-WISH = {EXECUTOR: 2, SCHEDULER: 1, HEAD: 1, STATE: 1}
-CRASH = Trouble("CrashLoopBackOff", "pod shop-executor-1: CrashLoopBackOff: exit code 1")
-
-
-def a_set(component: str, wanted: int, ready: int | None = None) -> SetView:
-    ready = wanted if ready is None else ready
-    return SetView(f"shop-{component}", wanted, wanted, ready, wanted, True, "t")
+DESIRED_REPLICAS = {EXECUTOR: 2, SCHEDULER: 1, HEAD: 1, STATE: 1}
+CRASH = WorkloadProblem("CrashLoopBackOff", "pod shop-executor-1: CrashLoopBackOff: exit code 1")
 
 
-def facts(**ready: int) -> Facts:
-    sets = {name: a_set(name, wanted, ready.get(name)) for name, wanted in WISH.items()}
-    return Facts("shop", "web", 3, wish=WISH, sets=sets, was_ready=True)
+def a_workload(component: str, desired: int, ready: int | None = None) -> WorkloadView:
+    ready = desired if ready is None else ready
+    return WorkloadView(f"shop-{component}", desired, desired, ready, desired, True, "t")
 
 
-def made(found: Facts, previous: dict[str, Any] | None = None) -> dict[str, Any]:
-    return status.status(found, previous or {}, None, "2026-01-01T00:00:00Z")
+def facts(**ready: int) -> ClusterFacts:
+    workloads = {
+        name: a_workload(name, count, ready.get(name)) for name, count in DESIRED_REPLICAS.items()
+    }
+    found = ClusterFacts("shop", "web", 3, desired_replicas=DESIRED_REPLICAS)
+    return changed(found, workloads=workloads, was_ready=True)
 
 
-def condition(found: Facts, type_: str) -> dict[str, Any]:
+def made(found: ClusterFacts, previous: dict[str, Any] | None = None) -> dict[str, Any]:
+    return status.cluster_status(found, previous or {}, None, "2026-01-01T00:00:00Z")
+
+
+def condition(found: ClusterFacts, type_: str) -> dict[str, Any]:
     return next(each for each in made(found)["conditions"] if each["type"] == type_)
 
 
-def broken(trouble: Trouble) -> list[PodView]:
-    return [PodView("shop-executor-1", "u", EXECUTOR, is_ready=False, trouble=trouble)]
+def broken(problem: WorkloadProblem) -> list[PodView]:
+    return [PodView("shop-executor-1", "u", EXECUTOR, is_ready=False, problem=problem)]
 
 
-def test_a_cluster_that_is_as_it_should_be() -> None:
+def test_the_status_of_a_ready_cluster() -> None:
     found = made(facts())
 
     assert found["phase"] == "Ready"
@@ -61,46 +64,46 @@ def test_a_cluster_that_is_as_it_should_be() -> None:
 @pytest.mark.parametrize(
     ("found", "phase"),
     [
-        (replace(facts(), is_leaving=True), "Deleting"),
-        (replace(facts(), is_paused=True), "Paused"),
-        (Facts("shop", "web", 1, problems=["spec.manifest: is missing"]), "Failed"),
-        (Facts("shop", "web", 1, wish=WISH), "Creating"),
-        (replace(facts(executor=0), was_ready=False), "Creating"),
-        (replace(facts(executor=0), was_ready=False, pods=broken(CRASH)), "Failed"),
+        (changed(facts(), is_terminating=True), "Deleting"),
+        (changed(facts(), is_paused=True), "Paused"),
+        (changed(ClusterFacts("shop", "web", 1), problems=["spec.manifest: is missing"]), "Failed"),
+        (ClusterFacts("shop", "web", 1, desired_replicas=DESIRED_REPLICAS), "Creating"),
+        (changed(facts(executor=0), was_ready=False), "Creating"),
+        (changed(facts(executor=0), was_ready=False, pods=broken(CRASH)), "Failed"),
         (
-            replace(facts(executor=0), was_ready=False,
-                    claims=[Trouble("VolumeNotBound", "the claim x has no volume")]),
+            changed(facts(executor=0), was_ready=False,
+                    claim_problems=[WorkloadProblem("VolumeNotBound", "claim x has no volume")]),
             "Pending",
         ),
-        (replace(facts(executor=1), pods=broken(CRASH)), "Degraded"),
+        (changed(facts(executor=1), pods=broken(CRASH)), "Degraded"),
         (facts(executor=1), "Degraded"),
         (facts(state=0), "Degraded"),
         (facts(executor=0), "Failed"),
         (facts(scheduler=0), "Failed"),
-        (replace(facts(executor=1), is_rolling=True), "RollingOut"),
-        (replace(facts(executor=1), is_rolling=True, trouble=CRASH), "Degraded"),
-        (replace(facts(), is_scaling=True, scaling="shop-executor-2 drains"), "Scaling"),
-        (replace(facts(), wish={**WISH, EXECUTOR: 3}), "Scaling"),
-        (replace(facts(), problems=["spec.x: no"]), "Ready"),
+        (changed(facts(executor=1), is_rolling=True), "RollingOut"),
+        (changed(facts(executor=1), is_rolling=True, problem=CRASH), "Degraded"),
+        (changed(facts(), is_scaling=True, scaling="draining shop-executor-2"), "Scaling"),
+        (changed(facts(), desired_replicas={**DESIRED_REPLICAS, EXECUTOR: 3}), "Scaling"),
+        (changed(facts(), problems=["spec.x: no"]), "Ready"),
         (
-            replace(facts(), sets={**facts().sets, SCHEDULER: replace(
-                a_set(SCHEDULER, 1), present=2)}),
+            changed(facts(), workloads={**facts().workloads, SCHEDULER: replace(
+                a_workload(SCHEDULER, 1), present=2)}),
             "Scaling",
         ),
-        (replace(facts(), is_stopped=True), "Scaling"),
+        (changed(facts(), is_stopped=True), "Scaling"),
         (
-            Facts("shop", "web", 1, is_stopped=True,
-                  sets={EXECUTOR: SetView("e", 0, 0, 0, 0, True, "t")}),
+            changed(ClusterFacts("shop", "web", 1), is_stopped=True,
+                    workloads={EXECUTOR: WorkloadView("e", 0, 0, 0, 0, True, "t")}),
             "Stopped",
         ),
     ],
 )  # fmt: skip
-def test_the_phase_says_how_it_is_in_one_word(found: Facts, phase: str) -> None:
+def test_the_phase(found: ClusterFacts, phase: str) -> None:
     assert made(found)["phase"] == phase
 
 
-def test_problems_of_the_spec_are_said_while_what_runs_is_left_alone() -> None:
-    found = replace(facts(), problems=["spec.manifest.datasets[0].from: is missing"])
+def test_an_invalid_spec_does_not_make_a_running_cluster_unready() -> None:
+    found = changed(facts(), problems=["spec.manifest.datasets[0].from: is missing"])
 
     told = condition(found, "SpecValid")
 
@@ -109,9 +112,14 @@ def test_problems_of_the_spec_are_said_while_what_runs_is_left_alone() -> None:
     assert condition(found, "Ready")["status"] == "True"
 
 
-def test_a_stopped_cluster_is_as_it_should_be_and_not_ready() -> None:
-    none = dict.fromkeys(WISH, 0)
-    found = replace(facts(), wish=none, sets={c: a_set(c, 0) for c in none}, is_stopped=True)
+def test_a_stopped_cluster_is_complete_but_its_ready_condition_is_false() -> None:
+    none = dict.fromkeys(DESIRED_REPLICAS, 0)
+    found = changed(
+        facts(),
+        desired_replicas=none,
+        workloads={c: a_workload(c, 0) for c in none},
+        is_stopped=True,
+    )
 
     told = condition(found, "Ready")
 
@@ -119,74 +127,84 @@ def test_a_stopped_cluster_is_as_it_should_be_and_not_ready() -> None:
     assert (told["status"], told["reason"]) == ("False", "Stopped")
 
 
-def test_where_kubernetes_makes_no_pods_its_events_are_pointed_to() -> None:
-    # A StatefulSet whose pods a ResourceQuota refuses says so nowhere else.
-    none = replace(a_set(EXECUTOR, 2, 0), present=0)
-    found = replace(facts(), sets={**facts().sets, EXECUTOR: none}, was_ready=False)
+def test_if_no_pods_are_created_the_message_refers_to_the_events() -> None:
+    # A StatefulSet reports pods that a ResourceQuota rejects only in its events.
+    none = replace(a_workload(EXECUTOR, 2, 0), present=0)
+    found = changed(facts(), workloads={**facts().workloads, EXECUTOR: none}, was_ready=False)
 
     assert (
-        "executor 0/2 (not all pods are made; if that lasts, the events of 'shop-executor'"
+        "executor 0/2 (not all pods are created; if this lasts, see the events of 'shop-executor'"
         in (condition(found, "Ready")["message"])
     )
-    assert made(replace(facts(executor=1), was_ready=False))["message"] == "waits for: executor 1/2"
+    assert (
+        made(changed(facts(executor=1), was_ready=False))["message"] == "waiting for: executor 1/2"
+    )
 
 
-def test_what_keeps_a_cluster_from_being_made_is_said_in_its_message() -> None:
-    # Objects of an earlier cluster of the name are still there.
-    found = replace(facts(), wish={}, was_ready=False, failures=["waiting until it is gone"])
+def test_failures_of_a_new_cluster_are_in_its_message() -> None:
+    # Objects of an earlier cluster with the name still exist.
+    found = changed(
+        facts(), desired_replicas={}, was_ready=False, failures=["waiting until it is gone"]
+    )
 
     assert (made(found)["phase"], made(found)["message"]) == (
         "Creating", "waiting until it is gone",
     )  # fmt: skip
 
 
-def test_what_was_clamped_and_what_was_refused_is_said() -> None:
-    clamped = replace(facts(), clamped=["spec.executor.replicas: 9 was lowered to 2"])
-    refused = replace(facts(), refused=["spec.organization: too many"])
+def test_clamped_and_refused_values_are_in_the_condition() -> None:
+    clamped = changed(facts(), clamped=["spec.executor.replicas: 9 was lowered to 2"])
+    refused = changed(facts(), refused=["spec.organization: too many"])
 
     assert condition(clamped, "WithinLimits")["reason"] == "Clamped"
     assert condition(refused, "WithinLimits")["reason"] == "Refused"
 
 
-def test_a_rollout_that_stands_still_says_why() -> None:
-    told = condition(replace(facts(), is_rolling=True, trouble=CRASH), "RolledOut")
+def test_a_stopped_rollout_has_its_problem_in_the_condition() -> None:
+    told = condition(changed(facts(), is_rolling=True, problem=CRASH), "RolledOut")
 
     assert (told["status"], told["reason"]) == ("False", "CrashLoopBackOff")
-    assert "goes on serving: pod shop-executor-1" in told["message"]
+    assert "keep serving: pod shop-executor-1" in told["message"]
 
 
-def test_the_time_of_a_condition_changes_with_its_status_only() -> None:
+def test_the_transition_time_changes_only_with_the_status() -> None:
     before = made(facts())
-    later = status.status(facts(executor=1), before, None, "2026-02-02T00:00:00Z")
+    later = status.cluster_status(facts(executor=1), before, None, "2026-02-02T00:00:00Z")
     times = {each["type"]: each["lastTransitionTime"][:7] for each in later["conditions"]}
 
     assert (times["Ready"], times["SpecValid"]) == ("2026-02", "2026-01")
 
 
-def test_the_same_status_is_not_written_again() -> None:
+def test_an_unchanged_status_has_an_empty_patch() -> None:
     before = {key: value for key, value in made(facts()).items() if value is not None}
-    again = status.status(facts(), before, None, "2027-01-01T00:00:00Z")
+    again = status.cluster_status(facts(), before, None, "2027-01-01T00:00:00Z")
 
-    assert status.patch(before, again) == {}
+    assert status.status_patch(before, again) == {}
 
 
-def test_a_patch_removes_what_is_no_longer_said() -> None:
+def test_a_patch_removes_absent_fields() -> None:
     before = {"a": 1, "progress": {"drain": {"executor": "x"}, "step": "y"}, "gone": "z"}
-    wanted = {"a": 1, "progress": {"step": "y"}, "gone": None, "never": None}
+    desired = {"a": 1, "progress": {"step": "y"}, "gone": None, "never": None}
 
-    assert status.patch(before, wanted) == {"progress": {"drain": None}, "gone": None}
+    assert status.status_patch(before, desired) == {"progress": {"drain": None}, "gone": None}
 
 
-def test_tls_shows_in_the_endpoints() -> None:
-    found = made(replace(facts(), is_tls=True))["endpoints"]
+def test_tls_changes_the_endpoints() -> None:
+    found = made(changed(facts(), has_tls=True))["endpoints"]
 
     assert found["http"] == "https://shop.web.svc:8090"
     assert found["flight"] == "grpc+tls://shop.web.svc:50051"
 
 
-def test_progress_survives_the_way_through_a_status() -> None:
-    kept = Progress(Drain("shop-executor-2", 5.0, "update"), 4, "executors:x", 7.0, True)
+def test_progress_is_read_back_from_the_status() -> None:
+    kept = ReconcileProgress(
+        ExecutorDrain("shop-executor-2", 5.0, "update"), 4, "executors:x", 7.0, True
+    )
 
-    assert progress.read(progress.written(kept)) == kept
-    assert progress.read(progress.written(Progress())) == Progress()
-    assert progress.read({"drain": 3, "executors": "x", "since": None}) == Progress()
+    assert progress.read_progress(progress.progress_status(kept)) == kept
+    assert (
+        progress.read_progress(progress.progress_status(ReconcileProgress())) == ReconcileProgress()
+    )
+    assert (
+        progress.read_progress({"drain": 3, "executors": "x", "since": None}) == ReconcileProgress()
+    )

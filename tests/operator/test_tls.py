@@ -12,7 +12,7 @@ def days(number: int) -> dt.datetime:
     return NOW + dt.timedelta(days=number)
 
 
-def test_a_certificate_is_for_the_services_and_for_the_names_that_were_asked_for() -> None:
+def test_a_certificate_has_the_names_of_services_and_the_given_ones() -> None:
     made = tls.server(tls.authority("shop", NOW), "shop", NAMES, NOW)
 
     certificate = x509.load_pem_x509_certificate(made.certificate.encode())
@@ -26,7 +26,7 @@ def test_a_certificate_is_for_the_services_and_for_the_names_that_were_asked_for
     }
 
 
-def test_a_certificate_is_made_anew_in_time() -> None:
+def test_a_certificate_is_renewed_before_it_expires() -> None:
     ca = tls.authority("shop", NOW)
     made = tls.server(ca, "shop", NAMES, NOW)
 
@@ -36,7 +36,7 @@ def test_a_certificate_is_made_anew_in_time() -> None:
     assert tls.is_authority_due(ca.certificate, days(3286))
 
 
-def test_a_certificate_that_lacks_a_name_or_is_of_another_ca_is_made_anew() -> None:
+def test_a_certificate_without_a_name_or_of_another_ca_is_renewed() -> None:
     ca = tls.authority("shop", NOW)
     made = tls.server(ca, "shop", NAMES, NOW)
     other = tls.authority("shop", NOW)
@@ -46,5 +46,5 @@ def test_a_certificate_that_lacks_a_name_or_is_of_another_ca_is_made_anew() -> N
     assert tls.is_server_due("nonsense", ca.certificate, NAMES, NOW)
 
 
-def test_keys_are_in_no_representation() -> None:
+def test_the_repr_contains_no_keys() -> None:
     assert "PRIVATE" not in repr(tls.authority("shop", NOW))

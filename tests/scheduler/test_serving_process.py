@@ -1,6 +1,6 @@
-"""The process that serves the API holds no engine: nothing in it reads, plans or runs SQL.
+"""The process that serves the API contains no engine: nothing in it reads, plans or runs SQL.
 
-That no module imports one, also not within a function, is an import contract in `pyproject.toml`.
+An import contract in `pyproject.toml` checks that no module imports one, not even in a function.
 """
 
 import subprocess

@@ -6,7 +6,7 @@ from caraway_serving.access import ANONYMOUS, Keyring, presented_key
 KEYS = Keyring([("reader", "ro"), ("writer", "rw"), ("", "rw"), ("root", "admin")])
 
 
-def test_keys_say_who_and_what() -> None:
+def test_keys_identify_principal_and_rights() -> None:
     reader, writer = KEYS.find("reader"), KEYS.find("writer")
     assert reader is not None and not reader.may_write
     assert writer is not None and writer.may_write
@@ -23,7 +23,7 @@ def test_administrators_write_and_see_the_rows_of_all() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "readers", "READER", "é"])
-def test_other_keys_are_nobody(key: str) -> None:
+def test_unknown_keys_are_rejected(key: str) -> None:
     assert KEYS.find(key) is None
 
 

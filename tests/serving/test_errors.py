@@ -1,4 +1,4 @@
-"""Every kind of error has one HTTP status, whichever route it comes from."""
+"""Every kind of error has one HTTP status on all routes."""
 
 import pytest
 from starlette.responses import Response

@@ -1,4 +1,4 @@
-"""Limits as values: what is read, and how many requests pass."""
+"""Request limits as values: parsing them, and how many requests pass."""
 
 import pytest
 
@@ -25,11 +25,11 @@ def test_limits_object_of_the_management_api_is_read() -> None:
         ("resources: null", RequestLimits()),
     ],
 )
-def test_what_is_not_said_is_not_limited(text: str, expected: RequestLimits) -> None:
+def test_missing_limits_do_not_limit(text: str, expected: RequestLimits) -> None:
     assert limits.parse(text) == ParsedLimits(expected)
 
 
-def test_unknown_limits_are_told() -> None:
+def test_unknown_limits_are_reported() -> None:
     assert limits.parse("{api_rsp: 1, new: {a: 2}}").unknown == ("api_rsp", "new")
 
 
@@ -47,7 +47,7 @@ def test_unknown_limits_are_told() -> None:
         ("!!python/object:os.system {}", "it is neither JSON nor YAML"),
     ],
 )
-def test_what_is_no_limit_is_refused(text: str, message: str) -> None:
+def test_invalid_limits_are_rejected(text: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         limits.parse(text)
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
@@ -91,7 +91,7 @@ def test_less_than_one_a_second() -> None:
     assert passed(tokens, 3) == 1
 
 
-def test_without_a_rate_everybody_passes() -> None:
+def test_without_a_rate_every_request_passes() -> None:
     assert passed(bucket(Clock(), None), 1000) == 1000
 
 

@@ -185,13 +185,13 @@ async def test_ready_state_decides_whether_loading_is_waited_for(
 ) -> None:
     manifest = f"runtime: {{ready_state: {state}}}\ndatasets: [{{from: 'file:p.csv', name: p}}]\n"
     async with running(folder, manifest) as runtime:
-        # As it stands while the first load is under way.
+        # The status during the first load.
         dataset = runtime.services.catalog.datasets[TableName("p")]
         dataset.status, dataset.error = "initializing", None
         assert (await runtime.api.get("/v1/ready")).status_code == status
 
 
-async def test_view_that_cannot_be_planned_holds_readiness_up(folder: Path) -> None:
+async def test_view_that_cannot_be_planned_blocks_readiness(folder: Path) -> None:
     manifest = "views: [{name: v, sql: SELECT * FROM nothing}]\n"
     async with running(folder, manifest) as runtime:
         response = await runtime.api.get("/v1/ready?verbose=true")

@@ -25,7 +25,7 @@ async def test_bodies_wait_until_others_have_left() -> None:
     assert room.taken_bytes == 0
 
 
-async def test_wait_is_bounded_and_says_when_to_come_back() -> None:
+async def test_wait_is_bounded_and_gives_retry_after() -> None:
     room = BodyMemory(BIG, wait_s=0.01)
     await Lease(room).grow(BIG)
     with pytest.raises(RefusedRequestError) as refused:
@@ -34,13 +34,13 @@ async def test_wait_is_bounded_and_says_when_to_come_back() -> None:
     assert room.taken_bytes == BIG
 
 
-async def test_those_behind_one_that_gave_up_are_served() -> None:
+async def test_waiters_behind_an_abandoned_one_are_served() -> None:
     room = BodyMemory(BIG + 10)
     holder, large, small = Lease(room), Lease(room), Lease(room)
     await holder.grow(BIG)
     too_much = asyncio.ensure_future(large.grow(BIG))
     await asyncio.sleep(0)
-    await small.grow(10)  # Not counted: it is small.
+    await small.grow(10)  # Not counted, because it is small.
     behind = asyncio.ensure_future(room.take(10))
     await asyncio.sleep(0)
     assert not behind.done()

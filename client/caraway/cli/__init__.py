@@ -1,7 +1,7 @@
-"""The commands: they read flags, call one function and print; nothing else lives here.
+"""The subcommands. Each parses its options, calls one function and prints the result.
 
-Whatever takes long to import (httpx, prompt_toolkit, rich tables) is imported inside the command
-that needs it, so that `caraway run` and `caraway --help` start at once.
+Slow imports (httpx, prompt_toolkit, rich) happen inside the command that needs them, so that
+`caraway run` and `caraway --help` start fast.
 """
 
 from caraway.cli.app import main

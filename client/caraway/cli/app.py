@@ -1,4 +1,4 @@
-"""The `caraway` command: which subcommands there are, and how their errors are shown."""
+"""The `caraway` command: registers the subcommands and reports their errors."""
 
 import sys
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ from caraway import explanations
 from caraway.cli import (
     cluster,
     ingesting,
+    init,
     listings,
     operator,
     processes,
@@ -18,18 +19,17 @@ from caraway.cli import (
     refreshing,
     runtime,
     sql,
-    starting,
-    storing,
+    store,
     version,
 )
 from caraway_core.errors import CarawayError
 
 DEBUG_HELP = "Show Python tracebacks."
-BUG_HINT = "this is a bug in Caraway, `caraway --debug ...` shows where"
+BUG_HINT = "this is a bug in Caraway; run `caraway --debug ...` to see the traceback"
 
 
 class Commands(TyperGroup):
-    """Turns errors into one message and an exit code; a user never sees a traceback unasked."""
+    """Reports errors as one message and an exit code; `--debug` shows the traceback instead."""
 
     # Any: typer's own signature.
     def invoke(self, ctx: Any) -> Any:
@@ -40,7 +40,7 @@ class Commands(TyperGroup):
                 raise
             _fail(explanations.explain(error))
         except OSError as error:
-            # A closed pipe is for typer: it ends the command quietly.
+            # typer handles a closed pipe: it exits without a message.
             if ctx.params.get("debug") or isinstance(error, BrokenPipeError):
                 raise
             _fail(str(error))
@@ -60,7 +60,7 @@ def options(
 
 
 def build() -> typer.Typer:
-    """The command with everything it knows."""
+    """Build the command with all its subcommands."""
     app = typer.Typer(
         name="caraway",
         cls=Commands,
@@ -71,13 +71,13 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(options)
-    app.command("init")(starting.init)
+    app.command("init")(init.init)
     app.command("run")(runtime.run)
     app.command("validate")(runtime.validate)
     app.command("head")(processes.head)
     app.command("scheduler")(processes.scheduler)
     app.command("executor")(processes.executor)
-    app.command("store")(storing.store)
+    app.command("store")(store.store)
     app.add_typer(cluster.build())
     app.command("operator")(operator.operator)
     app.command("sql")(sql.sql)
@@ -97,7 +97,7 @@ def main() -> None:
     """Run the command line of this process."""
     try:
         build()()
-    # The top of the process: whatever gets here is a bug, and users are not shown tracebacks.
+    # The top of the process: any other exception is a bug. Users do not get tracebacks by default.
     except Exception as error:
         if "--debug" in sys.argv:
             raise

@@ -1,4 +1,4 @@
-"""`caraway ingest`: send a file of change events, and say how fast they are applied."""
+"""`caraway ingest`: apply a file of change events to a dataset and show the rate."""
 
 import sys
 import time
@@ -13,26 +13,32 @@ from caraway import explanations
 from caraway.cli import options
 from caraway_core.errors import CarawayError
 
-_PAUSE_S = 2.0
+_REPORT_INTERVAL_S = 2.0
 
 
 def ingest(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset that takes changes.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A dataset that accepts change events.")
+    ],
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Change events, one on a line; - is stdin.")
+        Path, typer.Argument(metavar="FILE", help="Change events, one per line; - is stdin.")
     ],
     batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, max=100_000, help="Events in a request.")
+        int, typer.Option("--batch", metavar="N", min=1, max=100_000, help="Events per request.")
     ] = 1000,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Apply change events to a dataset, in order; each request is durable before the next."""
-    with _opened(file) as lines, closing(options.connect(endpoint, api_key, cacert)) as client:
-        applied, requests, begun = 0, 0, time.monotonic()
+    """Apply change events to a dataset in order; each request is durable before the next."""
+    with (
+        _opened(file) as lines,
+        closing(options.connect(endpoint, api_key, cacert, profile)) as client,
+    ):
+        applied, requests, started = 0, 0, time.monotonic()
         try:
-            for count in _told(client.ingests(name, lines, batch), name):
+            for count in _report_progress(client.ingests(name, lines, batch), name):
                 applied, requests = applied + count, requests + 1
         except CarawayError as error:
             if not requests:
@@ -40,9 +46,10 @@ def ingest(
             print(_so_far(name, applied, requests), file=sys.stderr)
             raise CarawayError(f"request {requests + 1}: {explanations.explain(error)}") from error
         except KeyboardInterrupt:
-            print(f"{_so_far(name, applied, requests)}, perhaps one more", file=sys.stderr)
+            # The server may still apply the request that was being sent.
+            print(f"{_so_far(name, applied, requests)}, possibly one more", file=sys.stderr)
             raise typer.Exit(130) from None
-    print(f"{name}: {_rate(applied, time.monotonic() - begun)}")
+    print(f"{name}: {_rate(applied, time.monotonic() - started)}")
 
 
 @contextmanager
@@ -55,20 +62,20 @@ def _opened(file: Path) -> Iterator[Iterable[bytes]]:
         yield opened
 
 
-def _told(counts: Iterable[int], name: str) -> Generator[int, None, None]:
-    """Say every few seconds how far it is."""
-    applied, begun = 0, time.monotonic()
-    told = begun
+def _report_progress(counts: Iterable[int], name: str) -> Generator[int, None, None]:
+    """Pass the counts through and print the progress every few seconds."""
+    applied, started = 0, time.monotonic()
+    reported = started
     for count in counts:
         yield count
         applied, now = applied + count, time.monotonic()
-        if now - told >= _PAUSE_S:
-            told = now
-            print(f"{name}: {_rate(applied, now - begun)}", file=sys.stderr, flush=True)
+        if now - reported >= _REPORT_INTERVAL_S:
+            reported = now
+            print(f"{name}: {_rate(applied, now - started)}", file=sys.stderr, flush=True)
 
 
 def _so_far(name: str, applied: int, requests: int) -> str:
-    return f"{name}: {applied:,} changes are applied (requests: {requests})"
+    return f"{name}: {applied:,} changes applied (requests: {requests})"
 
 
 def _rate(applied: int, passed_s: float) -> str:

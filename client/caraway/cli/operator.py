@@ -1,12 +1,12 @@
-"""`caraway operator`: hands its flags to the operator's own command."""
+"""`caraway operator`: start the Kubernetes operator."""
 
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from caraway.cli import runtime
-from caraway.cli.options import address
+from caraway.cli import server_options
+from caraway.cli.server_options import address
 from caraway_core import registry
 from caraway_core.settings import OperatorOptions
 
@@ -18,7 +18,7 @@ def operator(
             "--namespace",
             envvar="CARAWAY_NAMESPACES",
             metavar="NAME",
-            help="Look after this namespace only; repeatable. All of them, if not given.",
+            help="Watch this namespace only; repeatable. Default: all namespaces.",
         ),
     ] = None,
     listen: Annotated[
@@ -27,7 +27,7 @@ def operator(
             "--listen",
             envvar="CARAWAY_OPERATOR_LISTEN",
             metavar="HOST:PORT",
-            help="Where it serves /healthz and /metrics.",
+            help="Address that serves /healthz and /metrics.",
         ),
     ] = "0.0.0.0:8080",
     lease_namespace: Annotated[
@@ -36,7 +36,7 @@ def operator(
             "--lease-namespace",
             envvar="CARAWAY_LEASE_NAMESPACE",
             metavar="NAME",
-            help="Namespace of its Lease; that of its service account, if not given.",
+            help="Namespace of the leader election Lease; default: that of the service account.",
         ),
     ] = None,
     identity: Annotated[
@@ -45,12 +45,12 @@ def operator(
             "--identity",
             envvar="CARAWAY_OPERATOR_IDENTITY",
             metavar="NAME",
-            help="Name of this operator in the Lease; the host's, if not given.",
+            help="Name of this operator in the Lease; default: the host name.",
         ),
     ] = None,
-    log_format: runtime.LogFormatOption = "text",
+    log_format: server_options.LogFormatOption = "text",
 ) -> None:
-    """Look after the clusters that Kubernetes has, until Ctrl-C."""
+    """Manage the Caraway clusters of a Kubernetes cluster until Ctrl-C."""
     options = OperatorOptions(
         listen=address(listen, "--listen"),
         namespaces=tuple(namespaces or ()),
@@ -58,7 +58,5 @@ def operator(
         identity=identity,
         log_format=log_format,
     )
-    start: Callable[[OperatorOptions], int] = registry.load(
-        "command", registry.COMMANDS, "operator"
-    )
+    start: Callable[[OperatorOptions], int] = registry.COMMANDS.load("operator")
     raise typer.Exit(start(options))

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and the client that they describe."""
+"""Options shared by the commands that talk to a runtime."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,28 +6,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway_core.settings import Address
-
 if TYPE_CHECKING:
     from caraway.client import Client
 
-DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
-# A person waits at the terminal: give up sooner than the library does.
+# Somebody is waiting at the terminal: give up sooner than the library does.
 COMMAND_RETRIES = 2
 
 Endpoint = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--endpoint", envvar="CARAWAY_ENDPOINT", metavar="URL", help="HTTP address of the runtime."
+        "--url",
+        "--endpoint",
+        envvar=["CARAWAY_HTTP_URL", "CARAWAY_ENDPOINT"],
+        metavar="URL",
+        help="HTTP address of the runtime.  [default: http://127.0.0.1:8090]",
+    ),
+]
+FlightUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--flight-url",
+        envvar="CARAWAY_FLIGHT_URL",
+        metavar="URL",
+        help="Arrow Flight address of the runtime, such as grpc://127.0.0.1:50051.",
     ),
 ]
 ApiKey = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--api-key",
         envvar="CARAWAY_API_KEY",
         metavar="KEY",
-        help="Key to send; prefer the variable, since other users can see flags.",
+        help="API key. Prefer the variable: other users of the machine can see options.",
     ),
 ]
 CaCert = Annotated[
@@ -36,48 +46,73 @@ CaCert = Annotated[
         "--cacert",
         envvar="CARAWAY_CACERT",
         metavar="FILE",
-        help="PEM file with the authority that signed the server's certificate.",
+        help="PEM file with the CA certificate that signed the server's certificate.",
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        envvar="CARAWAY_PROFILE",
+        metavar="NAME",
+        help="Profile of the config file that has the addresses and the key.",
     ),
 ]
 
 
 class ListFormat(StrEnum):
-    """How lists are printed."""
+    """Output format of lists that the server also sends as CSV."""
 
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
 
 
-ListFormatOption = Annotated[ListFormat, typer.Option("--format", help="How to print the list.")]
+class StatusFormat(StrEnum):
+    """Output format of a status or a list."""
+
+    TABLE = "table"
+    JSON = "json"
 
 
-def connect(endpoint: str, api_key: str, cacert: Path | None) -> "Client":
-    """A client for what the flags say; a malformed endpoint is a usage error."""
+ListFormatOption = Annotated[ListFormat, typer.Option("--format", help="Output format.")]
+StatusFormatOption = Annotated[StatusFormat, typer.Option("--format", help="Output format.")]
+
+
+def connect(
+    url: str | None,
+    api_key: str | None,
+    cacert: Path | None,
+    profile: str | None = None,
+    flight_url: str | None = None,
+) -> "Client":
+    """Return a client for these options. An invalid URL is a usage error.
+
+    A profile is used as a whole: its key must not reach an address that is not its own.
+    """
     # httpx takes 0.3 s to import, which `caraway run` and `--help` would pay as well.
+    from caraway import profiles
     from caraway.client import Client
     from caraway.errors import InvalidEndpointError
 
+    has_address = bool(url or flight_url)
+    if profile and has_address:
+        raise typer.BadParameter(
+            "pass an address or --profile, not both (CARAWAY_HTTP_URL, CARAWAY_ENDPOINT and "
+            "CARAWAY_FLIGHT_URL are addresses, too)",
+            param_hint="--profile",
+        )
+    found = profiles.ConnectionProfile()
+    if not has_address:
+        found = profiles.load(profiles.config_path(), profile)
+    roots = cacert or (Path(found.cacert).expanduser() if found.cacert else None)
     try:
-        return Client(endpoint, api_key, cacert=cacert, max_retries=COMMAND_RETRIES)
+        return Client(
+            api_key or found.api_key,
+            http_url=url or found.url or None,
+            flight_url=flight_url or found.flight_url or None,
+            tls_root_cert=roots,
+            max_retries=COMMAND_RETRIES,
+        )
     except InvalidEndpointError as error:
-        raise typer.BadParameter(error.message, param_hint="--endpoint") from error
-
-
-def address(text: str, flag: str) -> Address:
-    """Read a HOST:PORT; anything else is a usage error."""
-    try:
-        return Address.parse(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error
-
-
-def size(text: str | None, flag: str) -> int | None:
-    """Read a size such as 4GiB, or a share of the memory; anything else is a usage error."""
-    # Comes with pydantic, which takes 0.1 s to import.
-    from caraway_core.manifest import memory
-
-    try:
-        return None if text is None else memory.limit_bytes(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error
+        raise typer.BadParameter(error.message, param_hint="--url") from error

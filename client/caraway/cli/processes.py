@@ -1,4 +1,4 @@
-"""`caraway head`, `executor` and `scheduler`: the processes of a cluster, each in its own place."""
+"""`caraway head`, `executor` and `scheduler`: start one process of a cluster."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from caraway.cli import runtime
-from caraway.cli.options import address, size
+from caraway.cli import server_options
+from caraway.cli.server_options import TOKEN_HELP, address, memory_size, with_run_options
 from caraway_core import registry
 from caraway_core.settings import (
     ExecutorOptions,
@@ -17,11 +17,17 @@ from caraway_core.settings import (
     SchedulerOptions,
 )
 
-TOKEN_HELP = "File with the cluster's secret, the same for all its processes."
+DEFAULT_HEAD = "127.0.0.2:6390"
+DEFAULT_TOKEN_FILE = Path(".caraway/head/token")
+"""Where `caraway head` creates it by default."""
+
 Head = Annotated[
     str,
     typer.Option(
-        "--head", envvar="CARAWAY_HEAD", metavar="HOST:PORT", help="Where `caraway head` listens."
+        "--head",
+        envvar="CARAWAY_HEAD",
+        metavar="HOST:PORT",
+        help="Address of `caraway head`.",
     ),
 ]
 NodeIp = Annotated[
@@ -30,7 +36,7 @@ NodeIp = Annotated[
         "--node-ip",
         envvar="CARAWAY_NODE_IP",
         metavar="IP",
-        help="Address under which the others reach this process; the host's, if not given.",
+        help="IP address at which other processes reach this one; default: that of the host.",
     ),
 ]
 TokenFile = Annotated[
@@ -43,20 +49,9 @@ ObjectStore = Annotated[
         "--object-store-memory",
         envvar="CARAWAY_OBJECT_STORE_MEMORY",
         metavar="SIZE",
-        help="Shared memory for rows that cross between processes; a fifth, if not given.",
+        help="Shared memory for rows sent between processes; default: a fifth of the memory.",
     ),
 ]
-DrainTimeout = Annotated[
-    float,
-    typer.Option(
-        "--drain-timeout",
-        envvar="CARAWAY_DRAIN_TIMEOUT",
-        min=0.0,
-        metavar="SECONDS",
-        help="How long statements under way may take once an executor stops.",
-    ),
-]
-DEFAULT_HEAD = "127.0.0.2:6390"
 
 
 def head(
@@ -66,7 +61,7 @@ def head(
             "--address",
             envvar="CARAWAY_HEAD",
             metavar="HOST:PORT",
-            help="Address of this host under which the others reach the head.",
+            help="Address of this host at which other processes reach the head.",
         ),
     ] = DEFAULT_HEAD,
     state: Annotated[
@@ -75,15 +70,15 @@ def head(
             "--state",
             envvar="CARAWAY_STATE",
             metavar="URL",
-            help="redis://... that keeps the head's state, so that it survives the head.",
+            help="redis://... URL for the head's state, which then survives the head.",
         ),
     ] = None,
-    data_dir: runtime.DataDir = Path(".caraway/head"),
+    data_dir: server_options.DataDir = Path(".caraway/head"),
     token_file: TokenFile = None,
-    log_format: runtime.LogFormatOption = "text",
-    ready_fd: runtime.ReadyFd = None,
+    log_format: server_options.LogFormatOption = "text",
+    ready_fd: server_options.ReadyFd = None,
 ) -> None:
-    """Start the head of a cluster, and keep it until Ctrl-C."""
+    """Start the head of a cluster and run it until Ctrl-C."""
     options = HeadOptions(
         address=address(listen, "--address"),
         data_dir=data_dir,
@@ -92,7 +87,7 @@ def head(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[HeadOptions], int] = registry.load("command", registry.COMMANDS, "head")
+    start: Callable[[HeadOptions], int] = registry.COMMANDS.load("head")
     raise typer.Exit(start(options))
 
 
@@ -101,12 +96,18 @@ def executor(
     node_ip: NodeIp = None,
     executor_id: Annotated[
         str | None,
-        typer.Option("--id", envvar="CARAWAY_EXECUTOR_ID", metavar="ID", help="Its name."),
+        typer.Option(
+            "--id", envvar="CARAWAY_EXECUTOR_ID", metavar="ID", help="Name of the executor."
+        ),
     ] = None,
     cores: Annotated[
         int,
         typer.Option(
-            "--cores", envvar="CARAWAY_CORES", min=0, metavar="N", help="Cores to use; 0 is all."
+            "--cores",
+            envvar="CARAWAY_CORES",
+            min=0,
+            metavar="N",
+            help="Number of cores to use; 0 means all.",
         ),
     ] = 0,
     memory: Annotated[
@@ -115,7 +116,7 @@ def executor(
             "--memory",
             envvar="CARAWAY_MEMORY",
             metavar="SIZE",
-            help="Memory for statements, like 4GiB or 50%; half of what there is, if not given.",
+            help="Memory for statements, such as 4GiB or 50%; default: half of the memory.",
         ),
     ] = None,
     object_store_memory: ObjectStore = None,
@@ -125,40 +126,41 @@ def executor(
             "--metrics",
             envvar="CARAWAY_METRICS",
             metavar="HOST:PORT",
-            help="Where to serve /metrics, /health and /v1/ready; nowhere, if not given.",
+            help="Address that serves /metrics, /health and /v1/ready; default: none.",
         ),
     ] = None,
-    drain_timeout: DrainTimeout = 30.0,
-    data_dir: runtime.DataDir = Path(".caraway/executor"),
+    drain_timeout: server_options.DrainTimeout = 30.0,
+    data_dir: server_options.DataDir = Path(".caraway/executor"),
     token_file: TokenFile = None,
-    log_format: runtime.LogFormatOption = "text",
-    ready_fd: runtime.ReadyFd = None,
+    log_format: server_options.LogFormatOption = "text",
+    ready_fd: server_options.ReadyFd = None,
 ) -> None:
-    """Start an executor of the cluster whose head is given, and serve until Ctrl-C."""
+    """Start an executor that joins the cluster of a head, and serve until Ctrl-C."""
     options = ExecutorOptions(
         join=_join(head, node_ip, token_file, object_store_memory),
         data_dir=data_dir,
         executor_id=executor_id,
         cores=cores,
-        memory_bytes=size(memory, "--memory") or 0,
+        memory_bytes=memory_size(memory, "--memory") or 0,
         metrics=address(metrics, "--metrics") if metrics else None,
         drain_timeout_s=drain_timeout,
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[ExecutorOptions], int] = registry.load(
-        "command", registry.COMMANDS, "executor"
-    )
+    start: Callable[[ExecutorOptions], int] = registry.COMMANDS.load("executor")
     raise typer.Exit(start(options))
 
 
+@with_run_options(".caraway/scheduler")
 def scheduler(
-    manifest: runtime.Manifest = Path("."),
+    options: RunOptions,
     head: Head = DEFAULT_HEAD,
     node_ip: NodeIp = None,
     scheduler_id: Annotated[
         str | None,
-        typer.Option("--id", envvar="CARAWAY_SCHEDULER_ID", metavar="ID", help="Its name."),
+        typer.Option(
+            "--id", envvar="CARAWAY_SCHEDULER_ID", metavar="ID", help="Name of the scheduler."
+        ),
     ] = None,
     state: Annotated[
         str | None,
@@ -166,40 +168,19 @@ def scheduler(
             "--state",
             envvar="CARAWAY_STATE",
             metavar="URL",
-            help="redis://... that all schedulers share; a file in --data-dir, if not given.",
+            help="redis://... URL shared by all schedulers; default: a file in --data-dir.",
         ),
     ] = None,
     object_store_memory: ObjectStore = None,
     token_file: TokenFile = None,
-    http: runtime.Http = runtime.DEFAULT_HTTP,
-    flight: runtime.Flight = runtime.DEFAULT_FLIGHT,
-    metrics: runtime.Metrics = runtime.DEFAULT_METRICS,
-    data_dir: runtime.DataDir = Path(".caraway/scheduler"),
-    log_format: runtime.LogFormatOption = "text",
-    watch: runtime.Watch = False,
-    limits_file: runtime.LimitsFile = None,
-    ready_fd: runtime.ReadyFd = None,
 ) -> None:
-    """Start a scheduler of the cluster whose head is given: serve what MANIFEST describes."""
-    options = RunOptions(
-        manifest=manifest,
-        http=address(http, "--http"),
-        flight=address(flight, "--flight"),
-        metrics=address(metrics, "--metrics"),
-        data_dir=data_dir,
-        log_format=log_format,
-        watch=watch,
-        limits_file=limits_file,
-        ready_fd=ready_fd,
-    )
+    """Start a scheduler that joins the cluster of a head, and serve MANIFEST."""
     joining = SchedulerOptions(
         join=_join(head, node_ip, token_file, object_store_memory),
         scheduler_id=scheduler_id,
         state=state,
     )
-    start: Callable[[RunOptions, SchedulerOptions], int] = registry.load(
-        "command", registry.COMMANDS, "scheduler"
-    )
+    start: Callable[[RunOptions, SchedulerOptions], int] = registry.COMMANDS.load("scheduler")
     raise typer.Exit(start(options, joining))
 
 
@@ -208,8 +189,7 @@ def _join(
 ) -> JoinOptions:
     return JoinOptions(
         head=address(head, "--head"),
-        # Where `caraway head` makes it, if nobody said anything else.
-        token_file=token_file or Path(".caraway/head/token"),
+        token_file=token_file or DEFAULT_TOKEN_FILE,
         node_ip=node_ip,
-        object_store_bytes=size(object_store, "--object-store-memory") or 0,
+        object_store_bytes=memory_size(object_store, "--object-store-memory") or 0,
     )

@@ -1,31 +1,22 @@
-"""`caraway query`: submit a query, go away, and come back for its rows."""
+"""`caraway query`: submit queries that run in the background and fetch their results."""
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from caraway import progress
 from caraway.cli import options, streams, waiting
+from caraway.cli.options import StatusFormat
 from caraway.formats import ResultFormat
 from caraway_core.sqltext import splitting
 
 QueryId = Annotated[
-    str, typer.Argument(metavar="ID", help="The id that `caraway query submit` printed.")
+    str, typer.Argument(metavar="ID", help="The id printed by `caraway query submit`.")
 ]
-
-
-class Form(StrEnum):
-    """How a state or a list is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-FormOption = Annotated[Form, typer.Option("--format", help="How to print it.")]
 
 
 def submit(
@@ -36,32 +27,35 @@ def submit(
     file: streams.File = None,
     timeout: Annotated[
         float | None,
-        typer.Option(
-            "--timeout", min=0, metavar="SECONDS", help="How long it may take; else any time."
-        ),
+        typer.Option("--timeout", min=0, metavar="SECONDS", help="Time limit; default: none."),
     ] = None,
     maximum_size: Annotated[
         str | None,
-        typer.Option("--maximum-size", metavar="SIZE", help="How large its answer may be."),
+        typer.Option(
+            "--maximum-size", metavar="SIZE", help="Size limit of the results; default: none."
+        ),
     ] = None,
     idempotency_key: Annotated[
         str,
         typer.Option(
-            "--idempotency-key", metavar="KEY", help="The same key gives the same query again."
+            "--idempotency-key",
+            metavar="KEY",
+            help="Submitting again with the same key returns the same query.",
         ),
     ] = "",
     wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for its end, and show how far it is.")
+        bool, typer.Option("--wait", help="Wait for the query to finish and show its progress.")
     ] = False,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Submit a query, print its id, and leave it running."""
-    values = streams.values(param)
-    sql = _statement(streams.text(query, file))
-    size = _size(maximum_size)
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    """Submit a query and print its id."""
+    values = streams.parse_params(param)
+    sql = _statement(streams.read_query(query, file))
+    size = _result_size(maximum_size)
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         submitted = client.query(
             sql,
             values or None,
@@ -71,7 +65,7 @@ def submit(
         )
         print(submitted.id, flush=True)
         if wait:
-            waiting.succeed(submitted, sys.stderr)
+            waiting.wait_for_success(submitted, sys.stderr)
     print(waiting.how_to_fetch(submitted.id), file=sys.stderr)
 
 
@@ -79,24 +73,27 @@ def status(
     query_id: QueryId,
     wait: Annotated[
         float,
-        typer.Option("--wait", min=0, metavar="SECONDS", help="Wait this long for its end."),
+        typer.Option(
+            "--wait", min=0, metavar="SECONDS", help="Wait up to this long for it to finish."
+        ),
     ] = 0.0,
-    format: FormOption = Form.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    format: options.StatusFormatOption = StatusFormat.TABLE,
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Tell how far a query is: exit code 1 if it failed or was cancelled."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    """Show the status of a query; exit with 1 if it failed or was cancelled."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         query = client.open_query(query_id)
         state = query.wait(wait) if wait else query.status()
-    if format is Form.JSON:
+    if format is StatusFormat.JSON:
         print(json.dumps(state.document))
     else:
         row = {
             "query_id": query_id,
             "status": state.status,
-            "progress": waiting.described(state),
+            "progress": progress.describe(state),
             "error": f"{state.error_code}: {state.message}" if state.error_code else "",
         }
         _table([row], [name for name, content in row.items() if content])
@@ -106,59 +103,65 @@ def status(
 def results(
     query_id: QueryId,
     format: Annotated[
-        ResultFormat, typer.Option("--format", help="Form of the rows.")
+        ResultFormat, typer.Option("--format", help="Format of the rows.")
     ] = ResultFormat.TABLE,
     output: streams.Output = None,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Fetch the rows of a query; waits for its end first."""
+    """Wait for a query to finish and fetch its rows."""
     streams.refuse_terminal(format, output, is_binary=format.is_binary)
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         query = client.open_query(query_id)
-        waiting.succeed(query, sys.stderr)
-        with streams.sink(output) as sink:
-            streams.write(query.chunks(format), sink, is_binary=format.is_binary)
+        waiting.wait_for_success(query, sys.stderr)
+        with streams.open_output(output) as sink:
+            streams.write_result(query.chunks(format), sink, is_binary=format.is_binary)
 
 
 def cancel(
     query_id: QueryId,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Stop a query, unless it is over, and print how it then stands."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    """Cancel a query unless it has finished, and print its status."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         print(client.open_query(query_id).cancel().status)
 
 
 def list_queries(
     status: Annotated[
-        str, typer.Option("--status", metavar="STATUS", help="Only these, such as `running`.")
+        str,
+        typer.Option(
+            "--status", metavar="STATUS", help="Only queries with this status, such as `running`."
+        ),
     ] = "",
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="At most so many.")
+        int, typer.Option("--limit", min=1, metavar="N", help="Maximum number of queries.")
     ] = 100,
-    format: FormOption = Form.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    format: options.StatusFormatOption = StatusFormat.TABLE,
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """List your queries, the newest first."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
-        found = client.queries(status, limit)
-    if format is Form.JSON:
+    """List your queries, newest first."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
+        found = client.list_queries(status, limit)
+    if format is StatusFormat.JSON:
         print(json.dumps(found))
     else:
         _table(found, ["query_id", "status", "created_at", "sql_preview"])
 
 
 def build() -> typer.Typer:
-    """The group of commands."""
+    """Build the command group."""
     group = typer.Typer(
         name="query",
-        help="Run queries that go on when you go away.",
+        help="Run queries in the background.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
@@ -175,16 +178,16 @@ def build() -> typer.Typer:
 
 def _statement(text: str | None) -> str:
     if text is None:
-        raise typer.BadParameter("give a QUERY, --file FILE, or - for standard input")
+        raise typer.BadParameter("pass QUERY, --file FILE, or - for standard input")
     script = splitting.split(text).all()
     if len(script) != 1:
         found = f"{len(script)} statements" if script else "no statement"
-        raise typer.BadParameter(f"there is {found}; submit one")
+        raise typer.BadParameter(f"expected one statement, got {found}")
     return script[0]
 
 
-def _size(text: str | None) -> int | None:
-    # Comes with pydantic, which takes 0.1 s to import.
+def _result_size(text: str | None) -> int | None:
+    # Imports pydantic, which takes 0.1 s.
     from caraway_core.manifest import units
 
     try:
@@ -197,4 +200,4 @@ def _table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None
     # rich takes 0.1 s to import.
     from caraway.cli import tables
 
-    tables.show(rows, columns)
+    tables.print_table(rows, columns)

@@ -1,4 +1,4 @@
-"""`caraway ready`: ask once, or until it is so."""
+"""`caraway ready`: check once whether a runtime is ready, or wait for it."""
 
 import time
 from collections.abc import Callable
@@ -20,33 +20,34 @@ def ready(
     wait: Annotated[
         float,
         typer.Option(
-            "--wait", min=0.0, metavar="SECONDS", help="Wait this long for it to become ready."
+            "--wait", min=0.0, metavar="SECONDS", help="Wait up to this long until it is ready."
         ),
     ] = 0.0,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Tell whether everything in the manifest is loaded: exit code 0 if so, 1 if not."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
-        is_ready, text = ask(client, verbose, wait, time.monotonic, time.sleep)
+    """Check whether everything in the manifest is loaded; exit with 0 if so, 1 if not."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
+        is_ready, text = poll_readiness(client, verbose, wait, time.monotonic, time.sleep)
     print(text.rstrip())
     raise typer.Exit(0 if is_ready else 1)
 
 
-def ask(
+def poll_readiness(
     client: "Client",
     verbose: bool,
     wait_s: float,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> tuple[bool, str]:
-    """The last answer within `wait_s`.
+    """Poll until the runtime is ready or `wait_s` has passed; return the last result.
 
     Raises:
-        UnreachableError: nobody answered at the last attempt either.
+        UnreachableError: the last attempt could not connect.
     """
-    # Comes with httpx, which is slow to import.
+    # Imports httpx, which takes 0.3 s.
     from caraway.errors import UnreachableError
 
     deadline = clock() + wait_s

@@ -1,4 +1,4 @@
-"""`caraway refresh`: have an accelerated dataset loaded anew, and see how far that is."""
+"""`caraway refresh`: refresh an accelerated dataset and show the progress."""
 
 import sys
 from collections.abc import Generator
@@ -14,14 +14,14 @@ from caraway_core.errors import CarawayError
 if TYPE_CHECKING:
     from caraway.client import Client
     from caraway.parsing import Row
-    from caraway.refreshes import Standing
+    from caraway.refreshes import AccelerationStatus
 
 _BAR_PAUSE_S = 0.5
 _LINE_PAUSE_S = 5.0
 
 
-class Mode(StrEnum):
-    """What is loaded."""
+class RefreshMode(StrEnum):
+    """Which rows a refresh loads."""
 
     FULL = "full"
     APPEND = "append"
@@ -31,69 +31,80 @@ def refresh(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An accelerated dataset.")],
     sql: Annotated[
         str | None,
-        typer.Option("--sql", metavar="SQL", help="What to load this time: SELECT ... FROM NAME."),
+        typer.Option(
+            "--sql", metavar="SQL", help="SQL for this refresh only: SELECT ... FROM NAME."
+        ),
     ] = None,
     mode: Annotated[
-        Mode | None, typer.Option("--mode", help="Load everything, or what is newer.")
+        RefreshMode | None,
+        typer.Option("--mode", help="Load all rows, or append only newer ones."),
     ] = None,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Only ask for it, and print what the server says.")
+        bool,
+        typer.Option("--no-wait", help="Request the refresh and exit without waiting for it."),
     ] = False,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
-    """Load an accelerated dataset anew, and wait until that is what queries read."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    """Refresh an accelerated dataset and wait until queries read the new version."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         if no_wait:
-            print(client.refresh(name, sql, mode))
+            print(client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode))
             return
         before = client.acceleration(name)
-        client.refresh(name, sql, mode)
-        found = wait(client, name, before, sys.stderr)
+        client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode)
+        found = wait_for_refresh(client, name, before, sys.stderr)
     print(f"{name}: version {found.version}, {_amount(found.rows, found.bytes)}")
 
 
-def wait(client: "Client", name: str, before: "Row", stderr: TextIO) -> "Standing":
-    """Return how the dataset stands once the refresh that was asked for is over.
+def wait_for_refresh(
+    client: "Client", name: str, before: "Row", stderr: TextIO
+) -> "AccelerationStatus":
+    """Show the progress of the refresh just requested; return the status after it.
 
     Raises:
-        CarawayError: it failed.
+        CarawayError: the refresh failed.
     """
-    # Comes with httpx, which takes 0.3 s to import.
+    # Imports httpx, which takes 0.3 s.
     from caraway.refreshes import RefreshError
 
     show = _bar if stderr.isatty() else _lines
     pause_s = _BAR_PAUSE_S if stderr.isatty() else _LINE_PAUSE_S
     try:
-        with closing(client.watch_refresh(name, before, pause_s)) as looks:
-            return show(name, looks, stderr)
+        with closing(client.watch_refresh(name, before, pause_s)) as states:
+            return show(name, states, stderr)
     except KeyboardInterrupt:
-        print(f"the refresh of '{name}' goes on", file=stderr)
+        print(f"the refresh of '{name}' continues on the server", file=stderr)
         raise typer.Exit(130) from None
     except RefreshError as error:
-        raise CarawayError(f"'{name}' is not refreshed: {error.message}") from error
+        raise CarawayError(f"refresh of '{name}' failed: {error.message}") from error
 
 
-def _lines(name: str, looks: Generator["Standing", None, None], stderr: TextIO) -> "Standing":
-    """A line for each change, for logs."""
+def _lines(
+    name: str, states: Generator["AccelerationStatus", None, None], stderr: TextIO
+) -> "AccelerationStatus":
+    """Print a line for each change, as suits logs."""
     last = ""
-    for look in looks:
-        line = _described(look)
+    for state in states:
+        line = _described(state)
         if line and line != last:
             print(f"{name}: {line}", file=stderr, flush=True)
         last = line
-    return look
+    return state
 
 
-def _bar(name: str, looks: Generator["Standing", None, None], stderr: TextIO) -> "Standing":
-    # rich takes 0.1 s to import, which commands that wait for nothing would pay as well.
+def _bar(
+    name: str, states: Generator["AccelerationStatus", None, None], stderr: TextIO
+) -> "AccelerationStatus":
+    # rich takes 0.1 s to import, and only commands that wait need it.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     bar = Progress(
         SpinnerColumn(),
-        # Names may hold what rich would take for markup.
+        # A name may contain what rich would interpret as markup.
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TimeElapsedColumn(),
@@ -102,23 +113,23 @@ def _bar(name: str, looks: Generator["Standing", None, None], stderr: TextIO) ->
         transient=True,
     )
     with bar:
-        # Nobody knows how many rows the source will give: it pulses.
+        # The number of rows in the source is unknown, so the bar has no total and pulses.
         row = bar.add_task(name, total=None, done="")
-        for look in looks:
-            if done := _described(look):
+        for state in states:
+            if done := _described(state):
                 bar.update(row, done=done)
-    return look
+    return state
 
 
-def _described(look: "Standing") -> str:
-    """What goes on, as a person would say it; "" if nothing does."""
-    if look.is_asked_again:
-        return "follows the refresh under way"
-    if not look.is_refreshing:
+def _described(state: "AccelerationStatus") -> str:
+    """Describe the running refresh, or return "" if there is none."""
+    if state.is_asked_again:
+        return "queued behind the running refresh"
+    if not state.is_refreshing:
         return ""
-    if not look.loaded_bytes:
+    if not state.loaded_bytes:
         return "refreshing"
-    return f"refreshing: {_amount(look.loaded_rows, look.loaded_bytes)}"
+    return f"refreshing: {_amount(state.loaded_rows, state.loaded_bytes)}"
 
 
 def _amount(rows: int, size_bytes: int) -> str:

@@ -1,4 +1,4 @@
-"""`caraway sql`: run statements and pass the answers through, or open the shell."""
+"""`caraway sql`: run statements and print their results, or open the interactive shell."""
 
 import os
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway.cli import options, streams
+from caraway.cli import exporting, options, streams
 from caraway.formats import Format
 from caraway_core.sqltext import splitting
 
@@ -19,46 +19,53 @@ if TYPE_CHECKING:
 def sql(
     query: Annotated[
         str | None,
-        typer.Argument(metavar="QUERY", help="SQL, or - for standard input; none: a shell."),
+        typer.Argument(metavar="QUERY", help="SQL, or - for standard input; default: the shell."),
     ] = None,
-    format: Annotated[Format, typer.Option("--format", help="Form of the rows.")] = Format.TABLE,
+    format: Annotated[Format, typer.Option("--format", help="Format of the rows.")] = Format.TABLE,
     param: streams.Param = None,
     file: streams.File = None,
     output: streams.Output = None,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    flight_url: options.FlightUrl = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Run SQL on a runtime, or open an interactive shell."""
-    values = streams.values(param)
-    text = streams.text(query, file)
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    values = streams.parse_params(param)
+    text = streams.read_query(query, file)
+    with closing(options.connect(endpoint, api_key, cacert, profile, flight_url)) as client:
         if text is None:
             raise typer.Exit(_interact(client, format))
         script = _script(text, format)
         streams.refuse_terminal(format, output, is_binary=format.is_binary)
-        with streams.sink(output) as sink:
+        # The server writes text by itself, which needs no pyarrow here and begins at once.
+        by_server = output is None and not format.is_binary and client.uses_http
+        with streams.open_output(output) as sink:
             for statement in script:
-                answer = client.sql_chunks(statement, values, format)
-                streams.write(answer, sink, is_binary=format.is_binary)
+                if by_server:
+                    answer = client.sql_chunks(statement, values, format)
+                    streams.write_result(answer, sink, is_binary=False)
+                else:
+                    exporting.export(client, statement, values, format, sink, output)
 
 
 def _script(text: str, format: Format) -> Sequence[str]:
     script = splitting.split(text).all()
     if not script:
         raise typer.BadParameter("there is no statement to run")
-    if len(script) > 1 and format is Format.ARROW:
-        raise typer.BadParameter("an Arrow stream holds the answer of one statement")
+    if len(script) > 1 and format.is_binary:
+        raise typer.BadParameter(f"--format {format} takes one statement, since it is one file")
     return script
 
 
 def _interact(client: "Client", format: Format) -> int:
-    # prompt_toolkit takes 0.5 s to import, which a single query would pay as well.
+    # prompt_toolkit takes 0.5 s to import, and only the shell needs it.
     from caraway import shell
 
-    if format is Format.ARROW:
+    if format.is_binary:
         raise typer.BadParameter(
-            "the shell shows table, json, csv or ndjson", param_hint="--format"
+            "the shell supports table, json, csv and ndjson", param_hint="--format"
         )
     state_home = os.environ.get("XDG_STATE_HOME", "")
     return shell.open_shell(client, format, shell.history_path(state_home, Path.home()))

@@ -1,4 +1,4 @@
-"""What goes into commands and comes out of them: SQL, its values, and the bytes of answers."""
+"""Input and output of the SQL commands: statements, parameters, and results."""
 
 import sys
 from collections.abc import Generator, Iterator, Sequence
@@ -15,7 +15,7 @@ Param = Annotated[
     typer.Option(
         "--param",
         metavar="NAME=VALUE",
-        help="Value of a :NAME in the query; typed like JSON, otherwise a string. Repeatable.",
+        help="Value for :NAME in the query: JSON, or else a string. Repeatable.",
     ),
 ]
 File = Annotated[
@@ -24,22 +24,22 @@ File = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write the answer to a file."),
+    typer.Option("--output", metavar="FILE", help="Write the rows to a file."),
 ]
 
 
-def values(texts: Sequence[str] | None) -> dict[str, object]:
-    """Read the values of placeholders; what is none is a usage error."""
+def parse_params(texts: Sequence[str] | None) -> dict[str, object]:
+    """Parse the values of --param. An invalid one is a usage error."""
     try:
-        return dict(map(parameters.parse, texts or ()))
+        return dict(map(parameters.parse_parameter, texts or ()))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--param") from error
 
 
-def text(query: str | None, file: Path | None) -> str | None:
-    """The SQL to run; None if none was given, and there is a person to ask for it."""
+def read_query(query: str | None, file: Path | None) -> str | None:
+    """Return the SQL to run, or None if none was given and standard input is a terminal."""
     if query is not None and file is not None:
-        raise typer.BadParameter("give a QUERY or --file, not both")
+        raise typer.BadParameter("pass QUERY or --file, not both")
     if query == "-" or file == Path("-"):
         return sys.stdin.read()
     if file is not None:
@@ -49,15 +49,15 @@ def text(query: str | None, file: Path | None) -> str | None:
     return query
 
 
-def refuse_terminal(form: str, output: Path | None, *, is_binary: bool) -> None:
-    """Raise a usage error where bytes would go to a terminal."""
+def refuse_terminal(format: str, output: Path | None, *, is_binary: bool) -> None:
+    """Raise a usage error if binary output would go to a terminal."""
     if is_binary and output is None and sys.stdout.isatty():
-        raise typer.BadParameter(f"{form.capitalize()} is binary: use --output FILE, or a pipe")
+        raise typer.BadParameter(f"{format.capitalize()} is binary: use --output FILE or a pipe")
 
 
 @contextmanager
-def sink(output: Path | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that appears under its name once it is whole."""
+def open_output(output: Path | None) -> Iterator[BinaryIO]:
+    """Open standard output, or a file that gets its name once it is complete."""
     if output is None:
         yield sys.stdout.buffer
         return
@@ -70,8 +70,8 @@ def sink(output: Path | None) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def write(chunks: Generator[bytes, None, None], to: BinaryIO, *, is_binary: bool) -> None:
-    """Pass an answer through as it arrives; text ends with a line end."""
+def write_result(chunks: Generator[bytes, None, None], to: BinaryIO, *, is_binary: bool) -> None:
+    """Write a result as it arrives. Text output always ends with a line break."""
     last = b"\n"
     with closing(chunks):
         for chunk in chunks:

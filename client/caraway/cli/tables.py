@@ -1,4 +1,4 @@
-"""Rows as a table on standard output."""
+"""Prints rows as a table on standard output."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-# Wide enough never to cut a cell: whoever reads a pipe wants the whole value.
+# Wide enough not to truncate cells: a program that reads the pipe needs complete values.
 PIPE_WIDTH = 100_000
 
 STATE_STYLES = {
@@ -28,7 +28,7 @@ STATE_STYLES = {
 }
 
 
-def show(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
+def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
     """Print the named columns of the rows."""
     console = Console(highlight=False)
     if not console.is_terminal:

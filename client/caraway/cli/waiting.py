@@ -1,28 +1,29 @@
-"""Waiting for an asynchronous query, and showing on standard error how far it is."""
+"""Waits for an asynchronous query and shows its progress on standard error."""
 
 from contextlib import closing
 from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from caraway import progress
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
-    from caraway.queries import Query, QueryState
+    from caraway.queries import QueryHandle, QueryState
 
 _REFRESH_S = 1.0
 
 
-def succeed(query: "Query", stderr: TextIO) -> "QueryState":
-    """Return the state of the query once it has succeeded.
+def wait_for_success(query: "QueryHandle", stderr: TextIO) -> "QueryState":
+    """Wait for a query to succeed and return its final state.
 
     Raises:
-        CarawayError: it did not, or its rows are there no longer.
+        CarawayError: the query failed or was cancelled, or its results have expired.
     """
     try:
         state = _bar(query, stderr) if stderr.isatty() else _lines(query, stderr)
     except KeyboardInterrupt:
-        print(f"query '{query.id}' goes on; {how_to_fetch(query.id)}", file=stderr)
+        print(f"query '{query.id}' is still running; {how_to_fetch(query.id)}", file=stderr)
         raise typer.Exit(130) from None
     match state.status:
         case "FAILED":
@@ -35,28 +36,15 @@ def succeed(query: "Query", stderr: TextIO) -> "QueryState":
 
 
 def how_to_fetch(query_id: str) -> str:
-    return f"fetch its rows with: caraway query results {query_id}"
+    return f"fetch the rows with: caraway query results {query_id}"
 
 
-def described(state: "QueryState") -> str:
-    """What is known of the work that is done, as a person would say it; "" if nothing is."""
-    progress, waits_for = state.progress, str(state.document.get("waits_for") or "")
-    parts = [f"waits: {waits_for}"] if waits_for else []
-    if progress is None:
-        return ", ".join(parts)
-    if progress.tasks_total:
-        parts.append(f"{progress.tasks_done:,} of {progress.tasks_total:,} tasks")
-    if progress.rows:
-        parts.append(f"{progress.rows:,} rows")
-    return ", ".join(parts)
-
-
-def _lines(query: "Query", stderr: TextIO) -> "QueryState":
-    """A line for each change, for logs."""
+def _lines(query: "QueryHandle", stderr: TextIO) -> "QueryState":
+    """Print a line for each change, as suits logs."""
     last = ""
     with closing(query.watch()) as states:
         for state in states:
-            done = described(state)
+            done = progress.describe(state)
             line = f"{state.status}: {done}" if done else state.status
             if line != last and not state.is_over:
                 print(line, file=stderr, flush=True)
@@ -64,8 +52,8 @@ def _lines(query: "Query", stderr: TextIO) -> "QueryState":
     return state
 
 
-def _bar(query: "Query", stderr: TextIO) -> "QueryState":
-    # rich takes 0.1 s to import, which commands that wait for nothing would pay as well.
+def _bar(query: "QueryHandle", stderr: TextIO) -> "QueryState":
+    # rich takes 0.1 s to import, and only commands that wait need it.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -79,11 +67,11 @@ def _bar(query: "Query", stderr: TextIO) -> "QueryState":
         transient=True,
     )
     with bar, closing(query.watch(_REFRESH_S)) as states:
-        # Without a total it pulses.
+        # Without a total, the bar pulses.
         row = bar.add_task("PENDING", total=None, done="")
         for state in states:
-            progress = state.progress
-            bar.update(row, description=state.status, done=described(state))
-            if progress is not None and progress.tasks_total:
-                bar.update(row, total=progress.tasks_total, completed=progress.tasks_done)
+            counted = state.progress
+            bar.update(row, description=state.status, done=progress.describe(state))
+            if counted is not None and counted.tasks_total:
+                bar.update(row, total=counted.tasks_total, completed=counted.tasks_done)
     return state

@@ -1,4 +1,4 @@
-"""The interactive SQL shell. Only here is prompt_toolkit known; questions go through Client."""
+"""The interactive SQL shell. The only package that imports prompt_toolkit; requests use Client."""
 
 from caraway.shell.history import history_path
 from caraway.shell.session import open_shell

@@ -1,4 +1,4 @@
-"""Passing an answer to the screen as it arrives, and counting its rows on the way."""
+"""Shows results as they arrive and counts their rows."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Protocol
 from caraway.formats import Format
 
 
-class View(Protocol):
-    """Turns the chunks of an answer into what is shown; `rows` counts what went by."""
+class ResultView(Protocol):
+    """Converts the chunks of a response to what is shown; `rows` counts the rows so far."""
 
     rows: int
 
@@ -17,7 +17,7 @@ class View(Protocol):
 
 @dataclass(slots=True)
 class TableView:
-    """A bordered table: the rows are the `|` lines below the second border."""
+    """A table with borders. Its rows are the `|` lines below the second border."""
 
     rows: int = 0
     _borders: int = 0
@@ -46,7 +46,7 @@ class TableView:
 
 @dataclass(slots=True)
 class CsvView:
-    """CSV: a record ends at a line break outside of quotes; the first is the header."""
+    """CSV. A record ends at a line break outside quotes; the first record is the header."""
 
     rows: int = -1
     _is_quoted: bool = False
@@ -67,7 +67,7 @@ class CsvView:
 
 @dataclass(slots=True)
 class LinesView:
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     rows: int = 0
 
@@ -82,7 +82,7 @@ class LinesView:
 
 @dataclass(slots=True)
 class ArrayView:
-    """A JSON array, written from the lines of an NDJSON answer: so its rows can be counted."""
+    """A JSON array built from NDJSON lines, since rows in a JSON array are harder to count."""
 
     rows: int = 0
 
@@ -102,10 +102,10 @@ class ArrayView:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """What the server is asked for, and how it is shown."""
+    """The format to request from the server, and the view that shows it."""
 
-    asked: Format
-    view: Callable[[], View]
+    request_format: Format
+    view: Callable[[], ResultView]
 
 
 PRESENTATIONS = {

@@ -1,4 +1,4 @@
-"""The shell's own commands, which begin with a dot."""
+"""The dot commands of the shell."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -10,13 +10,22 @@ if TYPE_CHECKING:
     from caraway.shell.session import Shell
 
 HELP = """\
-.tables            the tables and views
-.schema NAME       the columns of a table
-.format [NAME]     show or set the form of rows: table, json, csv, ndjson
-.timing [on|off]   show or hide how long statements take
-.help              this text
-.quit              leave (also Ctrl-D)
-Statements end with ';' and may take several lines. Tab completes. Ctrl-C cancels."""
+.tables            list tables and views
+.schema NAME       list the columns of a table
+.format [NAME]     show or set the output format: table, json, csv, ndjson
+.timing [on|off]   show or hide the duration of statements
+.help              show this help
+.quit              exit (also Ctrl-D)
+The commands of psql work as well: \\dt, \\d NAME, \\timing, \\q, \\?.
+Statements end with ';' and can span several lines. Tab completes. Ctrl-C cancels."""
+
+_PSQL = {
+    "\\dt": ".tables",
+    "\\d": ".schema",
+    "\\timing": ".timing",
+    "\\q": ".quit",
+    "\\?": ".help",
+}
 
 TABLES_SQL = (
     "SELECT table_schema, table_name, table_type FROM information_schema.tables "
@@ -28,26 +37,28 @@ SCHEMA_SQL = (
 )
 
 
-def run(shell: "Shell", line: str) -> None:
-    """Run one dot command."""
+def run_command(shell: "Shell", line: str) -> None:
+    """Run one dot command, or one of psql's with the same meaning."""
     name, _, argument = line.partition(" ")
-    handler = _HANDLERS.get(name)
+    if name == "\\d" and not argument.strip():
+        name = "\\dt"
+    handler = _HANDLERS.get(_PSQL.get(name, name))
     if handler is None:
-        shell.complain(f"error: there is no command '{name}'; known: {' '.join(_HANDLERS)}")
+        shell.print_error(f"error: unknown command '{name}'; commands: {' '.join(_HANDLERS)}")
     else:
         handler(shell, argument.strip())
 
 
 def _tables(shell: "Shell", argument: str) -> None:
-    shell.query(TABLES_SQL, PRESENTATIONS[Format.TABLE])
+    shell.run_statement(TABLES_SQL, PRESENTATIONS[Format.TABLE])
 
 
 def _schema(shell: "Shell", argument: str) -> None:
     if argument:
         statement = SCHEMA_SQL.format(condition=_named(argument))
-        shell.query(statement, PRESENTATIONS[Format.TABLE])
+        shell.run_statement(statement, PRESENTATIONS[Format.TABLE])
     else:
-        shell.complain("error: write .schema NAME")
+        shell.print_error("error: usage: .schema NAME")
 
 
 def _named(argument: str) -> str:
@@ -64,17 +75,19 @@ def _format(shell: "Shell", argument: str) -> None:
     if argument in PRESENTATIONS:
         shell.format = Format(argument)
     elif argument:
-        shell.complain(f"error: no format '{argument}'; known: {', '.join(PRESENTATIONS)}")
-    shell.say(f"format is {shell.format}")
+        shell.print_error(
+            f"error: unknown format '{argument}'; formats: {', '.join(PRESENTATIONS)}"
+        )
+    shell.print_line(f"format is {shell.format}")
 
 
 def _timing(shell: "Shell", argument: str) -> None:
     shell.is_timed = {"on": True, "off": False}.get(argument, not shell.is_timed)
-    shell.say(f"timing is {'on' if shell.is_timed else 'off'}")
+    shell.print_line(f"timing is {'on' if shell.is_timed else 'off'}")
 
 
 def _help(shell: "Shell", argument: str) -> None:
-    shell.say(HELP)
+    shell.print_line(HELP)
 
 
 def _quit(shell: "Shell", argument: str) -> None:
@@ -91,7 +104,7 @@ _HANDLERS: Mapping[str, Callable[["Shell", str], None]] = {
     ".exit": _quit,
 }
 
-# What may follow each command; the tables after .schema come from the server.
+# Completions for the argument of each command. Those of .schema come from the server.
 ARGUMENTS: Mapping[str, Iterable[str]] = {
     **dict.fromkeys(_HANDLERS, ()),
     ".format": [str(format) for format in PRESENTATIONS],

@@ -1,4 +1,4 @@
-"""What the Tab key proposes: keywords, tables, columns and the shell's own commands."""
+"""Tab completion of keywords, tables, columns and dot commands."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,10 @@ _DOT_ARGUMENT = re.compile(r"\s*(\.\w+)\s+([\w.]*)$")
 
 
 class ShellCompleter(Completer):
-    """Completes SQL and dot commands. `names` may ask the server: call it off the input thread."""
+    """Completes SQL and dot commands.
+
+    `names` may send a request, so completions must not be computed on the input thread.
+    """
 
     def __init__(self, names: Callable[[], Names], commands: dict[str, Iterable[str]]) -> None:
         self._names = names
@@ -59,7 +62,7 @@ class ShellCompleter(Completer):
 
 
 def _columns(names: Names, text: str) -> list[str]:
-    """The columns of the tables that the statement names, or all while it names none."""
+    """Return the columns of the tables in the statement, or all columns if it has none yet."""
     words = set(_DOTTED_NAME.findall(comments.left_out(text)))
     mentioned = [table for table in names.columns_by_table if table in words]
     if not mentioned:
@@ -68,7 +71,7 @@ def _columns(names: Names, text: str) -> list[str]:
 
 
 def _table_of(owner: str, text: str) -> str:
-    """The table that an alias stands for; a name that is no alias stands for itself."""
+    """Return the table that an alias refers to, or the name itself if it is not an alias."""
     alias = re.escape(owner)
     named = rf"\b(?:from|join)\s+([\w.]+)\s+(?:as\s+)?{alias}\b"
     found = re.search(named, comments.left_out(text), re.I)

@@ -1,9 +1,13 @@
-"""The tables and columns of the runtime, as completion wants them."""
+"""Table and column names of the runtime, for completion."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from caraway import parsing
+from caraway.client import Client
+from caraway.formats import Format
 from caraway.parsing import Row
 from caraway_core.errors import CarawayError
 
@@ -15,15 +19,27 @@ COLUMNS_SQL = (
 )
 
 
-class AnswersSql(Protocol):
-    """The part of Client that is needed here."""
+class RowSource(Protocol):
+    """Returns the rows of a statement."""
 
     def sql(self, query: str) -> list[Row]: ...
 
 
+class LineRows:
+    """Rows as JSON lines, which need no pyarrow in a shell that would otherwise not load it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def sql(self, query: str) -> list[Row]:
+        """Run a statement and return its rows."""
+        with closing(self._client.sql_chunks(query, None, Format.NDJSON)) as chunks:
+            return [parsing.parse_object(line) for line in parsing.iter_lines(chunks)]
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Column names by table; a table outside the default schema is written `schema.table`."""
+    """Column names by table. Tables outside the default schema are named `schema.table`."""
 
     columns_by_table: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -35,7 +51,7 @@ class Names:
 
 
 def from_rows(rows: list[Row]) -> Names:
-    """Group the rows of COLUMNS_SQL by table."""
+    """Group the result of COLUMNS_SQL by table."""
     columns: dict[str, list[str]] = {}
     for row in rows:
         schema, table = str(row["table_schema"]), str(row["table_name"])
@@ -44,10 +60,10 @@ def from_rows(rows: list[Row]) -> Names:
     return Names({table: tuple(names) for table, names in columns.items()})
 
 
-class NamesOfServer:
-    """Names that are asked for again when they are half a minute old."""
+class NameCache:
+    """Caches the names for half a minute."""
 
-    def __init__(self, client: AnswersSql, clock: Callable[[], float]) -> None:
+    def __init__(self, client: RowSource, clock: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
         self._names = Names()
@@ -56,12 +72,12 @@ class NamesOfServer:
     def __call__(self) -> Names:
         if self._clock() >= self._stale_at:
             self._stale_at = self._clock() + FRESH_FOR_S
-            self._names = self._asked() or self._names
+            self._names = self._fetch() or self._names
         return self._names
 
-    def _asked(self) -> Names | None:
+    def _fetch(self) -> Names | None:
         try:
             return from_rows(self._client.sql(COLUMNS_SQL))
         except (CarawayError, KeyError):
-            # Completion is a comfort: without an answer it falls back to keywords.
+            # Completion is optional: without a response, keep the names known so far.
             return None

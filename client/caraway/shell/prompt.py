@@ -1,4 +1,4 @@
-"""The line editor: when Enter runs what was typed, and when it starts a new line."""
+"""The line editor, in which Enter runs complete input and otherwise starts a new line."""
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import Completer
@@ -12,11 +12,11 @@ CONTINUATION = "      -> "
 
 
 def session(completer: Completer, history: History) -> "PromptSession[str]":
-    """An editor with history and completion, over as many lines as a statement takes."""
+    """Return a multi-line editor with history and completion."""
     return PromptSession(
         PROMPT,
         completer=completer,
-        # Names come from the server, and typing must not wait for it.
+        # Names come from the server, and typing must not block on it.
         complete_in_thread=True,
         complete_while_typing=False,
         enable_history_search=True,
@@ -27,10 +27,10 @@ def session(completer: Completer, history: History) -> "PromptSession[str]":
     )
 
 
-def ends(text: str) -> bool:
-    """Whether Enter runs the text: a command, nothing at all, or every statement has its `;`."""
+def is_complete(text: str) -> bool:
+    """Whether Enter runs the text: it is empty, a command, or every statement ends with `;`."""
     stripped = text.strip()
-    if not stripped or stripped.startswith(".") or stripped.lower() in ("quit", "exit"):
+    if not stripped or stripped.startswith((".", "\\")) or stripped.lower() in ("quit", "exit"):
         return True
     script = splitting.split(text)
     return bool(script.statements) and not script.rest
@@ -42,7 +42,7 @@ def _bindings() -> KeyBindings:
     @bindings.add("enter")
     def _enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if ends(buffer.text):
+        if is_complete(buffer.text):
             buffer.validate_and_handle()
         else:
             buffer.insert_text("\n")

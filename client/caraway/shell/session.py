@@ -1,4 +1,4 @@
-"""The shell's loop: read a line, run it, print what came back."""
+"""The main loop of the shell: read input, run it, print the result."""
 
 import sys
 import time
@@ -13,22 +13,22 @@ from prompt_toolkit import PromptSession
 from caraway import explanations
 from caraway.client import Client
 from caraway.formats import Format
-from caraway.shell import commands, prompt
+from caraway.shell import commands, plans, prompt
 from caraway.shell.answers import PRESENTATIONS, Presentation
 from caraway.shell.completion import ShellCompleter
 from caraway.shell.history import open_history
-from caraway.shell.names import NamesOfServer
+from caraway.shell.names import LineRows, NameCache
 from caraway_core.errors import CarawayError
-from caraway_core.sqltext import splitting
+from caraway_core.sqltext import explained, splitting
 
-GREETING = "Connected to {endpoint}. End statements with ';'. Type .help for help, .quit to leave."
+GREETING = "Connected to {endpoint}. End statements with ';'. Type .help for help, .quit to exit."
 
-NOT_READY = "Not everything is loaded yet; `caraway ready --verbose` tells what is missing."
+NOT_READY = "Not everything is loaded yet; `caraway ready --verbose` shows what is missing."
 
 
 @dataclass(slots=True)
 class Shell:
-    """Runs what was typed; its fields are what the dot commands change."""
+    """Runs input. Its fields are the settings that dot commands change."""
 
     client: Client
     out: BinaryIO
@@ -39,31 +39,45 @@ class Shell:
     clock: Callable[[], float] = field(default=time.monotonic)
 
     def handle(self, text: str) -> None:
-        """Run a dot command or the statements in `text`; what fails is printed, not raised."""
+        """Run a dot command or the statements in `text`, and print errors."""
         try:
-            if text.lstrip().startswith("."):
-                commands.run(self, text.strip().rstrip(";"))
+            if text.lstrip().startswith((".", "\\")):
+                commands.run_command(self, text.strip().rstrip(";"))
             else:
-                self.run_all(splitting.split(text).all())
+                self.run_statements(splitting.split(text).all())
         except KeyboardInterrupt:
-            self.complain("cancelled")
+            self.print_error("cancelled")
         except CarawayError as error:
-            self.complain(f"error: {explanations.explain(error)}")
+            self.print_error(f"error: {explanations.explain(error)}")
 
-    def run_all(self, script: Iterable[str]) -> None:
-        """Run statements in order; the first that fails stops the rest."""
+    def run_statements(self, script: Iterable[str]) -> None:
+        """Run statements in order, up to the first that fails."""
         for statement in script:
             if statement.lower() in ("quit", "exit"):
                 self.has_ended = True
                 return
-            self.query(statement, PRESENTATIONS[self.format])
+            if self.format is Format.TABLE and explained.parse(statement) is not None:
+                self.explain(statement)
+            else:
+                self.run_statement(statement, PRESENTATIONS[self.format])
 
-    def query(self, statement: str, presentation: Presentation) -> None:
-        """Run one statement; leaving early closes the connection, which cancels it."""
+    def explain(self, statement: str) -> None:
+        """Run an EXPLAIN and draw its plans as trees."""
+        started_at = self.clock()
+        self.print_line(plans.draw(LineRows(self.client).sql(statement)))
+        if self.is_timed:
+            self.print_line(f"({self.clock() - started_at:.3f} s)")
+
+    def run_statement(self, statement: str, presentation: Presentation) -> None:
+        """Run one statement and print its result.
+
+        An exception closes the connection, which cancels the statement on the server.
+        """
         started_at = self.clock()
         view = presentation.view()
         last = b"\n"
-        with closing(self.client.sql_chunks(statement, None, presentation.asked)) as chunks:
+        request_format = presentation.request_format
+        with closing(self.client.sql_chunks(statement, None, request_format)) as chunks:
             for part in view.show(chunks):
                 self.out.write(part)
                 self.out.flush()
@@ -71,38 +85,38 @@ class Shell:
         elapsed = f", {self.clock() - started_at:.3f} s" if self.is_timed else ""
         rows = "1 row" if view.rows == 1 else f"{view.rows} rows"
         line_end = "" if last == b"\n" else "\n"
-        self.say(f"{line_end}({rows}{elapsed})")
+        self.print_line(f"{line_end}({rows}{elapsed})")
 
-    def say(self, text: str) -> None:
-        """Print a line."""
+    def print_line(self, text: str) -> None:
+        """Print a line to the output."""
         self.out.write(f"{text}\n".encode())
         self.out.flush()
 
-    def complain(self, text: str) -> None:
-        """Print a line where errors go."""
+    def print_error(self, text: str) -> None:
+        """Print a line to the error output."""
         print(text, file=self.err, flush=True)
 
 
 def open_shell(client: Client, format: Format, history: Path) -> int:
-    """Talk until .quit or Ctrl-D; the exit code.
+    """Run the shell until .quit or Ctrl-D and return the exit code.
 
     Raises:
-        UnreachableError, RefusedError: there is no runtime at the endpoint.
+        UnreachableError, ApiError: no runtime responds at the endpoint.
     """
     shell = Shell(client, sys.stdout.buffer, sys.stderr, format)
     is_ready, _ = client.readiness()
-    names = NamesOfServer(client, time.monotonic)
+    names = NameCache(LineRows(client), time.monotonic)
     completer = ShellCompleter(names, dict(commands.ARGUMENTS))
     session = prompt.session(completer, open_history(history))
-    shell.say(GREETING.format(endpoint=client.endpoint))
+    shell.print_line(GREETING.format(endpoint=client.endpoint))
     if not is_ready:
-        shell.complain(NOT_READY)
+        shell.print_error(NOT_READY)
     loop(shell, session)
     return 0
 
 
 def loop(shell: Shell, session: "PromptSession[str]") -> None:
-    """Read and run until the end; Ctrl-C at the prompt drops what was typed."""
+    """Read and run input until the shell ends. Ctrl-C at the prompt discards the input."""
     while not shell.has_ended:
         try:
             text = session.prompt()

@@ -1,4 +1,4 @@
-"""`caraway store`: a folder of result chunks behind HTTP, for clusters without an object store.
+"""`caraway store`: serves chunks from a directory over HTTP, for clusters without object storage.
 
-It knows names, bytes and checksums; what chunks hold, and for whom, it does not know.
+The store handles names, bytes and checksums. It does not know the contents or owners of chunks.
 """

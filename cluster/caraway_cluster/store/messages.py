@@ -1,19 +1,19 @@
-"""Requests and answers of ASGI in the words of a store; no wait on a client is without an end."""
+"""ASGI requests and responses of the store. Every wait for a client has a timeout."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 PATIENCE_S = 30.0
-"""How long a client may take for its next block, or to take ours."""
+"""How long a client may take to send its next block or to receive ours."""
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 
-class Refusal(Exception):
-    """A request that is answered with an error."""
+class HttpError(Exception):
+    """An error response."""
 
     def __init__(self, status: int, text: str, headers: Headers = ()) -> None:
         super().__init__(text)
@@ -23,29 +23,29 @@ class Refusal(Exception):
 
 
 class Body:
-    """The bytes of a request as they arrive."""
+    """The body of a request, read as it arrives."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self.is_read = False
 
-    async def blocks(self, least_bytes: int) -> list[bytes]:
-        """Return what comes next, of so many bytes unless it is the end; nothing after it.
+    async def read_blocks(self, min_bytes: int) -> list[bytes]:
+        """Read at least `min_bytes`, or less at the end of the body; empty after the end.
 
         Raises:
-            Refusal: it stopped arriving.
-            ConnectionError: the client went away.
+            HttpError: the client stopped sending.
+            ConnectionError: the client disconnected.
         """
         found: list[bytes] = []
         size = 0
-        while size < least_bytes and not self.is_read:
+        while size < min_bytes and not self.is_read:
             try:
                 async with asyncio.timeout(PATIENCE_S):
                     message = await self._receive()
             except TimeoutError:
-                raise Refusal(408, "the chunk stopped arriving; send it again") from None
+                raise HttpError(408, "timed out waiting for the rest of the chunk") from None
             if message["type"] == "http.disconnect":
-                raise ConnectionError("the client went away")
+                raise ConnectionError("the client disconnected")
             block = message.get("body", b"")
             if block:
                 found.append(block)
@@ -55,15 +55,15 @@ class Body:
 
 
 class Reply:
-    """The answer to one request; `status` is 0 until it has begun."""
+    """The response to one request. `status` is 0 until the response has started."""
 
     def __init__(self, send: Send, is_head: bool) -> None:
         self._send = send
         self.is_head = is_head
         self.status = 0
 
-    async def begin(self, status: int, size: int, headers: Headers = ()) -> None:
-        """Send the head of an answer that has so many bytes; for HEAD this is all of it."""
+    async def start_response(self, status: int, size: int, headers: Headers = ()) -> None:
+        """Send the headers of a response of `size` bytes. This completes a HEAD response."""
         self.status = status
         length = (b"content-length", str(size).encode())
         await self._send(
@@ -72,11 +72,11 @@ class Reply:
         if self.is_head:
             await self._send({"type": "http.response.body", "body": b""})
 
-    async def part(self, block: bytes, *, is_last: bool) -> None:
-        """Send some of the answer.
+    async def send_block(self, block: bytes, *, is_last: bool) -> None:
+        """Send a part of the body.
 
         Raises:
-            ConnectionError: the client takes nothing any more.
+            ConnectionError: the client stopped reading.
         """
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -86,15 +86,18 @@ class Reply:
         except TimeoutError:
             raise ConnectionError("the client stopped reading") from None
 
-    async def whole(self, status: int, content: bytes, kind: str, headers: Headers = ()) -> None:
-        await self.begin(status, len(content), [(b"content-type", kind.encode()), *headers])
+    async def send_content(
+        self, status: int, content: bytes, media_type: str, headers: Headers = ()
+    ) -> None:
+        typed = [(b"content-type", media_type.encode()), *headers]
+        await self.start_response(status, len(content), typed)
         if not self.is_head:
-            await self.part(content, is_last=True)
+            await self.send_block(content, is_last=True)
 
-    async def text(self, status: int, text: str, headers: Headers = ()) -> None:
-        await self.whole(status, text.encode(), "text/plain; charset=utf-8", headers)
+    async def send_text(self, status: int, text: str, headers: Headers = ()) -> None:
+        await self.send_content(status, text.encode(), "text/plain; charset=utf-8", headers)
 
-    async def empty(self, status: int) -> None:
+    async def send_empty(self, status: int) -> None:
         self.status = status
         headers = [] if status == 204 else [(b"content-length", b"0")]
         await self._send({"type": "http.response.start", "status": status, "headers": headers})

@@ -1,7 +1,7 @@
-"""What a manifest file says, as checked and frozen values.
+"""Manifests as checked, frozen values.
 
-Here live the shape of manifests, the reading of their files, and references to secrets. What a
-source, a store or a model does with its settings does not: that is up to the plug-in.
+This package holds the shape of manifests, the reading of their files, and secret references. It
+does not interpret the settings of sources, stores or models; the plug-ins do.
 """
 
 from pathlib import Path
@@ -31,11 +31,11 @@ __all__ = [
 def load(path: Path, checks_params: bool = False) -> Manifest:
     """Read a manifest file, or the one in a folder, and everything it refers to.
 
-    With `checks_params` a param that nobody takes is a problem of the manifest. Without, it is one
-    of its dataset alone.
+    With `checks_params`, an unknown param is a problem of the manifest. Without it, only the
+    dataset with that param fails.
 
     Raises:
-        ManifestError: it cannot be used; the error holds every problem.
+        ManifestError: the manifest cannot be used; the error lists every problem.
     """
     # Pydantic and PyYAML take several times longer to import than all of core, and most modules
     # that import this package want the types only.

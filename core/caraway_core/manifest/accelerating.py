@@ -1,4 +1,4 @@
-"""Turns the checked shape of an acceleration into values, and settles what is left unsaid."""
+"""Converts the checked shape of an acceleration into values and applies the defaults."""
 
 from collections.abc import Mapping
 
@@ -45,19 +45,19 @@ def acceleration(shape: shapes.AccelerationSection | None, connector: str) -> Ac
 
 
 def engine_of(engine: str | None, mode: str | None) -> Engine:
-    """Tell which of our engines a manifest means: those of the peer that keep files are `file`."""
+    """Return our engine for a manifest; foreign engines that keep files map to `file`."""
     if engine is None:
         return "arrow" if mode in (None, "memory") else "file"
     return "arrow" if engine == "arrow" else "file"
 
 
 def refresh_mode_of(mode: str | None, connector: str) -> str:
-    """Tell the refresh mode: a connector of changes has them by itself."""
+    """Return the refresh mode; some connectors imply `changes`."""
     return mode or _MODE_OF_CONNECTOR.get(connector, "full")
 
 
 def threshold(trigger: str, text: str) -> float:
-    """Read what `snapshots_trigger_threshold` means to a trigger: seconds, or batches.
+    """Read `snapshots_trigger_threshold`: seconds or batches, depending on the trigger.
 
     Raises:
         ValueError: it is neither, or the trigger takes none.

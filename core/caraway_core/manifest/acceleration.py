@@ -1,4 +1,4 @@
-"""How a dataset is kept close to the queries, as the manifest says it: plain frozen values."""
+"""The acceleration settings of a dataset as plain frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class OnConflict:
-    """What becomes of a row whose key is there already."""
+    """The action for a row whose key already exists."""
 
     columns: tuple[str, ...]
     action: ConflictAction
@@ -33,7 +33,7 @@ class OnConflict:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """When and how the data are loaded anew.
+    """When and how the data is reloaded.
 
     `period_s` and `cron` are never both set. `data_window_s` and `append_overlap_s` look at the
     dataset's `time_column`. `retry_max_attempts` None means no end, 0 no retry. `jitter_max_s` 0
@@ -53,7 +53,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Which rows are too old: by age in the dataset's `time_column`, or those of a DELETE.
+    """Which rows expire: by age in the dataset's `time_column`, or by a DELETE statement.
 
     `check_interval_s` None means that only refreshes look.
     """
@@ -65,7 +65,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """What is written to object storage, and read from it at the start.
+    """What is written to object storage, and read from it at startup.
 
     `every_s` belongs to the trigger `time_interval`, `every_batches` to `stream_batches`.
     """
@@ -80,7 +80,7 @@ class SnapshotSettings:
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """One enabled acceleration. Columns are named as they are written, without quotes."""
+    """One enabled acceleration; column names are stored without quotes."""
 
     engine: Engine = "arrow"
     mode: Mode = "memory"

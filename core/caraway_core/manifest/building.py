@@ -1,4 +1,4 @@
-"""Turns checked shapes into the plain values of `values` and `runtime`."""
+"""Converts checked shapes into the plain values of `values` and `runtime`."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -132,6 +132,7 @@ def _tls(shape: shapes.TlsSection | None, base_dir: Path) -> values_runtime.TlsS
         shape,
         certificate_file=_path(shape.certificate_file, base_dir),
         key_file=_path(shape.key_file, base_dir),
+        client_auth_ca_file=_path(shape.client_auth_ca_file, base_dir),
     )
 
 

@@ -1,6 +1,6 @@
-"""Rules on where changes come from: which connectors have them, and what these need.
+"""Rules for change sources: which connectors support them, and what they need.
 
-They read the plain document, as those of `rules`.
+The rules read the plain document, like those in `rules`.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from caraway_core.manifest import accelerating, acceleration_rules, names
 from caraway_core.manifest.document import Document
 
 WITHOUT_COLUMNS = ("cdc", "debezium")
-"""Connectors that cannot tell the columns of a dataset."""
+"""Connectors that cannot report the columns of a dataset."""
 _OWN = "cdc"
-"""The connector whose rows live here alone, so that statements may change them, too."""
+"""The connector whose rows exist only here, so statements may change them too."""
 CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
-"""Connectors that have changes; those without columns have nothing else."""
+"""Connectors that support changes; those in `WITHOUT_COLUMNS` support nothing else."""
 
 
 def dataset(document: Document) -> Iterator[Problem]:

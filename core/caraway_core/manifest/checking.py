@@ -1,4 +1,4 @@
-"""Checks a document against a shape and words what is wrong for the person who wrote it."""
+"""Checks a document against a shape and reports problems in terms of the manifest."""
 
 import difflib
 import types
@@ -18,7 +18,7 @@ Shape = TypeVar("Shape", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument(Generic[Shape]):
-    """What a document holds, if it has the shape; else why not."""
+    """The result of a check: the shape, or the problems found."""
 
     shape: Shape | None
     problems: tuple[Problem, ...] = ()

@@ -1,4 +1,4 @@
-"""The types that a manifest may declare for a column, and the Arrow types they stand for."""
+"""The column types that a manifest may declare, and their Arrow types."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""YAML files as trees that know the line of every key and value.
+"""YAML files as trees that record the line of every key and value.
 
 The tree is built from parser events rather than by PyYAML's composer: that one recurses once for
 each level of nesting, in C, so a hostile file could end the process. Aliases share their subtree,

@@ -1,4 +1,4 @@
-"""Reads a manifest and everything it refers to, and gathers every problem on the way."""
+"""Loads a manifest and everything it refers to, and collects all problems."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a scheduler keeps its results: a folder, a prefix in a bucket, or one in a store."""
+"""Result locations of a scheduler: a folder, a bucket prefix, or a chunk store."""
 
 import re
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def split(text: str) -> StateLocation:
         return StateLocation(FOLDER, text)
     scheme, path = match[1].lower(), match[2]
     if scheme not in registry.RESULT_PLACES:
-        raise ValueError(registry.unknown("kind of location", scheme, registry.RESULT_PLACES))
+        raise ValueError(registry.RESULT_PLACES.unknown(scheme))
     if scheme == FOLDER:
         return StateLocation(FOLDER, _folder(path))
     return StateLocation(scheme, _bucket(scheme, path))

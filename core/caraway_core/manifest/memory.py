@@ -1,4 +1,4 @@
-"""How much memory this process may use: the machine's, or less where a cgroup says so."""
+"""The amount of memory that this process may use: the machine's, or less under a cgroup limit."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Names of datasets and views, and what their `from` is made of."""
+"""Names of datasets and views, and the two halves of their `from`."""
 
 import re
 import string

@@ -60,7 +60,7 @@ def place_fault(text: str, params: Mapping[str, object]) -> str:
         location = split(text)
         if location.scheme == STORE:
             filled.setdefault("token", _SECRET)
-        find = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
+        find = registry.RESULT_PLACES.load(location.scheme)
         find(location.scheme, location.path, filled)
     except ValueError as exc:
         return str(exc)

@@ -1,4 +1,4 @@
-"""Which file a path of a manifest means."""
+"""Resolves the paths in a manifest to files."""
 
 import os
 from pathlib import Path

@@ -102,8 +102,6 @@ def build_resolver(manifest: Manifest, environ: Mapping[str, str]) -> SecretReso
     """
     stores = {}
     for declared in manifest.secrets:
-        factory: SecretStoreFactory = registry.load(
-            "secret store", registry.SECRET_STORES, declared.kind
-        )
+        factory: SecretStoreFactory = registry.SECRET_STORES.load(declared.kind)
         stores[declared.name] = factory(declared.params, manifest.base_dir, environ)
     return SecretResolver(stores)

@@ -1,4 +1,4 @@
-"""The runtime settings of a manifest as plain values, with every default in place."""
+"""The runtime settings of a manifest as plain values, with all defaults applied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ EvictionPolicy = Literal["lru", "tiny_lfu"]
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """Who may call. `keys` are as written: secrets not filled in, suffix not split off."""
+    """API keys as written in the manifest, with secret references and access suffixes."""
 
     enabled: bool = False
     keys: tuple[str, ...] = field(default=(), repr=False)
@@ -21,17 +21,23 @@ class AuthSettings:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """A certificate and its key, each as a file or as PEM text that may be a secret reference."""
+    """A certificate and its key, each as a file or as PEM text that may be a secret reference.
+
+    With `client_auth_mode` clients are asked for certificates too, signed by an authority of
+    `client_auth_ca_file`.
+    """
 
     certificate_file: Path | None = None
     certificate: str | None = None
     key_file: Path | None = None
     key: str | None = field(default=None, repr=False)
+    client_auth_mode: Literal["none", "request", "required"] = "none"
+    client_auth_ca_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CorsSettings:
-    """Which web pages may call from a browser."""
+    """The origins of web pages that may call the API from a browser."""
 
     enabled: bool = False
     allowed_origins: tuple[str, ...] = ("*",)
@@ -39,7 +45,7 @@ class CorsSettings:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistorySettings:
-    """What `runtime.task_history` keeps, and for how long."""
+    """The content of `runtime.task_history`, and its retention."""
 
     enabled: bool = True
     captured_output: Literal["none", "truncated"] = "none"
@@ -52,7 +58,7 @@ class TaskHistorySettings:
 
 @dataclass(frozen=True, slots=True)
 class SqlResultsCacheSettings:
-    """How answers of SQL queries are cached. A stale time above 0 serves old answers that long."""
+    """The cache of SQL results; a stale time above 0 serves expired results for that long."""
 
     enabled: bool = True
     max_size_bytes: int = 128 * MIB
@@ -73,7 +79,7 @@ class CachingSettings:
 
 @dataclass(frozen=True, slots=True)
 class DistributionSettings:
-    """From which sizes on a cluster shares out the work of a query, and how."""
+    """Thresholds from which a cluster distributes a query, and how it does."""
 
     small_table_bytes: int = 16 * MIB
     broadcast_bytes: int = 16 * MIB
@@ -83,10 +89,10 @@ class DistributionSettings:
 
 @dataclass(frozen=True, slots=True)
 class QuerySettings:
-    """Limits of queries. None leaves the choice to the engine, and for `timeout_s` means never.
+    """Limits of queries; None leaves the choice to the engine, and means no limit for `timeout_s`.
 
-    `max_concurrent_queries` 0 is unbounded. More than `max_queued_queries` waiting statements are
-    refused, and so is one that waited for `queue_timeout_s`.
+    `max_concurrent_queries` 0 is unlimited. A statement is refused if more than
+    `max_queued_queries` wait, or after it waited for `queue_timeout_s`.
     """
 
     memory_limit_bytes: int | None = None
@@ -99,7 +105,8 @@ class QuerySettings:
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
     temp_directory: Path | None = None
     consistency: Consistency = "strong"
-    """`eventual`: what other schedulers acknowledged may be read some milliseconds late."""
+    """With `eventual`, a read may miss writes that other schedulers acknowledged milliseconds ago.
+    """
     distribution: DistributionSettings = DistributionSettings()
 
 
@@ -117,25 +124,25 @@ class HttpSettings:
 
     max_body_size_bytes: int = 128 * MIB
     max_body_memory_bytes: int = 256 * MIB
-    """What the bodies of all requests may take together; more of them wait, then get 503."""
+    """The memory for all request bodies; further requests wait, and then get 503."""
     max_connections: int = 4096
 
     @property
     def body_memory_bytes(self) -> int:
-        """The bound on all bodies, which lets at least one of the largest pass."""
+        """The limit on all bodies, which is at least the size of one body."""
         return max(self.max_body_memory_bytes, self.max_body_size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """The MCP endpoint; no allowed hosts means that any host name is served."""
+    """The MCP endpoint; without allowed hosts, any host name is accepted."""
 
     allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OtelExporter:
-    """Where metrics and traces are pushed to; `headers` may hold secret references."""
+    """The endpoint for metrics and traces; `headers` may hold secret references."""
 
     enabled: bool = True
     endpoint: str | None = None
@@ -146,7 +153,7 @@ class OtelExporter:
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """What is reported about the process."""
+    """Metrics, traces and logs of the process."""
 
     enabled: bool = True
     metric_prefix: str = ""
@@ -156,9 +163,9 @@ class TelemetrySettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
-    """Where results of jobs are kept: the absolute path of a folder, or the URL of a bucket.
+    """The location of job results: the absolute path of a folder, or the URL of a bucket.
 
-    `params` are as written, secrets not filled in. None leaves the choice to the scheduler.
+    `params` may hold secret references. None leaves the choice to the scheduler.
     """
 
     state_location: str | None = None
@@ -179,7 +186,7 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """Everything under `runtime`. `tls` is None when the servers speak plain text."""
+    """All settings under `runtime`; `tls` is None if the servers use plain text."""
 
     auth: AuthSettings = AuthSettings()
     tls: TlsSettings | None = None

@@ -1,10 +1,10 @@
-"""What manifests may hold that this build does not do yet. It is refused by name, never ignored.
+"""Rejects manifest keys that this build does not implement, by name; none is ignored.
 
-When something here is built, its line goes.
+Remove an entry when its feature is implemented.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ def _is_present(value: object) -> bool:
 
 
 def _is_on(value: object) -> bool:
-    """Whether a section that is on by default is there, be it empty, and not switched off."""
+    """Return whether a section that is on by default is present and not disabled."""
     is_off = isinstance(value, dict) and value.get("enabled") is False
     return value is not None and not is_off
 
@@ -40,19 +40,15 @@ def _is_any_on(value: object) -> bool:
 
 
 def _is_enabled(value: object) -> bool:
-    """Whether a section that is off by default is switched on."""
+    """Return whether a section that is off by default is enabled."""
     return isinstance(value, dict) and value.get("enabled") is True
-
-
-def _is_client_check(value: object) -> bool:
-    return _is_present(value) and value != "none"
 
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedKey:
-    """A key that is refused when `applies` to its value; `*` in the path is every item.
+    """A key that is rejected if `applies` accepts its value; `*` in the path matches every item.
 
-    `what` names what is refused, where that is not the key itself.
+    `what` names the rejected thing if it is not the key itself.
     """
 
     path: str
@@ -75,9 +71,6 @@ IN_MANIFEST = (
     UnsupportedKey("runtime.policy", _is_on),
     UnsupportedKey("runtime.source_rate_control", _is_on),
     UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
-    UnsupportedKey(
-        "runtime.tls.client_auth_mode", _is_client_check, "remove it or set it to 'none'"
-    ),
     UnsupportedKey("runtime.caching.search_results", _is_enabled, _OFF),
     UnsupportedKey("runtime.caching.embeddings", _is_enabled, _OFF),
     UnsupportedKey("runtime.functions", _is_enabled, _OFF),
@@ -85,7 +78,7 @@ IN_MANIFEST = (
 
 
 def _asks(key: str, applies: Callable[[object], bool]) -> Callable[[object], bool]:
-    """Tell whether an acceleration that is on holds a value that is refused."""
+    """Return a check that an enabled acceleration has a rejected value."""
 
     def found(section: object) -> bool:
         return isinstance(section, dict) and _is_on(section) and applies(section.get(key))
@@ -98,7 +91,7 @@ def _is_any_of(*values: object) -> Callable[[object], bool]:
 
 
 def _is_of_an_index(section: object) -> bool:
-    """Whether there is an action for conflicts over an index; those are errors as yet."""
+    """Return whether a conflict action names an index, which is not implemented yet."""
     if not _asks("on_conflict", _is_present)(section) or not isinstance(section, dict):
         return False
     actions, primary = section["on_conflict"], _words(section.get("primary_key"))
@@ -128,7 +121,7 @@ IN_VIEW = _IN_ACCELERATION
 
 
 def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterator[Problem]:
-    """Yield a problem for every key of the document that this build refuses."""
+    """Yield a problem for every key of the document that this build rejects."""
     for refusal in refusals:
         for location, value in _find(document.value, refusal.path.split("."), ()):
             if refusal.applies(value):
@@ -138,30 +131,30 @@ def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterat
 
 
 def check_connector(name: str) -> None:
-    """Refuse a connector that the registry does not hold.
+    """Check that the registry has the connector.
 
     Raises:
-        ValueError: it is planned, or unknown.
+        ValueError: the connector is planned or unknown.
     """
     _check("connector", name, registry.SOURCES, PLANNED_CONNECTORS)
 
 
 def check_store(name: str) -> None:
-    """Refuse a secret store that the registry does not hold.
+    """Check that the registry has the secret store.
 
     Raises:
-        ValueError: it is planned, or unknown.
+        ValueError: the store is planned or unknown.
     """
     _check("secret store", name, registry.SECRET_STORES, PLANNED_STORES)
 
 
-def _check(kind: str, name: str, known: Mapping[str, str], planned: frozenset[str]) -> None:
+def _check(kind: str, name: str, known: registry.Plugins, planned: frozenset[str]) -> None:
     if name in known:
         return
     if name in planned:
         names = ", ".join(sorted(known))
         raise ValueError(f"{kind} '{name}' is not implemented yet; known: {names}")
-    raise ValueError(registry.unknown(kind, name, known))
+    raise ValueError(known.unknown(name))
 
 
 def _find(value: Any, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:

@@ -1,4 +1,4 @@
-"""A manifest as plain frozen values: what the rest of the system works with."""
+"""The values of a manifest as frozen dataclasses, for the rest of the system."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A declared column; `type` is a text that `arrow_type` understands, None means inferred."""
+    """A declared column; `type` is parsed by `arrow_type`, and None means that it is inferred."""
 
     name: str
     type: str | None = None
@@ -22,9 +22,9 @@ class DeclaredColumn:
 class Dataset:
     """One dataset as written; `params` hold secret references, not secrets.
 
-    `source` is the `from` text and `connector` and `path` its halves. Relative paths are relative
-    to `base_dir`, the folder of the file that the dataset was written in. `ready_state` None
-    means the one of the runtime, and `acceleration` None that there is none or it is off.
+    `source` is the `from` text, and `connector` and `path` are its parts. Relative paths are
+    relative to `base_dir`, the folder of the file with the dataset. If `ready_state` is None, the
+    setting of the runtime applies. `acceleration` is None if it is missing or disabled.
     """
 
     name: str
@@ -67,7 +67,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredStore:
-    """A secret store: `name` is what references use, `kind` is looked up in the registry.
+    """A secret store: references use `name`, and the registry resolves `kind`.
 
     The path of `from: file:/path` is in `params["path"]`.
     """
@@ -79,10 +79,11 @@ class DeclaredStore:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotStoreSettings:
-    """Where snapshots of accelerated datasets lie: the URL of a bucket, or an absolute folder.
+    """The location of snapshots of accelerated datasets: the URL of a bucket, or an absolute
+    folder.
 
-    `on_failure` says what becomes of a dataset that cannot start from its snapshot: it is loaded
-    from its source, with a warning or without, or it tries again until it can.
+    `on_failure` applies if a dataset cannot start from its snapshot. The dataset is then loaded
+    from its source, with or without a warning, or retries until it succeeds.
     """
 
     location: str
@@ -92,10 +93,10 @@ class SnapshotStoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A whole manifest with everything it refers to.
+    """A manifest with the content of all files that it refers to.
 
-    `path` is the manifest file, `base_dir` its folder, `files` every file that was read for it,
-    and `notices` are keys that are accepted and have no effect.
+    `path` is the manifest file, `base_dir` its folder, `files` are all files that were read, and
+    `notices` lists accepted keys without effect.
     """
 
     version: str

@@ -1,5 +1,5 @@
-"""What a partition of an accelerated dataset is: its id, its rule, the bucket that a row falls in.
+"""Partitions of accelerated datasets: names, rules and bucket hashing.
 
-Schedulers and executors must agree on all of it, over processes and releases. Which executor holds
-a partition is not here: the scheduler places them.
+Schedulers and executors must agree on all of it, across processes and releases. Placement of
+partitions on executors belongs to the scheduler, not here.
 """

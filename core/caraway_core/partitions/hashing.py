@@ -42,7 +42,7 @@ def bucket_of(values: pa.Array | pa.ChunkedArray, count: int) -> pa.Array:
 
 
 def hash64(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return the mixed word of each value; what stands for NULL is not said.
+    """Return the 64-bit hash of each value; the hash of NULL is unspecified.
 
     Raises:
         ValueError: values of this type have none.
@@ -54,7 +54,7 @@ def hash64(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def hash64_of(value: int | str | bytes) -> int:
-    """Return the mixed word of one value, as `hash64` does of many; bools are integers."""
+    """Return the 64-bit hash of one value, as `hash64` does for arrays; bools count as integers."""
     if isinstance(value, int):
         word = value % _WORD
     else:
@@ -69,12 +69,12 @@ def hash64_of(value: int | str | bytes) -> int:
 
 
 def bucket_of_hash(hash_: int, count: int) -> int:
-    """Return the bucket of a value that is not NULL by its mixed word."""
+    """Return the bucket of a non-NULL value from its hash."""
     return ((hash_ >> 32) * count) >> 32
 
 
 def joined64(columns: Sequence[pa.Array]) -> pa.Array:
-    """Return a hash of each row of several columns; of one column it is that of the values."""
+    """Return one hash per row over several columns; for one column, the hash of its values."""
     first, *others = map(hash64, columns)
     return functools.reduce(
         lambda some, more: _mixed(pc.bit_wise_xor(_mixed(some), more)), others, first
@@ -82,7 +82,7 @@ def joined64(columns: Sequence[pa.Array]) -> pa.Array:
 
 
 def family(type_: pa.DataType) -> str:
-    """Name what types have in common whose equal values are in equal buckets.
+    """Return the type family; equal values of types in one family hash to the same bucket.
 
     Raises:
         ValueError: values of this type cannot be put in buckets.
@@ -120,7 +120,7 @@ _FAMILIES: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
 
 
 def _pieces(chunk: pa.Array) -> Iterator[pa.Array]:
-    """Cut a chunk into pieces that are small enough to be worked on in the cache."""
+    """Cut a chunk into pieces small enough for the processor's cache."""
     if pa.types.is_dictionary(chunk.type):
         chunk = chunk.dictionary_decode()
     is_bytes = family(chunk.type) in ("text", "binary")
@@ -219,7 +219,7 @@ def _spread(octets: pa.Array) -> pa.Array:
 
 
 def _long_word(content: pa.Buffer, start: int, end: int) -> int:
-    """Hash one long value by stretches, as their powers would not fit in the table."""
+    """Hash one long value in stretches, because the table of powers would not cover it."""
     word, stretch_power = 0, pow(_RADIX, _BYTES, _WORD)
     for first in reversed(range(start, end, _BYTES)):
         size = min(_BYTES, end - first)
@@ -242,7 +242,7 @@ def _offsets(buffer: pa.Buffer, piece: pa.Array) -> pa.Array:
 
 
 def _ends(piece: pa.Array) -> tuple[int, int]:
-    """Return where in its buffer the bytes of a piece begin and end."""
+    """Return where the bytes of a piece begin and end in its buffer."""
     if len(piece) == 0:
         return 0, 0
     offsets = _offsets(piece.buffers()[1], piece)

@@ -1,4 +1,4 @@
-"""The rule that cuts a dataset into partitions, as `partition_by` of a manifest writes it."""
+"""The rule that divides a dataset into partitions: `partition_by` in a manifest."""
 
 import re
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _QUOTES = frozenset("'\"")
 
 @dataclass(frozen=True, slots=True)
 class BucketKey:
-    """Rows by a hash of a column, see `hashing.bucket_of`."""
+    """Partitions rows by a hash of a column; see `hashing.bucket_of`."""
 
     count: int
     column: str
@@ -26,7 +26,7 @@ class BucketKey:
 
 @dataclass(frozen=True, slots=True)
 class ByColumn:
-    """Rows by the value of a column; the values are found out from the data."""
+    """Partitions rows by the value of a column; the values are discovered from the data."""
 
     column: str
     name: str | None = None
@@ -34,7 +34,7 @@ class ByColumn:
 
 @dataclass(frozen=True, slots=True)
 class ByExpression:
-    """Rows by the value of an SQL expression, kept as text for the engine."""
+    """Partitions rows by the value of an SQL expression, kept as text for the engine."""
 
     sql: str
     name: str | None = None
@@ -45,13 +45,13 @@ Term = BucketKey | ByColumn | ByExpression
 
 @dataclass(frozen=True, slots=True)
 class PartitionBy:
-    """All terms of a dataset. A partition is one value for each, so no term means one partition."""
+    """All terms of a dataset; a partition has one value for each. No terms means one partition."""
 
     terms: tuple[Term, ...] = ()
 
 
 def keeps_together(term: Term, columns: Collection[str]) -> bool:
-    """Whether rows with the same values in these columns are never parted by a term."""
+    """Return whether rows with equal values in these columns always share a partition."""
     if isinstance(term, ByExpression):
         return False
     return term.column in columns or (isinstance(term, BucketKey) and term.count == 1)

@@ -1,4 +1,4 @@
-"""Which partitions of a dataset a filter can match, and which datasets are joined in place."""
+"""Prunes partitions by a filter, and finds datasets that can be joined in place."""
 
 import datetime as dt
 import decimal
@@ -15,7 +15,7 @@ from caraway_core.partitions.naming import Value, Values
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a filter says of a column: it equals one of the values. Facts hold all at once."""
+    """A filter condition: the column equals one of the values. All facts hold together."""
 
     column: str
     values: tuple[Any, ...]
@@ -34,10 +34,10 @@ def matching(
 
 
 def colocation(by: PartitionBy, schema: pa.Schema) -> str | None:
-    """Name the group of datasets whose buckets of one number hold the same keys, if in one.
+    """Return the name of the dataset's colocation group, or None if it is in none.
 
-    Partitions of a group that are placed under its name are on the same executor, and datasets in
-    it are joined on their bucket columns without moving rows.
+    Datasets of one group have the same keys in buckets of the same number. Partitions placed under
+    the group's name are on the same executor, so joins on the bucket columns move no rows.
     """
     match by.terms:
         case (BucketKey(count, column),) if count > 1 and column in schema.names:
@@ -50,7 +50,7 @@ def _may_be(value: Value, allowed: frozenset[Value] | None) -> bool:
 
 
 def _allowed(term: Term, facts: Sequence[Fact], schema: pa.Schema) -> frozenset[Value] | None:
-    """Return the only values that the term can have where the facts are true, None for any."""
+    """Return the only values that the term can have given the facts; None for any."""
     if isinstance(term, ByExpression) or term.column not in schema.names:
         return None
     type_ = schema.field(term.column).type
@@ -64,7 +64,7 @@ def _allowed(term: Term, facts: Sequence[Fact], schema: pa.Schema) -> frozenset[
 
 
 def _understood(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
-    """Return literals as values of a column's type, without NULL, which equals nothing."""
+    """Convert literals to a column's type, without NULL, which equals nothing."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
     literals = [value for value in values if value is not None]
@@ -77,7 +77,7 @@ def _understood(values: Sequence[Any], type_: pa.DataType) -> pa.Array | None:
 
 
 def _fits(value: Any, type_: pa.DataType) -> bool:
-    """Whether SQL compares the literal with the column without changing the column's type."""
+    """Return whether SQL compares the literal with the column without casting the column."""
     try:
         kind = hashing.family(type_).partition("(")[0]
     except ValueError:

@@ -29,12 +29,12 @@ _TEXTUAL = (
 
 
 def name_of(values: Sequence[Value]) -> str:
-    """Name the partition whose terms have these values."""
+    """Return the name of the partition whose terms have these values."""
     return json.dumps(list(values), ensure_ascii=False, separators=(",", ":"))
 
 
 def values_of(name: str) -> Values:
-    """Return what `name_of` was given.
+    """Return the values in a partition name; the inverse of `name_of`.
 
     Raises:
         ValueError: it is no name of a partition.
@@ -46,7 +46,7 @@ def values_of(name: str) -> Values:
 
 
 def plain_values(column: pa.Array) -> list[Value]:
-    """Return the values of a column as they stand in names.
+    """Return the values of a column in the form that partition names use.
 
     Raises:
         ValueError: values of this type cannot name partitions.
@@ -73,6 +73,6 @@ def _texts(column: pa.Array) -> pa.Array:
 
 def _plain_float(value: float | None) -> Value:
     if value is None or math.isfinite(value):
-        # The negative zero equals the other, so they are in one partition.
+        # Negative zero equals positive zero, so both belong to one partition.
         return value if value is None else value + 0.0
     return str(value)

@@ -1,1 +1,1 @@
-"""The seams of the system, one module each; adapters stand on either side, never in between."""
+"""The protocols between components, one module each; adapters implement or use them."""

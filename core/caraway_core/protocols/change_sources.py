@@ -1,4 +1,4 @@
-"""The seam between an accelerated dataset and a source that tells what changes in it."""
+"""The protocol of sources that report changes of an accelerated dataset."""
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from caraway_core.tables import Twice
 
 
 class PositionLostError(DatasetError):
-    """The source cannot go on from where the dataset is; it can begin anew."""
+    """The source no longer has the changes after the dataset's position; reload the dataset."""
 
     def __init__(self, message: str) -> None:
         super().__init__("unavailable", message)
@@ -21,10 +21,10 @@ class PositionLostError(DatasetError):
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """One dataset as its source of changes sees it: secrets are filled in, so it is not printed.
+    """One dataset as its change source sees it. Secrets are filled in, so it is never printed.
 
-    `declared` and `primary_key` are what the manifest says, empty where the source is to say it.
-    `twice` is what becomes of a row that is created though its key is there: "first" keeps that.
+    `declared` and `primary_key` come from the manifest; empty means that the source decides.
+    `twice` is the policy for an insert whose key exists; "first" keeps the existing row.
     """
 
     name: TableName
@@ -38,11 +38,11 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class SourceBatch:
-    """Changes that are applied as a whole, and the position after them.
+    """Changes that are applied atomically, and the source position after them.
 
-    There may be no rows, where only the position moved; or not even that, which says that the
-    source is there again. Where not `is_whole` the dataset is in
-    between two states of its source until later batches are applied, too.
+    A batch without rows moves only the position, or reports that the source is available again. If
+    `is_whole` is false, the dataset is between two states of its source until later batches are
+    applied.
     """
 
     changes: Changes
@@ -51,47 +51,47 @@ class SourceBatch:
 
 
 class ChangeSource(Protocol):
-    """Tells what changes in one dataset, from a position on.
+    """Streams the changes of one dataset, starting at a position.
 
-    A position is a text that only the source reads. It is stored together with the changes and
-    given back after a restart, so each change is applied exactly once.
+    A position is text that only the source interprets. It is stored with the changes and passed
+    back after a restart, so each change is applied exactly once.
     """
 
     async def schema(self) -> pa.Schema:
         """Return the columns of the dataset.
 
         Raises:
-            DatasetError: they cannot be told.
+            DatasetError: the columns cannot be determined.
         """
         ...
 
     async def primary_key(self) -> tuple[str, ...]:
-        """Return the columns that tell rows apart.
+        """Return the primary key columns.
 
         Raises:
-            DatasetError: they cannot be told.
+            DatasetError: the key cannot be determined.
         """
         ...
 
     def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
-        """Yield changes after the position, for ever; None: all rows first, after a truncation.
+        """Yield the changes after the position, without end; None: a truncation and all rows first.
 
-        One iteration at a time; the next one begins after the last was closed.
+        Only one iteration may run at a time; close it before starting the next.
 
         Raises:
-            PositionLostError: changes after the position are gone from the source.
+            PositionLostError: the source no longer has the changes after the position.
             DatasetError: the source fails, or its changes do not fit the dataset.
         """
         ...
 
     async def confirm(self, position: str) -> None:
-        """Hear that everything up to the position of a batch is durable; it is never asked again.
+        """Acknowledge that all changes up to the position are durable; the source may drop them.
 
         Raises:
-            DatasetError: the source does not hear it; the iteration will fail as well.
+            DatasetError: the source cannot be reached; the iteration will fail as well.
         """
         ...
 
     async def aclose(self) -> None:
-        """Let go of the source; what it keeps for this dataset stays there."""
+        """Close the connection; the source keeps the state that it stores for this dataset."""
         ...

@@ -1,29 +1,33 @@
-"""The seam between the control plane and whatever runs queries: in process, or on a cluster."""
+"""The protocol between the control plane and the executors: in process or on a cluster."""
 
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
-Scalar = None | bool | int | float | str | list[Any]
+Scalar = None | bool | int | float | str | list[Any] | ArrowValue
 SystemTable = Callable[[PrincipalId | None], pa.Table]
-"""Makes the present content of a `runtime.*` table, as a principal may see it; None sees all."""
+"""Builds the current content of a `runtime.*` table as a principal may see it; None sees all."""
+GIVEN_SCHEMA = "exchange"
+"""The schema of rows that come with a statement. It lists none of them."""
 INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
-"""The names of writes, as the engine words them."""
+"""The engine's names for write operations."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """Every table that queries can see, at one moment. A change makes a new snapshot.
+    """Every table that queries can see at one moment; each change makes a new snapshot.
 
-    Executors read the tables of `undivided` under other paths than the scheduler, so that these
-    cannot be shared out by the paths of their files.
+    Executors read the tables in `undivided` under other paths than the scheduler. Their files
+    therefore cannot be divided among tasks.
     """
 
     version: CatalogVersion
@@ -34,27 +38,54 @@ class CatalogSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """What planning found out about a view: the tables that it reads, or the one that it lacks."""
+    """The planning result of a view: the tables that it reads, or the table that is missing."""
 
     reads: frozenset[TableName] = frozenset()
     missing: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class GivenRows:
+    """Rows that come with a statement, as an IPC stream; it reads them as a table of this name.
+
+    The name must be one that nobody can guess.
+    """
+
+    name: TableName
+    ipc: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "GivenRows":
+        """Give rows a name of their own."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
+        return cls(name, sink.getvalue().to_pybytes())
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows again."""
+        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
+            return reader.read_all()
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
-    """One SQL statement with its bound values, and what it may write to.
+    """One SQL statement with its bound values, and what it may read and write.
 
     `parameters` maps the name of each placeholder (`1`, `2`, ... for positional ones) to a value.
-    `may_write` says whether the caller may write at all; `writable` names the tables that take it.
-    With `store` the rows are stored where they are made, and word of the chunks comes back.
-    Work `in_background` never takes a place that a statement with a waiting reader could have.
-    `viewer` is the principal whose rows system tables show; None sees those of everybody.
-    `sources` names the sources of accelerated datasets that it may read; None: all of them.
-    `bound` maps each dataset that is to be read from another table to that table. `targets` does
-    the same for datasets that are written to. `as_changes` asks for the rows that a write would
-    change, and changes nothing.
-    Of datasets with a log `logs` says how far it counts, and `catalog_version` names the catalog
-    that the statement was planned over, if it was; the dispatch sees to both.
+    `may_write` says whether the caller may write at all; `writable` names the tables that accept
+    writes. With `store`, rows are stored where they are made, and the stream describes the chunks.
+    A statement `in_background` never takes a slot that a statement with a waiting reader could use.
+    `viewer` is the principal whose rows system tables show; None shows all rows. `sources` names
+    the sources of accelerated datasets that may be read; None allows all. `bound` maps datasets to
+    the tables that are read in their place, and `targets` maps datasets to the tables that are
+    written in their place. `as_changes` returns the rows that a write would change, without
+    changing them. `given` are rows that come with the statement, as a table that it reads.
+
+    The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
+    the statement was planned with.
     """
 
     sql: str
@@ -70,11 +101,12 @@ class Statement:
     bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     as_changes: bool = False
+    given: GivenRows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActiveStatement:
-    """A statement under way: what it may read, and since when.
+    """A running statement: the catalogs that it may read, and its start time.
 
     It was planned over one of the `catalogs`, with these logs. `since_s` is in monotonic seconds.
     """
@@ -87,26 +119,26 @@ class ActiveStatement:
 
 @dataclass(frozen=True, slots=True)
 class TableWrite:
-    """A statement that changes a table; `name` is what SQL calls it."""
+    """A statement that changes a table; `name` is the engine's name for the operation."""
 
     table: TableName
     name: str
 
 
 class BatchStream(Protocol):
-    """Rows on their way: ask for the next batch, or close it, which stops the work behind it."""
+    """A stream of record batches; closing it stops the work that produces them."""
 
     @property
     def schema(self) -> pa.Schema: ...
 
     @property
     def reads_only_catalog(self) -> bool:
-        """Whether the same statement gives the same rows until the catalog changes."""
+        """Whether the same statement returns the same rows until the catalog changes."""
         ...
 
     @property
     def written(self) -> TableName | None:
-        """The table that this statement writes to, if it writes."""
+        """The table that the statement writes to, or None for a read."""
         ...
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
@@ -119,10 +151,10 @@ ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutorStatus:
-    """What is known of one executor.
+    """The last known state of an executor.
 
-    `catalog_version` is that of the catalog which this scheduler gave it; `holds` names the
-    tables that it keeps; `reason` says why it is not ready.
+    `catalog_version` is the catalog that this scheduler installed there. `holds` names the tables
+    that it keeps, and `reason` says why it is not ready.
     """
 
     executor_id: ExecutorId
@@ -153,18 +185,28 @@ class ExecutorStatus:
 
 
 class Executor(Protocol):
-    """Something that holds a catalog snapshot and runs statements over it."""
+    """Holds a catalog snapshot and runs statements over it."""
 
     def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Make the snapshot the one that new statements see; blocks.
+        """Install the snapshot for new statements; blocks.
 
-        Returns what could not be installed, as an error text by table; all else is installed.
+        Returns an error message for each table that failed; all other tables are installed.
         """
         ...
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
-        """The facts of every view of the snapshot that new statements see."""
+        """The facts of every view in the snapshot that new statements see."""
+        ...
+
+    @property
+    def holds(self) -> tuple[TableName, ...]:
+        """The accelerated datasets of which there are rows in memory."""
+        ...
+
+    @property
+    def memory_used_bytes(self) -> int:
+        """The memory of engine processes; this process counts its own."""
         ...
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
@@ -179,20 +221,20 @@ class Executor(Protocol):
         """Plan the statement and return what it would change; None if it only reads.
 
         Raises:
-            QueryError: it cannot be planned.
+            QueryError: the statement cannot be planned.
         """
         ...
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Bring a version of a dataset into memory, before a snapshot names it.
+        """Load a version of a dataset into memory before a snapshot names it; return its row count.
 
         Raises:
-            QueryError: it does not fit, or cannot be read.
+            QueryError: the version does not fit in memory, or cannot be read.
         """
         ...
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Store chunks again that are here and damaged in their store; count them."""
+        """Store local copies of damaged chunks again; return how many."""
         ...
 
     def close(self) -> None: ...
@@ -200,7 +242,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StatementProgress:
-    """How far a statement is. Totals grow while its later stages are being planned."""
+    """The progress of a statement; totals grow while later stages are planned."""
 
     stages_done: int = 0
     stages_total: int = 0
@@ -209,7 +251,7 @@ class StatementProgress:
 
 
 class Dispatch(Protocol):
-    """Sends work to executors and brings their rows back."""
+    """Sends work to executors and returns their rows."""
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]: ...
 
@@ -223,40 +265,38 @@ class Dispatch(Protocol):
         """Plan a statement and return what it would change; None if it only reads.
 
         Raises:
-            QueryError: it cannot be planned.
+            QueryError: the statement cannot be planned.
         """
         ...
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Bring a version of a dataset to where it will be read, before a snapshot shows it.
+        """Load a version of a dataset where it will be read, before a snapshot names it.
 
-        Returns how many rows it has, with the changes of the log.
+        Returns the row count, with the changes of the log applied.
 
         Raises:
-            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
+            QueryError: the version does not fit, cannot be read, or repeats a key.
         """
         ...
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Have executors store chunks again that they have and that are damaged in their store.
-
-        Returns how many were stored.
+        """Let executors store their copies of damaged chunks again; return how many.
 
         Raises:
-            CarawayError: the store takes nothing.
+            CarawayError: the store accepts no writes.
         """
         ...
 
     def follow(self, spec: StoredTable, log: Log) -> None:
-        """Have all statements from now on read a version with this log; () ends that."""
+        """Make new statements read a version with this log; an empty log ends that."""
         ...
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
-        """Tell how far a statement is that is under way here in several steps."""
+        """Return the progress of a distributed statement that runs here, or None."""
         ...
 
     def under_way(self) -> Sequence[ActiveStatement]:
-        """Return the statements whose streams are not at their end, nor closed."""
+        """Return the statements whose streams are neither exhausted nor closed."""
         ...
 
     def executors(self) -> tuple[ExecutorStatus, ...]: ...

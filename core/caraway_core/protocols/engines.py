@@ -1,4 +1,4 @@
-"""The state of the engine processes of a serving process, as values."""
+"""The status of a process's engine processes, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """One engine process. `statements` counts those under way; `limit_bytes` 0 is no limit."""
+    """The status of one engine process; `statements` counts running ones, `limit_bytes` 0 is no
+    limit.
+    """
 
     engine: str
     pid: int
@@ -18,10 +20,9 @@ class EngineStatus:
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """The engine processes of now, and what became of those before.
+    """The current engine processes, and counts of ended ones.
 
-    `ends` counts processes that were ended or ended by themselves, `refusals` statements that were
-    refused because they had ended engines, both by cause.
+    `ends` counts ended processes and `refusals` counts refused statements, both by cause.
     """
 
     processes: tuple[EngineStatus, ...] = ()

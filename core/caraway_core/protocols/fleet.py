@@ -1,7 +1,7 @@
-"""The seam between what drives a query and the executors of a cluster that do the work.
+"""The protocol between query coordination and the executors of a cluster.
 
-A fleet knows how to reach executors; it decides nothing. One adapter reaches them over Ray, one
-holds them in this process, and the same tests run over both.
+A fleet only delivers calls to executors; it makes no decisions. One adapter uses Ray, another keeps
+the executors in this process. The same tests run over both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,17 +20,17 @@ from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
 PROTOCOL_VERSION = 8
-"""Raised with every change of what schedulers and executors say to each other."""
+"""Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
-"""How long an executor has to say its heartbeat."""
+"""The time limit for an executor's heartbeat response."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of the scheduler's own host; what it holds never changes under its path.
+    """A file on the scheduler's host; the content at its path never changes.
 
-    An executor that does not see it there reads a copy, which is named after the SHA-256 `digest`
-    and ends in `suffix`. Without a digest it is too large to be sent.
+    An executor without access to the path reads a copy, named after the SHA-256 `digest` and ending
+    in `suffix`. Without a digest, the file is too large to be sent.
     """
 
     path: str
@@ -43,7 +43,7 @@ class OwnFile:
 class Pinned:
     """The versions of a scheduler's catalog that statements may still need.
 
-    Versions from `served` on are those of new statements, or of the next ones.
+    New statements use version `served` or a later one.
     """
 
     served: CatalogVersion
@@ -55,24 +55,24 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class TableCatalog:
-    """The tables of a catalog snapshot, in the form that crosses to executors."""
+    """The tables of a catalog snapshot, in the form that is sent to executors."""
 
     version: CatalogVersion
     origin: str
-    """Which scheduler's catalog this is: each counts its versions for itself."""
+    """The scheduler that owns this catalog; each scheduler numbers its own versions."""
     tables: Mapping[TableName, TableSpec]
     files: tuple[OwnFile, ...] = ()
-    """Those that its tables are read from and that other hosts may lack."""
+    """The files of its tables that other hosts may lack."""
     pinned: Pinned | None = None
-    """The versions before it that are still needed; None: all of them."""
+    """The earlier versions that are still needed; None means all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What an executor says of itself when it is asked; the answer is its heartbeat.
+    """The heartbeat of an executor.
 
-    `incarnation` is new each time the executor starts anew, which is when it has forgotten
-    every catalog. `holds` names what it keeps: memory tables now, partitions later.
+    `incarnation` changes with each restart, which loses all catalogs. `holds` names the tables that
+    the executor keeps.
     """
 
     executor_id: ExecutorId
@@ -90,12 +90,12 @@ class Description:
     catalogs: Mapping[str, CatalogVersion] = field(default_factory=dict)
     holds: tuple[TableName, ...] = ()
     last_end: End | None = None
-    """How the process before this one ended, where a statement may have ended it."""
+    """How the previous process ended, if a statement may have ended it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangePart:
-    """One table of an exchange. Only the fleet that made it knows what `handle` is."""
+    """One table of an exchange; only the fleet that made it interprets `handle`."""
 
     handle: Any = field(repr=False)
     executor_id: ExecutorId
@@ -105,7 +105,7 @@ class ExchangePart:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An exchange as a fragment reads it: the tables of `parts`, one after another, as `name`."""
+    """An exchange as a fragment's input: the tables of `parts`, concatenated, under `name`."""
 
     name: str
     schema: pa.Schema
@@ -114,7 +114,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a task reads of a table's files; a table without a share is read whole."""
+    """The files that a task reads of a table; a table without a share is read whole."""
 
     table: TableName
     pieces: tuple[Piece, ...]
@@ -122,9 +122,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a task's rows are parted: by the hash of the columns at `keys`, into `count` tables.
+    """Partitions a task's rows into `count` tables, by a hash of the columns at `keys`.
 
-    The last `extra` columns were added only to be hashed and are dropped.
+    The last `extra` columns were added only for hashing, and are dropped.
     """
 
     keys: tuple[int, ...]
@@ -143,18 +143,18 @@ class Task:
     catalog_version: CatalogVersion
     work: Work
     schema: pa.Schema = field(repr=False)
-    """Of the rows that come out, before anything is split."""
+    """The schema of the output rows, before any split."""
     shares: tuple[Share, ...] = ()
     split: Split | None = None
     store: StoreOrder | None = None
-    """Of a task that is streamed: its rows are stored, and word of the chunks comes back."""
+    """For a streamed task: its rows are stored, and chunk descriptions are returned instead."""
     in_background: bool = False
     logs: Logs = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTable:
-    """An input of a task, brought to its executor: its name in the plan, and its rows."""
+    """An input of a task after transfer to its executor: its name in the plan, and its rows."""
 
     name: str
     schema: pa.Schema
@@ -163,7 +163,7 @@ class TaskTable:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What came of a task, beside its tables: for each table its rows and bytes."""
+    """The result of a task without its tables: rows and bytes of each table, and the time taken."""
 
     sizes: tuple[tuple[int, int], ...]
     elapsed_ms: float
@@ -171,7 +171,7 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What came of a task: a part, or one for each hash partition, and what it took."""
+    """The result of a task: one part, or one per hash partition, and the time taken."""
 
     parts: tuple[ExchangePart, ...]
     elapsed_ms: float
@@ -179,10 +179,10 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPage:
-    """Some rows of an answer that is read page by page.
+    """One page of a result that is read page by page.
 
-    The first one of an answer also says what it is. An answer that fits in one page leaves
-    nothing open on the executor; any other is open under `cursor` until it `is_last` or closed.
+    The first page also has the schema. A result that fits in one page leaves no state on the
+    executor. Otherwise the result stays open as `cursor` until `is_last`, or until it is closed.
     """
 
     cursor: str
@@ -194,30 +194,29 @@ class AnswerPage:
 
 
 class Fleet(Protocol):
-    """Reaches executors. Cancelling a call cancels its work on the executor.
+    """Delivers calls to executors; cancelling a call cancels its work on the executor.
 
-    Each method raises ExecutorLostError when the executor is gone or does not answer,
-    PartLostError when an input of a task is gone, and QueryError when the work itself failed.
+    Every method raises ExecutorLostError if the executor is gone or does not respond, PartLostError
+    if an input of a task is lost, and QueryError if the work itself failed.
     """
 
     async def describe(
         self, origin: str = "", pinned: Pinned | None = None
     ) -> Sequence[Description]:
-        """Ask every executor for its heartbeat; those that do not answer in time are left out.
+        """Request the heartbeat of every executor; those that do not respond in time are left out.
 
-        An executor keeps the catalog of an origin that asks, and of its versions those that are
-        pinned; others it may forget in time.
-        Returns within ANSWER_S, also when executors hang, with the answers of all others.
+        An executor keeps the pinned catalog versions of the requesting origin, and may discard
+        others. The call returns within ANSWER_S even if executors hang.
         """
         ...
 
     async def install(
         self, executor_id: ExecutorId, catalog: TableCatalog
     ) -> Mapping[TableName, str]:
-        """Give the executor a catalog; it keeps those before it that are pinned.
+        """Install a catalog on the executor, which keeps the pinned earlier ones.
 
-        Files of the catalog that the executor lacks are sent before it.
-        Returns what could not be installed, as an error text by table.
+        Files of the catalog that the executor lacks are sent first. Returns an error message for
+        each table that failed.
         """
         ...
 
@@ -230,9 +229,9 @@ class Fleet(Protocol):
         chunks: Sequence[str],
         log: Log = (),
     ) -> int:
-        """Have the executor bring pieces of a version into memory, before a catalog names it.
+        """Let the executor load pieces of a version into memory, before a catalog names it.
 
-        Returns how many rows they have, with the changes of the log.
+        Returns their row count, with the changes of the log applied.
         """
         ...
 
@@ -244,20 +243,17 @@ class Fleet(Protocol):
         spec: StoredTable,
         log: Log = (),
     ) -> int:
-        """Have the executor store chunks again that it has and that are damaged in their store.
-
-        Returns how many it stored.
-        """
+        """Let the executor store its copies of damaged chunks again; return how many."""
         ...
 
     async def probe(self, executor_id: ExecutorId) -> None:
-        """Have the executor run a fragment, which is what makes it ready."""
+        """Run a test fragment on the executor; success makes it ready."""
         ...
 
     async def run(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
-        """Run a task and leave its rows in the exchange."""
+        """Run a task and keep its rows in the exchange."""
         ...
 
     async def stream(
@@ -267,21 +263,21 @@ class Fleet(Protocol):
         ...
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
-        """Bring the tables of exchanges here; meant for few rows."""
+        """Fetch the tables of exchanges; meant for few rows."""
         ...
 
     async def execute(
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
     ) -> BatchStream:
-        """Run a whole statement and read its rows here."""
+        """Run a whole statement on the executor and stream its rows to the caller."""
         ...
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
-        """Tell an executor why this scheduler gives it no work."""
+        """Report to an executor why this scheduler gives it no work."""
         ...
 
     def lost(self, executor_id: ExecutorId) -> None:
-        """Fail every call under way to an executor that is known to be gone."""
+        """Fail every pending call to an executor that is known to be gone."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The seam to the place where answers of asynchronous queries wait for their reader."""
+"""The protocol of result stores, which keep the results of asynchronous queries."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class ChunkInfo:
-    """One stored piece of an answer, and the checksum that its bytes must have.
+    """The description of one stored chunk, with the checksum of its bytes.
 
-    Of a dataset that is cut into partitions each chunk holds rows of one, which `partition` names.
-    `key` is the key that the chunk lies under, where it is not that of the table it belongs to.
-    `home` names the executor that made it, where it is to be read there.
+    In a partitioned dataset all rows of a chunk belong to the partition `partition`. `key` is the
+    key of the chunk in the store if it differs from its table's. `home` names the executor that
+    made the chunk, if it is to be read there.
     """
 
     index: int
@@ -26,40 +26,40 @@ class ChunkInfo:
 
 
 class ResultStore(Protocol):
-    """Keeps answers as numbered chunks of Arrow IPC streams under a key each."""
+    """Stores results as numbered chunks of Arrow IPC streams, under one key per result."""
 
     async def check(self) -> None:
-        """Find out whether the store can be used as it stands.
+        """Check that the store can be used.
 
         Raises:
-            ResultStoreError: it cannot; the text says what to mend.
+            ResultStoreError: it cannot be used; the message says what to repair.
         """
         ...
 
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:
-        """Store one chunk; what this returned for is durable.
+        """Store one chunk; the chunk is durable when this returns.
 
-        A chunk that is stored again, as by another owner of the job, leaves the one of the
-        earlier ChunkInfo readable.
+        If a chunk is stored again, for example by another owner of the job, the chunk of the
+        earlier ChunkInfo stays readable.
 
         Raises:
             CarawayError: the key is not a plain name.
-            ExecutionError: it cannot be stored, for example because the disk is full.
+            ExecutionError: the chunk cannot be stored, for example because the disk is full.
         """
         ...
 
     def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the batches of a chunk, once all of its bytes are checked.
+        """Yield the batches of a chunk, after a check of all of its bytes.
 
         Raises:
-            ExecutionError: the chunk is missing, or its bytes are not those that were written.
+            ExecutionError: the chunk is missing or damaged.
         """
         ...
 
     async def delete(self, key: str) -> None:
-        """Remove every chunk of the key; nothing happens if there is none."""
+        """Delete all chunks of the key, if there are any."""
         ...
 
     async def keys(self) -> Sequence[str]:

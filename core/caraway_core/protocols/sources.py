@@ -1,4 +1,4 @@
-"""The seam between a dataset of the manifest and the data it names."""
+"""The protocol of sources: from a dataset in the manifest to its table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class SourceRequest:
     base_dir: Path
     cache_dir: Path
     is_followed: bool = False
-    """Its rows come from its changes, so only its columns are asked for."""
+    """Whether the rows come from a change stream, so only the columns are requested."""
 
 
 @dataclass(frozen=True, slots=True)

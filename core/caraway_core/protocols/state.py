@@ -1,4 +1,4 @@
-"""The seam to the store that survives a process: registrations, placement, jobs, offsets."""
+"""The protocol of state stores: registrations, placement, jobs and offsets that persist."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -15,46 +15,46 @@ class StateEntry:
 
 
 class StateStore(Protocol):
-    """Keys with values, compare-and-set, expiry, watching, and append-only logs.
+    """A key-value store with compare-and-set, expiry, watches, and append-only logs.
 
-    Keys are `/`-separated paths. What a write method returned from is durable. Revisions grow
-    over the whole store: a later write of any key has a greater one. Each method raises
-    StateAwayError when the store does not answer, CarawayError when it cannot do its work, and
-    ShuttingDownError once it is closed.
+    Keys are `/`-separated paths. A write is durable when its method returns. Revisions increase
+    over the whole store, so a later write of any key has a greater one. Every method raises
+    StateAwayError if the store does not respond, CarawayError if it fails, and ShuttingDownError
+    after it is closed.
     """
 
     async def check(self) -> Sequence[str]:
-        """Find out at start whether the store can be trusted; returns warnings for the user.
+        """Check at startup that the store keeps acknowledged writes; return warnings for the user.
 
         Raises:
-            CarawayError: it cannot be reached, or would lose what it acknowledged.
+            CarawayError: the store cannot be reached, or may lose acknowledged writes.
         """
         ...
 
     async def get(self, key: str) -> StateEntry | None: ...
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
-        """Return the revision of each key's live entry, 0 where there is none.
+        """Return the revision of each key's live entry, or 0.
 
-        Cheaper than reading the entries: no value travels.
+        This is cheaper than reading the entries, because no values are transferred.
         """
         ...
 
     async def scan(self, prefix: str) -> Sequence[StateEntry]:
-        """Return the live entries under the prefix, in key order."""
+        """Return the live entries with the prefix, in key order."""
         ...
 
     async def compare_and_set(
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
     ) -> int | None:
-        """Write, or delete with a value of None, if the key stands at revision `expected`.
+        """Write an entry, or delete it with the value None, if its revision is `expected`.
 
-        `expected` None asks that the key is absent. Returns the new revision, or None when the
-        key stood at another one. With `ttl_s` the entry is gone after that time; without, it
-        stays, also when an earlier write of the key had one.
+        `expected` None requires that the key does not exist. Returns the new revision, or None if
+        the revision differs. With `ttl_s` the entry expires after that time. Without, it never
+        expires, even if an earlier write set an expiry.
 
         Raises:
-            ValueError: the value is empty, which is how watchers are told of a deletion.
+            ValueError: the value is empty, because watchers see a deletion as an empty value.
         """
         ...
 
@@ -63,15 +63,15 @@ class StateStore(Protocol):
         ...
 
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
-        """Return up to `limit` records from the offset `start` on."""
+        """Return up to `limit` records, starting at the offset `start`."""
         ...
 
     def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
-        """Yield entries under the prefix as they are written; a deletion has an empty value.
+        """Yield entries with the prefix as they are written; a deletion has an empty value.
 
-        Begins with this call, not with the first iteration: watch, then scan, and nothing is
-        missed. Expiry is a deletion. Of writes of one key that follow each other closely, a
-        watcher may get only the last. Ends when the store is closed.
+        The watch starts with this call, not with the first iteration, so watch first and then scan
+        to miss nothing. Expiry is a deletion. Of several quick writes to one key, a watcher may get
+        only the last. The watch ends when the store is closed.
         """
         ...
 

@@ -1,8 +1,8 @@
-"""Rows that stay where they are made: an order to store an answer, and word of what was stored.
+"""Storing result rows where they are made: store orders and descriptions of stored chunks.
 
-A statement or task with a `StoreOrder` runs as any other, only that its rows go to a result store
-from where they are made. What comes back is a stream in the `STORED` schema, a row a chunk; the
-schema of the rows themselves is in its metadata.
+A statement or task with a `StoreOrder` runs as usual, but writes its rows to a result store. It
+returns a stream of chunk descriptions, one row per chunk. The metadata of that stream's schema
+holds the schema of the stored rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,19 +16,21 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 
 FIRST_ROWS = 10_000
-"""The first chunk is closed at so many rows, so that a reader sees something soon."""
+"""The first chunk is closed at this many rows, so that a reader gets rows early."""
 CHUNK_BYTES = 3 * 1024 * 1024
-"""Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows. Most then
-fit in the 4 MiB that gRPC clients take in one message."""
+"""Later chunks are closed at this size, once they have `FIRST_ROWS` rows. Most then fit in the 4
+MiB that gRPC clients accept in one message.
+"""
 GROWN_CHUNK_BYTES = 16 * 1024 * 1024
-"""To so many bytes chunks of datasets grow: each is dealt out, named in every task over it, and
-brought to disk by itself. Small datasets must have enough of them to be dealt out evenly."""
+"""The size up to which chunks of datasets grow. Each chunk is placed, named in every task and
+flushed separately. Small datasets need enough chunks for an even placement.
+"""
 _GROWTH = 8
-"""A chunk is no larger than that part of what is stored before it, but for small ones."""
+"""A chunk may be at most this fraction of the data stored before it, except for small ones."""
 MOST_CHUNK_BYTES = 32 * 1024 * 1024
-"""At so many bytes any chunk is closed: rows may be so wide that 10,000 do not fit in memory."""
+"""Any chunk is closed at this size: 10,000 wide rows may not fit in memory."""
 MOST_PARTITIONS = 1_000
-"""An answer that falls into more partitions is refused: each is a chunk or more to read."""
+"""A result with more partitions is refused, because each needs at least one chunk."""
 
 _FIELDS = [
     pa.field("task", pa.int32(), nullable=False),
@@ -45,11 +47,11 @@ _ANSWER = b"caraway.answer"
 
 @dataclass(frozen=True, slots=True)
 class StoreOrder:
-    """Where the rows of an answer go.
+    """Where the rows of a result are stored.
 
-    Several tasks may make one answer: `task` and `attempt` tell their chunks apart, and of each
-    task only those of its last attempt count. `schema`, where given, is the one that the rows are
-    stored in; tasks know their columns only by position. `most_bytes` bounds what one task stores.
+    Several tasks may produce one result. `task` and `attempt` identify their chunks, and only the
+    last attempt of each task counts. `schema` overrides the schema of the stored rows, because
+    tasks know their columns only by position. `most_bytes` limits the bytes that one task stores.
     """
 
     place: ResultPlace
@@ -61,23 +63,23 @@ class StoreOrder:
     first_rows: int = FIRST_ROWS
     chunk_bytes: int = CHUNK_BYTES
     grown_bytes: int | None = None
-    """Up to what chunks grow beyond that, the more is stored."""
+    """Maximum chunk size; chunks grow from `chunk_bytes` towards it as more data is stored."""
     cut: PartitionBy = field(default_factory=PartitionBy)
-    """What parts the rows: no chunk then holds rows of two partitions. The values of terms that
-    are expressions are in the last columns of the answer, in order, which are not stored."""
+    """The partitioning: no chunk has rows of two partitions. The last columns of the result are the
+    values of terms that are expressions, in order; they are not stored.
+    """
     is_kept: bool = False
-    """Whether the rows are going to be read where they are made, and so stay in memory there, for
-    as long as somebody is likely to come for them."""
+    """Whether the rows will be read on this executor, and therefore stay in memory for a while."""
 
     def enough_bytes(self, stored_bytes: int) -> int:
-        """Return at how many bytes a chunk is closed, behind so many bytes of others."""
+        """Return the size at which a chunk is closed, given the bytes stored before it."""
         grown = min(stored_bytes // _GROWTH, self.grown_bytes or 0)
         return max(self.chunk_bytes, grown)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk, and which attempt of which task stored it."""
+    """A stored chunk, with the task and the attempt that stored it."""
 
     task: int
     attempt: int
@@ -85,29 +87,29 @@ class StoredChunk:
 
     @property
     def is_chunk(self) -> bool:
-        """Whether there is a chunk; without one this only says that a new attempt has begun."""
+        """Whether this describes a chunk, rather than the start of an attempt."""
         return self.chunk.row_count > 0
 
 
 def begun(task: int, attempt: int) -> StoredChunk:
-    """Say that an attempt has begun: what earlier ones stored does not count, whatever comes."""
+    """Return a marker that an attempt began; chunks of earlier attempts no longer count."""
     return StoredChunk(task, attempt, ChunkInfo(0, 0, 0, ""))
 
 
 def stored_schema(answer: pa.Schema) -> pa.Schema:
-    """Return the schema of word about chunks of rows in the schema `answer`."""
+    """Return the schema of chunk descriptions for rows in the schema `answer`."""
     return pa.schema(_FIELDS, metadata={_ANSWER: answer.serialize().to_pybytes()})
 
 
 def kept_schema(answer: pa.Schema, cut: PartitionBy) -> pa.Schema:
-    """Return the columns of an answer that are stored: without the values of expressions."""
+    """Return the stored columns of a result, which are all except the values of expressions."""
     extra = sum(isinstance(term, ByExpression) for term in cut.terms)
     fields = [answer.field(index) for index in range(len(answer) - extra)]
     return pa.schema(fields, metadata=answer.metadata)
 
 
 def answer_schema(stored: pa.Schema) -> pa.Schema:
-    """Return the schema of the rows themselves."""
+    """Return the schema of the stored rows."""
     return pa.ipc.read_schema(pa.py_buffer(stored.metadata[_ANSWER]))
 
 
@@ -147,7 +149,7 @@ def unpack(batch: pa.RecordBatch) -> Sequence[StoredChunk]:
 
 
 def in_order(chunks: Iterable[StoredChunk]) -> Sequence[ChunkInfo]:
-    """Return the chunks that count, in the order of the rows: of each task the last attempt."""
+    """Return the chunks of the last attempt of each task, in row order."""
     last: dict[int, int] = {}
     found = list(chunks)
     for each in found:
@@ -158,7 +160,7 @@ def in_order(chunks: Iterable[StoredChunk]) -> Sequence[ChunkInfo]:
 
 
 def too_large(stored_bytes: int, most_bytes: int) -> ResultTooLargeError:
-    """Word the refusal of an answer that grows too large."""
+    """Return the error for an answer that exceeds its size limit."""
     return ResultTooLargeError(
         f"the result is too large: {stored_bytes:,} bytes of it are stored, which is over the "
         f"`maximum_size` of {most_bytes:,}; select fewer rows or columns, or ask with a larger "

@@ -1,4 +1,4 @@
-"""What crosses between a scheduler and an executor, in forms that are cheap to send."""
+"""The messages between a scheduler and an executor, in forms that are cheap to send."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from caraway_core.protocols.fleet import AnswerPage, Description
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """An input of a task whose tables travel beside it; `makers` names who made each of them."""
+    """An input of a task whose tables are sent separately; `makers` names their producers."""
 
     name: str
     schema: pa.Schema
@@ -20,24 +20,24 @@ class InputShape:
 
 @dataclass(frozen=True, slots=True)
 class ActorStatus:
-    """What the process that keeps an executor's actor sees of it."""
+    """The status of an executor's actor, as its parent process sees it."""
 
     description: Description
     refusal: str = ""
-    """Why a scheduler gives it no work; empty while none has refused it."""
+    """The reason why a scheduler refuses it; empty if none does."""
     metrics: bytes = field(default=b"", repr=False)
-    """Its page of metrics, as Prometheus text."""
+    """The metrics of the executor, as Prometheus text."""
     pid: int = 0
-    """The process of the actor, which the process that keeps it looks at."""
+    """The process id of the actor, which the parent process watches."""
     stopped: int = 0
-    """The number of times work was stopped there. Some of that work may still run."""
+    """How often work was stopped there; some of that work may still run."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedPage:
-    """A page whose batches are one Arrow IPC stream.
+    """A page whose batches are encoded as one Arrow IPC stream.
 
-    Arrays pickled one by one cost a buffer each, and views of strings are copied on the way.
+    Pickling arrays one by one costs a buffer each, and copies string views.
     """
 
     cursor: str
@@ -60,7 +60,7 @@ def pack(page: AnswerPage) -> PackedPage:
 
 
 def unpack(packed: PackedPage) -> AnswerPage:
-    """The page again; its batches use the memory of the packed one."""
+    """Decode a page; its batches share the memory of the encoded one."""
     batches: tuple[pa.RecordBatch, ...] = ()
     if packed.rows is not None:
         with ipc.open_stream(packed.rows) as reader:

@@ -1,6 +1,6 @@
-"""Ray nodes as child processes of ours, and what a process must know to join them.
+"""Runs Ray nodes as child processes, and provides what a process needs to join them.
 
-Ray itself is never imported here: it runs as a program of its own, which calls `start_hook`.
+This package never imports Ray. Ray runs as a separate program, which calls `start_hook`.
 """
 
 from caraway_core.ray_nodes.node import NodeFailedError, RayNode

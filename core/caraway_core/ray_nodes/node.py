@@ -1,4 +1,4 @@
-"""A Ray node as a child process: started, watched and ended, with nothing left behind."""
+"""Runs a Ray node as a child process, and cleans up after it."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ _GROUP_CHECK_S = 0.05
 _TOLD_LENGTH = 400
 _READ_BYTES = 64 * 1024
 _TOO_SLOW = "timed out during startup"
-"""Ray's words for a raylet that has not joined within 30 s, which cannot be set."""
+"""Ray's message for a raylet that has not joined within 30 s; that time is not configurable."""
 _CAUSE = re.compile(r"error|failed|cannot", re.IGNORECASE)
 
 
@@ -34,7 +34,7 @@ class NodeFailedError(CarawayError):
 
 
 class RayNode:
-    """A running node. Its processes end with it, and with the process that started it."""
+    """A running node; its processes end with it, and with the process that started it."""
 
     def __init__(
         self, process: asyncio.subprocess.Process, folder: Path, agent_port: socket.socket
@@ -48,12 +48,12 @@ class RayNode:
 
     @classmethod
     async def start(cls, options: NodeOptions) -> Self:
-        """Start a node; returns when it has joined its cluster.
+        """Start a node and wait until it has joined its cluster.
 
-        A node that Ray gave up because it was slow is started again while there is time.
+        A node that Ray gave up on as too slow is restarted while there is time.
 
         Raises:
-            NodeFailedError: it ended, or was not up in time; says what it printed last.
+            NodeFailedError: the node ended, or was not up in time; the message has its last output.
         """
         deadline = time.monotonic() + _START_S
         while True:
@@ -78,7 +78,8 @@ class RayNode:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            # A signal to our group, such as Ctrl-C, is for us: we end the node in order.
+            # A signal to our process group, such as Ctrl-C, must not reach the node; we stop it in
+            # order.
             start_new_session=True,
         )
         return cls(process, options.folder, agent_port)
@@ -89,15 +90,15 @@ class RayNode:
 
     @property
     def output(self) -> Path:
-        """Everything that the node printed."""
+        """The file with the output of the node."""
         return self._folder / "ray.log"
 
     async def wait(self) -> int:
-        """Wait until the node has ended by itself."""
+        """Wait until the node ends by itself."""
         return await self._process.wait()
 
     async def stop(self, *, at_once: bool = False) -> None:
-        """End the node and everything that it started."""
+        """Stop the node and all processes that it started."""
         if not at_once and self._process.returncode is None:
             self._process.terminate()
             with contextlib.suppress(TimeoutError):
@@ -121,20 +122,20 @@ class RayNode:
         if not self._is_up.is_set():
             how = "ended" if self._process.returncode is not None else "is not up"
             raise NodeFailedError(
-                f"the Ray node {how} after it was started: {await self._told()} (all that it "
-                f"printed is in {self.output})"
+                f"the Ray node {how} after it was started: {await self._told()} (see its "
+                f"output in {self.output})"
             )
 
     async def _told(self) -> str:
         if self._process.returncode is not None:
             await asyncio.wait((self._copying,), timeout=1)
         lines = self.output.read_text(errors="replace").strip().splitlines()
-        # After what went wrong often comes the stack of native code, which says nothing.
+        # The error is often followed by a stack of native code, which is of no use.
         causes = [line for line in lines if _CAUSE.search(line)] or lines
         return " | ".join(line[:_TOLD_LENGTH] for line in causes[-1:]) or "it printed nothing"
 
     async def _copy(self) -> None:
-        """Read to the end, even if writing fails: a full pipe blocks the node."""
+        """Copy the output to its end even if writing fails: a full pipe blocks the node."""
         assert self._process.stdout is not None
         last, failure = b"", None
         with self.output.open("wb", buffering=0) as file:
@@ -156,9 +157,10 @@ class RayNode:
 
 
 def _hold_port() -> socket.socket:
-    """Choose a free port, and keep it from everybody who does not ask to share it.
+    """Reserve a free port; only processes that ask to share it can use it.
 
-    Ray's agent asks. The kernel lets it listen there, since the socket itself does not.
+    Ray's agent asks to share it. The kernel lets the agent listen there, because this socket itself
+    does not.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -172,7 +174,7 @@ def _kill_group(pid: int) -> None:
 
 
 def _is_group_alive(group: int) -> bool:
-    """Whether a process of the group runs; a zombie, which nobody may ever reap, does not."""
+    """Return whether a process of the group is alive; zombies do not count."""
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, _, its_group = status.read_text().rpartition(")")[2].split()[:3]

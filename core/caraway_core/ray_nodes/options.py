@@ -1,4 +1,4 @@
-"""How a Ray node is started and joined: values in, command line and environment out."""
+"""Builds the command line and the environment of a Ray node from its options."""
 
 import importlib.util
 import sys
@@ -19,8 +19,8 @@ MINIMUM_STORE_BYTES = 80 * 1024 * 1024
 _PREFIX = "executor:"
 
 _LIVENESS = {
-    # Measured: with these a killed node is noticed after 2 s and a paused one after 8 s, where
-    # Ray's own settings take 14 s and 64 s.
+    # Measured: with these settings a killed node is noticed after 2 s and a paused one after 8 s,
+    # instead of 14 s and 64 s with Ray's defaults.
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
     "RAY_health_check_timeout_ms": "2000",
@@ -30,25 +30,27 @@ _LIVENESS = {
 }
 _QUIET = {
     "RAY_usage_stats_enabled": "0",
-    # Workers started in advance would never be used: each node holds one actor.
+    # Workers started in advance are never used, because each node has one actor.
     "RAY_enable_worker_prestart": "0",
     "RAY_prestart_worker_first_driver": "0",
-    # The history of calls, which nobody reads here.
+    # The history of calls, which is not used here.
     "RAY_task_events_report_interval_ms": "0",
-    # Ray's own guard kills whoever holds most once the *machine* is short, whichever process
-    # made it so. Statements are bounded by the engine's memory limit, the process by its cgroup.
+    # Ray's memory monitor kills the largest process when the *machine* is short of memory,
+    # whichever process caused it. The engine's memory limit bounds statements, and the cgroup
+    # bounds the process.
     "RAY_memory_monitor_refresh_ms": "0",
-    # Otherwise a driver that `uv run` started has its workers started through uv as well.
+    # Otherwise, if `uv run` started the driver, Ray starts its workers through uv as well.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """One Ray node. `head` is where the head listens; a node without `joins` is the head itself.
+    """The options of one Ray node; a node without `joins` is the head, and `head` is its address.
 
-    Ports of 0 are chosen by Ray. `node_ip` of None is the address of the host. Several nodes on
-    one machine need a loopback address each, and 127.0.0.1 is none of them: Ray replaces it.
+    Ray chooses ports that are 0. If `node_ip` is None, the address of the host is used. Several
+    nodes on one machine need a loopback address each. 127.0.0.1 does not work, because Ray replaces
+    it.
     """
 
     head: Address
@@ -57,7 +59,7 @@ class NodeOptions:
     cores: int
     object_store_bytes: int
     folder: Path
-    """Where the output of Ray goes, and its session unless the path is too long for sockets."""
+    """The folder for Ray's output, and for its session unless the path is too long for sockets."""
     token_file: Path
     store: GcsStore | None = None
     node_manager_port: int = 0
@@ -66,10 +68,10 @@ class NodeOptions:
 
 
 def command(options: NodeOptions, session: Path, agent_port: int) -> list[str]:
-    """The program of a node that keeps its session in the folder given.
+    """Return the command line of a node that keeps its session in the given folder.
 
-    Its agent for runtime environments listens on the port. Ray would wait 15 s for a port of the
-    agent's own choice, and give up the node if it came later.
+    The node's runtime environment agent listens on the port. Ray would wait 15 s for a port that
+    the agent chooses, and give up on the node if the agent is later.
     """
     low, high = options.worker_ports
     place = ["--address", str(options.head)] if options.joins else _head(options.head)
@@ -90,10 +92,10 @@ def command(options: NodeOptions, session: Path, agent_port: int) -> list[str]:
 
 
 def require() -> None:
-    """Make sure that Ray is there.
+    """Check that Ray is installed.
 
     Raises:
-        NotInstalledError: it is not; the message names the extra.
+        NotInstalledError: Ray is not installed; the message names the extra.
     """
     if importlib.util.find_spec("ray") is None:
         raise NotInstalledError(
@@ -107,12 +109,12 @@ def _head(head: Address) -> list[str]:
 
 
 def _redis_login(store: GcsStore | None) -> list[str]:
-    # The password is in the environment, see `start_hook`.
+    # The password is passed in the environment, see `start_hook`.
     return [f"--redis-username={store.user}"] if store and store.user else []
 
 
 def start_environment(options: NodeOptions) -> Mapping[str, str]:
-    """The variables of the program that starts a node."""
+    """Return the environment variables of the program that starts a node."""
     return {
         **environment(options.token_file),
         "RAY_START_HOOK": start_hook.HOOK,
@@ -121,7 +123,7 @@ def start_environment(options: NodeOptions) -> Mapping[str, str]:
 
 
 def environment(token_file: Path) -> Mapping[str, str]:
-    """The variables of every process that belongs to a cluster, Ray's or ours."""
+    """Return the environment variables of every process of a cluster, Ray's and ours."""
     return {
         **_LIVENESS,
         **_QUIET,
@@ -131,7 +133,7 @@ def environment(token_file: Path) -> Mapping[str, str]:
 
 
 def init_arguments(head: Address, node_ip: str | None) -> dict[str, Any]:
-    """The arguments of `ray.init` for a process beside the node of that address."""
+    """Return the arguments of `ray.init` for a process next to the node with that address."""
     place = {"_node_ip_address": node_ip} if node_ip else {}
     return {
         "address": str(head),
@@ -143,10 +145,10 @@ def init_arguments(head: Address, node_ip: str | None) -> dict[str, Any]:
 
 
 def executor_name(executor_id: ExecutorId) -> str:
-    """The name of an executor's actor."""
+    """Return the name of an executor's actor."""
     return _PREFIX + executor_id
 
 
 def executor_of(actor_name: str) -> ExecutorId | None:
-    """Whose actor it is; None if it is not an executor's."""
+    """Return the executor of an actor, or None if the actor is not an executor."""
     return ExecutorId(actor_name[len(_PREFIX) :]) if actor_name.startswith(_PREFIX) else None

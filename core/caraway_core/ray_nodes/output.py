@@ -1,4 +1,4 @@
-"""Keeps what Ray prints in a process of ours out of what the process says to its user."""
+"""Diverts Ray's output in our processes to a file, so that users do not see it."""
 
 import os
 import sys
@@ -10,9 +10,10 @@ from typing import TextIO
 
 @contextmanager
 def diverted(file: Path) -> Iterator[TextIO]:
-    """Send what is printed to the file, by Python and to the error output by libraries.
+    """Redirect standard output and standard error to the file, also for native libraries.
 
-    Yields the real error output. Whoever took hold of `sys.stdout` before writes where it did.
+    Yields the original standard error. References to `sys.stdout` that were taken before keep
+    writing to the original.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Where the head keeps its state so that it survives the head: a Redis."""
+"""The Redis in which the head keeps its state, so that the state survives the head."""
 
 import socket
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _FORM = "write redis://[USER:PASSWORD@]HOST[:PORT], or rediss:// for TLS"
 
 @dataclass(frozen=True, slots=True)
 class GcsStore:
-    """A Redis in the words of Ray, and the prefix under which this cluster keeps its keys."""
+    """A Redis server in Ray's notation, and the prefix of this cluster's keys."""
 
     address: str
     user: str = ""
@@ -24,10 +24,10 @@ class GcsStore:
 
     @classmethod
     def parse(cls, url: str, prefix: str = "caraway") -> "GcsStore":
-        """Read the URL of a state store. Ray uses database 0, whichever the URL names.
+        """Parse the URL of a state store; Ray always uses database 0.
 
         Raises:
-            CarawayError: it is no URL of a Redis that Ray can use.
+            CarawayError: the URL is not a Redis URL that Ray supports.
         """
         parts = urlsplit(url)
         if parts.scheme not in ("redis", "rediss") or not parts.hostname:
@@ -38,10 +38,10 @@ class GcsStore:
         return cls(address, user, password, dict(parse_qsl(parts.query)).get("prefix", prefix))
 
     def require(self) -> None:
-        """Find out whether anything listens there: Ray tries for a minute and dies of it.
+        """Check that the Redis accepts connections; otherwise Ray retries for a minute and exits.
 
         Raises:
-            CarawayError: nothing does.
+            CarawayError: the Redis cannot be reached.
         """
         host, _, port = self.address.removeprefix(_TLS).rpartition(":")
         try:
@@ -50,7 +50,7 @@ class GcsStore:
             raise CarawayError(f"cannot reach the Redis at {host}:{port}: {exc}") from exc
 
     def environment(self) -> Mapping[str, str]:
-        """Return the variables of a head that keeps its state there."""
+        """Return the environment variables of a head that keeps its state there."""
         return {
             "RAY_REDIS_ADDRESS": self.address,
             "RAY_external_storage_namespace": self.prefix,

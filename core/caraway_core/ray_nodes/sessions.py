@@ -1,4 +1,4 @@
-"""Folders for what Ray keeps while it runs: its logs, and sockets, whose paths must be short."""
+"""Manages Ray's session folders, which hold logs and sockets and must have short paths."""
 
 import os
 import shutil
@@ -11,9 +11,9 @@ _NOTE = "session-folder"
 
 
 def open_session(folder: Path) -> Path:
-    """Make a session folder: in the folder given, or in the system's temporary one if too long.
+    """Create a session folder in the given folder, or in the temporary folder if that is too long.
 
-    What an earlier process left there is removed first.
+    A leftover of an earlier process is removed first.
     """
     close_session(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def open_session(folder: Path) -> Path:
 
 
 def close_session(folder: Path) -> None:
-    """Remove the session folder that was opened for this one, wherever it is."""
+    """Remove the session folder that was created for this folder."""
     note = folder / _NOTE
     if note.exists():
         shutil.rmtree(note.read_text(), ignore_errors=True)

@@ -1,13 +1,13 @@
-"""Changes two command lines that `ray start` makes, before it starts anything.
+"""Changes two command lines that `ray start` builds, before the processes start.
 
 Ray calls `prepare` in its own process (`RAY_START_HOOK`).
 
-**Ports.** A raylet waits 15 s for a file with each port of its dashboard agent, and ends if one is
-late. No setting changes that time. Our agents serve nothing, since there is no dashboard, so the
-raylet is told at once that these ports are not in use. `ray start` cannot say so for all of them.
+**Ports.** A raylet waits 15 s for a file with each port of its dashboard agent, and exits if one is
+late. The time is not configurable. There is no dashboard, so the raylet is told that these ports
+are not used. `ray start` has no option for this for all of the ports.
 
-**Password.** By default Ray puts the Redis password into the arguments of its state server and of
-its raylet, which every user of the machine can read. The state server can take it from its
+**Password.** By default Ray passes the Redis password in the arguments of its state server and its
+raylet, where every user of the machine can read it. The state server can read it from its
 environment instead, and the raylet does not need it.
 """
 
@@ -21,7 +21,7 @@ PASSWORD = "CARAWAY_REDIS_PASSWORD"
 _FLAG = "--redis_password="
 _FROM_ENVIRONMENT = "--fromenv=redis_password"
 _OF_FLAG = "FLAGS_redis_password"
-"""The place where the flags of the state server look for a value that `--fromenv` names."""
+"""The prefix of variables that the state server reads for flags in `--fromenv`."""
 _RAYLET = "raylet"
 _NOT_IN_USE = (
     "--metrics_agent_port=-1",
@@ -33,11 +33,11 @@ Start = Callable[..., Any]
 
 
 def prepare(parameters: Any, _is_head: bool) -> None:
-    """Have Ray start its processes as we need them; runs in the process of `ray start`."""
+    """Patch the functions with which `ray start` starts processes; runs in its process."""
     from ray._private import services
 
     services.start_ray_process = _with_ports(services.start_ray_process)
-    # The variable is not inherited by what Ray starts.
+    # Processes that Ray starts do not inherit the variable.
     password = os.environ.pop(PASSWORD, "")
     if password:
         parameters.redis_password = password
@@ -53,8 +53,8 @@ def _with_ports(start_process: Start) -> Start:
 
 
 def without_agent_ports(command: Sequence[str]) -> list[str]:
-    """Tell a raylet that its dashboard agent has no ports; return other commands as they are."""
-    # Of a flag that is given twice, the last one counts.
+    """Return the command line of a raylet without agent ports, and other commands unchanged."""
+    # If a flag is repeated, the last one wins.
     return [*command, *(_NOT_IN_USE if Path(command[0]).name == _RAYLET else ())]
 
 
@@ -80,7 +80,7 @@ def _with_environment(start_process: Start) -> Start:
 
 
 def hidden(command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Move the password from a command line of Ray into variables of its environment."""
+    """Move the password from one of Ray's command lines to environment variables."""
     shown: list[str] = []
     updates: dict[str, str] = {}
     for argument in command:

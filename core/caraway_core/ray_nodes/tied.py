@@ -1,7 +1,7 @@
-"""Programs that end with the process that started them: `tied.py HOW PARENT_PID PROGRAM ARGS...`.
+"""Runs a program that ends with its parent: `tied.py HOW PARENT_PID PROGRAM ARGS...`.
 
-It runs as a script, on the standard library alone: between fork and exec, threads of the parent
-would make it unsafe to run Python.
+It is a script that needs only the standard library. Running Python between fork and exec is not
+safe when the parent has threads.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ _AWAITED = (_ORPHANED, signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
 
 def tie_to_parent(number: signal.Signals = signal.SIGKILL) -> None:
-    """Have the kernel send the signal to this process when its parent ends."""
+    """Make the kernel send the signal to this process when its parent ends."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
         error = ctypes.get_errno()
@@ -24,15 +24,15 @@ def tie_to_parent(number: signal.Signals = signal.SIGKILL) -> None:
 
 
 def tied(program: Sequence[str]) -> list[str]:
-    """The command line that runs the program so that it is killed when this process ends."""
+    """Return a command line for the program that is killed when this process ends."""
     return _wrapped("tied", program)
 
 
 def guarded(program: Sequence[str]) -> list[str]:
-    """The same for a program with children: its whole process group is killed with it.
+    """Return a command line for a program that is killed with its whole process group.
 
-    It must be started as the leader of a group. Ray's agents otherwise outlive their raylet, if
-    it is killed before they have found out who their parent is.
+    It must be started as the leader of a group. Otherwise Ray's agents outlive a raylet that is
+    killed before they have determined their parent.
     """
     return _wrapped("guarded", program)
 
@@ -51,7 +51,7 @@ def main(how: str, parent: int, program: list[str]) -> None:
 
 
 def _guard(program: list[str]) -> None:
-    """Run the program as a child, until it ends or this process is orphaned."""
+    """Run the program as a child, until it ends or this process loses its parent."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     guard = os.getpid()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""The token that every process of a cluster shows to every other."""
+"""Reads and creates the token that the processes of a cluster share."""
 
 import os
 import secrets
@@ -10,17 +10,17 @@ _BYTES = 32
 
 
 def make_token(file: Path) -> None:
-    """Write a new token, readable by this user alone, unless the file exists.
+    """Write a new token that only this user can read, unless the file exists.
 
     Raises:
-        CarawayError: it cannot be written.
+        CarawayError: the file cannot be written.
     """
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
             out.write(secrets.token_hex(_BYTES))
-        # A link never replaces: of two processes that make the token at once, one wins.
+        # A link never replaces a file, so if two processes create the token, one of them wins.
         os.link(draft, file)
     except FileExistsError:
         return
@@ -31,17 +31,17 @@ def make_token(file: Path) -> None:
 
 
 def read_token(file: Path) -> str:
-    """The token of a cluster.
+    """Return the token of a cluster.
 
     Raises:
-        CarawayError: there is none, or it is empty.
+        CarawayError: the file cannot be read, or is empty.
     """
     try:
         token = file.read_text().strip()
     except OSError as exc:
         raise CarawayError(
-            f"cannot read the token file '{file}': {exc.strerror}; name the file that the "
-            "cluster's head uses with --token-file FILE"
+            f"cannot read the token file '{file}': {exc.strerror}; set --token-file to the "
+            "token file of the cluster's head"
         ) from exc
     if not token:
         raise CarawayError(f"the token file '{file}' is empty")

@@ -1,5 +1,5 @@
-"""Reads SQL text, where there is no plan of it: one grammar, one lexer, and what is built on them.
+"""Reads SQL text where no plan exists: one grammar, one lexer, and functions on top of them.
 
-Everything here runs in linear time, whatever the text is, and needs no more than the standard
-library: the client reads its scripts with it. What a statement does is asked of its plan.
+Everything runs in linear time for any text, and uses only the standard library, because the client
+uses it as well. Where a plan exists, the plan says what a statement does.
 """

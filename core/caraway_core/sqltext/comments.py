@@ -1,4 +1,4 @@
-"""Takes the comments out of SQL text."""
+"""Removes comments from SQL text."""
 
 from caraway_core.sqltext import lexer
 
@@ -6,7 +6,7 @@ _BEGINNINGS = ("--", "/*")
 
 
 def left_out(sql: str) -> str:
-    """Return a text with a space in place of each comment; what a comment runs stays."""
+    """Replace each comment with a space; the content of `/*! ... */` stays, because it runs."""
     if not any(each in sql for each in _BEGINNINGS):
         return sql
     pieces: list[str] = []

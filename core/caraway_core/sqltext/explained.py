@@ -1,4 +1,4 @@
-"""Takes EXPLAIN off a statement."""
+"""Separates EXPLAIN from the statement that it explains."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from caraway_core.sqltext.lexer import SqlToken
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStatement:
-    """The statement behind an EXPLAIN, and whether it is to be run."""
+    """The explained statement, and whether ANALYZE runs it."""
 
     statement: str
     is_run: bool
 
 
 def parse(sql: str) -> ExplainedStatement | None:
-    """Take EXPLAIN off a statement; None for any other."""
+    """Return the statement that an EXPLAIN explains, or None for other statements."""
     if lexer.first_word(sql) != "EXPLAIN":
         return None
     text = lexer.plain(sql)
@@ -34,6 +34,6 @@ def parse(sql: str) -> ExplainedStatement | None:
 
 
 def _next(tokens: Iterator[SqlToken]) -> tuple[str, int]:
-    """Return a token in capitals and where it begins; nothing at the end of the text."""
+    """Return the next token in upper case and its start; empty at the end of the text."""
     token = next(tokens, None)
     return (token.text.upper(), token.start) if token else ("", 0)

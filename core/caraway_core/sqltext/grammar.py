@@ -1,14 +1,14 @@
-"""The grammar of tokens in SQL text, as fragments of verbose patterns.
+"""The grammar of SQL tokens, as fragments of verbose regular expressions.
 
-It is that of the engine's parser in its generic dialect. What is not closed runs on to the end of
-the text, and no fragment gives back what it took, so every text is read in linear time.
+It follows the generic dialect of the engine's parser. An unclosed token extends to the end of the
+text. Fragments never backtrack, so every text is read in linear time.
 """
 
 from collections.abc import Mapping
 
 
 def _quoted(quote: str) -> str:
-    """Return the pattern of a text in quotes, in which a quote is written twice."""
+    """Return the pattern of a quoted string, in which a quote is doubled."""
     return rf"{quote}(?:[^{quote}]++|{quote}{quote})*+(?:{quote}|\Z)"
 
 
@@ -30,7 +30,7 @@ _IN_BRACKETS = " | ".join(
 _IN_THREE_QUOTES = " | ".join((_tripled("'"), _tripled('"')))
 
 COMMENT = r"(?:--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))"
-"""A comment that holds no other; the lexer sees to those that do."""
+"""A comment without nested comments; the lexer handles nested ones."""
 TEXT = _quoted("'")
 PREFIXED_TEXT = rf"""(?:
       [eExX]'(?:[^'\\]++|\\.|'')*+(?:'|\\?\Z)
@@ -43,14 +43,14 @@ PREFIXED_TEXT = rf"""(?:
       )
 )"""
 _BEGINS_PREFIXED_TEXT = r"(?=[bBeEnNqQrRuUxX]['\"&qQ])"
-"""Looks ahead, so that most words are not tried as such a text."""
+"""A lookahead that keeps most words from being tried as a prefixed string."""
 DOLLAR_TEXT = r"\$(?P<tag>\w*+)\$(?:[^$]++|\$(?!(?P=tag)\$))*+(?:\$(?P=tag)\$|\Z)"
 QUOTED_NAME = rf"(?:{_IN_DOUBLE_QUOTES}|{_IN_BACKTICKS})"
 WORD = rf"{_LETTER}{_REST_OF_WORD}"
-# The parser takes any character that follows into such a word, even a quote.
+# The parser accepts any following character in such a word, even a quote.
 VARIABLE = rf"(?:\#[^-> ]|@(?:@[^\ ]|[^@>?'\"` ])){_REST_OF_WORD}"
 NUMBER = r"(?:0x[0-9a-fA-F]*+|(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+L?+)"
-# In `a:b` and `x[1:n]` a name, a number, a text or a bracket is before the colon.
+# In `a:b` and `x[1:n]` a name, a number, a string or a bracket precedes the colon.
 PLACEHOLDER = rf"(?:\$\w++|(?<!\$)\?\d*+|(?<![\w\])\"'`$@\#]):{_LETTER}\w*+(?![@\#$]))"
 OPERATOR = r"(?:::|\|\||<=|>=|<>|!=|->>?|\#-|//|[-+*/%<>=~&|^])"
 
@@ -71,9 +71,9 @@ TOKENS: Mapping[str, str] = {
     "variable": rf"(?=[@\#]){VARIABLE}",
     "other": r"\S",
 }
-"""The kinds of tokens, in the order in which they are tried; the looks ahead save most trials."""
+"""The kinds of tokens, in the order of matching; lookaheads avoid most attempts."""
 ANY_TOKEN = f"(?:{'|'.join(TOKENS.values())})"
 
 CLOSED_QUOTED_NAME = r'"(?:[^"]|"")*+"'
 CLOSED_NAME = rf"(?:{WORD}|{CLOSED_QUOTED_NAME}|`(?:[^`]|``)*+`)"
-"""A part of a name, quoted or not; what is not closed is none."""
+"""A part of a name, quoted or not; unclosed quotes do not match."""

@@ -1,7 +1,7 @@
-"""Cuts SQL text into tokens, as the engine's parser does.
+"""Splits SQL text into tokens, as the engine's parser does.
 
-Comments may hold comments, and the parser runs what a comment `/*! ... */` holds. No pattern can
-tell where those end, so a text that may hold them is first brought to a plain form.
+Comments can be nested, and the parser runs the content of `/*! ... */`. A regular expression cannot
+find the end of such comments, so a text that may have them is first rewritten without.
 """
 
 import re
@@ -11,29 +11,29 @@ from dataclasses import dataclass
 from caraway_core.sqltext import grammar
 
 _FLAGS = re.VERBOSE | re.DOTALL
-# The group of a kind is empty and follows its token: a branch that begins with a group costs more
-# to try. Each match takes the space after it, so that no branch is tried in vain there.
+# The group of a kind is empty and follows its token, because a branch that begins with a group is
+# slower. Each match includes the space after it, so that no branch is tried there.
 _KINDS = "|".join(f"{token}(?P<{kind}>)" for kind, token in grammar.TOKENS.items())
 _TOKEN = re.compile(rf"(?:{_KINDS})\s*+", _FLAGS)
 _UP_TO_BLOCK_COMMENT = re.compile(rf"\s*+(?:(?!/\*){grammar.ANY_TOKEN}\s*+)*+", _FLAGS)
-# Comments with others in them are read below; most hold none, and are passed at once.
+# Nested comments are handled below; most comments have none and are skipped at once.
 _UP_TO_STATEMENT = re.compile(
     r"(?:[\s;]++|--[^\n]*+|/\*(?!!)(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/)*+", _FLAGS
 )
 _MAY_BE_SPECIAL = re.compile(r"/\*(?:!|(?:[^*/]++|\*(?!/)|/(?!\*))*+/\*)")
-"""A comment that runs, or with a comment in it, though this may be in a text in quotes."""
+"""A comment that runs, or that has a nested comment; the match may be inside a string."""
 _EDGE_OF_COMMENT = re.compile(r"/\*|\*/")
 _RUN_COMMENT = re.compile(r"/\*![0-9]*+")
 _OPENING, _CLOSING = "/*", "*/"
 _COMMENT = frozenset({"comment"})
 _BEFORE_STATEMENTS = frozenset({"comment", "end"})
 _AFTER_RUN_COMMENT = "\n "
-"""In place of its end: a line comment in it ends there, too."""
+"""Replaces the end of such a comment; it also ends a line comment inside."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlToken:
-    """A piece of SQL text; `kind` is a name of a group in the pattern of tokens."""
+    """A token of SQL text; `kind` is the name of its group in the pattern."""
 
     kind: str
     text: str
@@ -42,7 +42,7 @@ class SqlToken:
 
 
 def tokens(sql: str) -> Iterator[SqlToken]:
-    """Yield the tokens of a text; the inside of a comment is blank if comments are in it."""
+    """Yield the tokens of a text; the content of a nested comment is blank."""
     sql = plain(sql)
     for found in _TOKEN.finditer(sql):
         kind = found.lastgroup or ""
@@ -51,7 +51,7 @@ def tokens(sql: str) -> Iterator[SqlToken]:
 
 
 def significant(sql: str) -> Iterator[SqlToken]:
-    """Yield the tokens without comments, and without a `;` before the first of others."""
+    """Yield the tokens without comments and without leading semicolons."""
     has_begun = False
     for token in tokens(sql):
         if token.kind not in (_COMMENT if has_begun else _BEFORE_STATEMENTS):
@@ -60,9 +60,9 @@ def significant(sql: str) -> Iterator[SqlToken]:
 
 
 def first_word(sql: str) -> str | None:
-    """Return the word that a statement begins with, in capitals; empty if that is no word.
+    """Return the first word of a statement in upper case, or "" if it begins with another token.
 
-    None if there is no statement. What follows the word is not read.
+    Returns None if there is no statement. The text after the word is not read.
     """
     return _first_word(sql, runs=True)
 
@@ -83,19 +83,19 @@ def _first_word(sql: str, *, runs: bool) -> str | None:
 
 
 def matches(sql: str) -> Iterator[re.Match[str]]:
-    """Yield a match for each token, for those who read every statement: half the time of `tokens`.
+    """Yield a match for each token, in half the time of `tokens`.
 
-    Its `lastgroup` is the kind, and the token is from `start()` to `end(kind)`.
+    The `lastgroup` of a match is the kind; the token extends from `start()` to `end(kind)`.
     """
     return _TOKEN.finditer(plain(sql))
 
 
 def plain(sql: str) -> str:
-    """Return a text of the same length and tokens whose comments hold no comments and do not run.
+    """Rewrite comments that run or are nested; the length and the tokens stay the same.
 
-    Both are rare: most texts are returned as they are.
+    Such comments are rare, so most texts are returned unchanged.
     """
-    # One character is found much faster than two.
+    # Searching for one character is much faster than for two.
     if "/" in sql and _OPENING in sql and _MAY_BE_SPECIAL.search(sql):
         return _plain(sql, runs=True)
     return sql
@@ -114,7 +114,7 @@ def _plain(sql: str, *, runs: bool) -> str:
 
 
 def _special_comments(sql: str, runs: bool) -> Iterator[tuple[int, int, bool]]:
-    """Yield where comments are that hold others, or run, and whether they are closed."""
+    """Yield start and end of comments that run or are nested, and whether they are closed."""
     end = 0
     while (start := passed(_UP_TO_BLOCK_COMMENT, sql, end)) < len(sql):
         closing = sql.find(_CLOSING, start + len(_OPENING))
@@ -128,13 +128,13 @@ def _special_comments(sql: str, runs: bool) -> Iterator[tuple[int, int, bool]]:
 
 
 def passed(pattern: re.Pattern[str], sql: str, begin: int) -> int:
-    """Return where a pattern of tokens that may be none ends."""
+    """Return where the match of a pattern ends, or `begin` without a match."""
     found = pattern.match(sql, begin)
     return found.end() if found else begin
 
 
 def _end_of_comment(sql: str, start: int) -> tuple[int, bool]:
-    """Return where a comment ends, and whether it is closed there."""
+    """Return where a comment ends, and whether it is closed."""
     depth = 0
     for edge in _EDGE_OF_COMMENT.finditer(sql, start):
         depth += 1 if edge[0] == _OPENING else -1
@@ -144,7 +144,7 @@ def _end_of_comment(sql: str, start: int) -> tuple[int, bool]:
 
 
 def _opened(sql: str, begin: re.Match[str], end: int) -> str:
-    """Return what a comment that runs holds; in it, one that would run is a plain comment."""
+    """Return the content of a comment that runs; comments inside become plain comments."""
     inside = sql[begin.end() : end - len(_CLOSING)]
     inside = _plain(inside, runs=False) if _OPENING in inside else inside
     return " " * len(begin[0]) + inside + _AFTER_RUN_COMMENT

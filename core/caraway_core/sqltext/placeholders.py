@@ -1,6 +1,6 @@
-"""Finds the placeholders of a statement and brings every spelling to the one DataFusion binds.
+"""Finds the placeholders of a statement, and rewrites them to the form that DataFusion binds.
 
-Values are never put into the text: `:name` becomes `$name`, `?` becomes `$1`, `$2`, ...
+Values are never inserted into the text: `:name` becomes `$name`, `?` becomes `$1`, `$2`, ...
 """
 
 import re
@@ -13,23 +13,23 @@ from caraway_core.sqltext import lexer
 
 _SIGNS = "$?:"
 _IN_WORDS = re.compile(r"[\w@#$]")
-"""What `?` may touch, and `$1` may not: both would be one word, or begin a text."""
+"""Characters that may touch `?`, but not `$1`, which they would extend or turn into a string."""
 _LONGEST_KEPT = 16 * 1024
-"""Longer texts are not kept: a thousand of the longest that are taken would fill gigabytes."""
+"""Longer texts are not cached: a thousand of the longest would need gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """A statement in the engine's spelling, and the names of the values that it needs."""
+    """A statement with rewritten placeholders, and the names of the required values."""
 
     sql: str
     names: frozenset[str]
 
     def check(self, given: Iterable[str]) -> None:
-        """Compare what the statement needs with what was given.
+        """Check that the given values match the placeholders.
 
         Raises:
-            ParametersError: a value is missing, or one was given that nothing uses.
+            ParametersError: a value is missing, or is not used by the statement.
         """
         given = set(given)
         if missing := sorted(self.names - given, key=_natural):
@@ -87,7 +87,7 @@ _kept = lru_cache(maxsize=1024)(_found)
 
 
 def by_name(values: Mapping[str, object] | list[object]) -> dict[str, object]:
-    """Key values by placeholder name; a leading `$` or `:` is dropped, lists count from 1."""
+    """Return values by placeholder name; a leading `$` or `:` is dropped, lists count from 1."""
     if isinstance(values, list):
         return {str(position): value for position, value in enumerate(values, start=1)}
     return {name.lstrip("$:"): value for name, value in values.items()}

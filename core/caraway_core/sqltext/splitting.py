@@ -1,4 +1,4 @@
-"""Cuts a script into its SQL statements."""
+"""Splits a script into its SQL statements."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,18 @@ from caraway_core.sqltext import lexer
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Statements without their `;`, and what follows the last `;`."""
+    """The statements of a script without their `;`, and the text after the last `;`."""
 
     statements: tuple[str, ...]
     rest: str
 
     def all(self) -> tuple[str, ...]:
-        """Every statement, also a last one that no `;` ends."""
+        """All statements, including a last one without `;`."""
         return (*self.statements, self.rest) if self.rest else self.statements
 
 
 def split(text: str) -> Script:
-    """Cut at each `;` outside of quotes and comments; parts that only hold comments are dropped."""
+    """Split at each `;` outside of quotes and comments; drop parts without a statement."""
     statements: list[str] = []
     start = 0
     has_words = False

@@ -1,4 +1,4 @@
-"""Tells from its text if a statement may change data, before it is planned."""
+"""Decides from the text whether a statement may change data, before it is planned."""
 
 import re
 
@@ -7,11 +7,12 @@ from caraway_core.sqltext import grammar, lexer
 _VERBS = ("INSERT", "REPLACE", "MERGE", "UPDATE", "DELETE", "TRUNCATE")
 _RUNS_WHAT_IT_EXPLAINS = ("ANALYZE", "ANALYSE")
 _LONGEST_READ = 256 * 1024
-"""Of a longer text it counts that such a word is anywhere: to read 4 MiB takes seconds, in the
-process that serves everybody."""
+"""In longer texts the verb may be anywhere: parsing 4 MiB takes seconds, in the process that serves
+all requests.
+"""
 _FLAGS = re.VERBOSE | re.DOTALL
 _WATCHED = re.compile(rf"(?i:{'|'.join(_VERBS + _RUNS_WHAT_IT_EXPLAINS)})(?![\w@\#$])", _FLAGS)
-# One match for all that is between two such words: a match for each token takes ten times as long.
+# One match for all text between two such words is ten times as fast as one per token.
 _UP_TO_WATCHED = re.compile(rf"\s*+(?:(?!{_WATCHED.pattern}){grammar.ANY_TOKEN}\s*+)*+", _FLAGS)
 _BEFORE_NAME = re.compile(
     rf"\s*+(?:{grammar.COMMENT}\s*+)*+(?:{grammar.WORD}|{grammar.VARIABLE}|[\"`])", _FLAGS
@@ -19,16 +20,16 @@ _BEFORE_NAME = re.compile(
 
 
 def begins_with_write(sql: str) -> bool:
-    """Tell if the first word of a text is a verb that changes a table; in doubt it is."""
+    """Return whether the first word is a verb that changes a table; if unsure, return True."""
     word = lexer.first_word(sql[:_LONGEST_READ])
     return word in _VERBS or (word is None and len(sql) > _LONGEST_READ)
 
 
 def may_change(sql: str) -> bool:
-    """Tell if a statement may write to a table; in doubt it may.
+    """Return whether a statement may write to a table; if unsure, return True.
 
-    A job that may is run at most once. A wrong yes costs it a second run after a crash; a wrong
-    no would write twice.
+    A job that may write runs at most once. A wrong True costs it a retry after a crash. A wrong
+    False would write twice.
     """
     upper = sql.upper()
     if not any(verb in upper for verb in _VERBS):
@@ -37,7 +38,7 @@ def may_change(sql: str) -> bool:
 
 
 def _has_write(sql: str) -> bool:
-    """Tell if a verb stands before a name, as it does not in a call of `replace`."""
+    """Return whether a verb is followed by a name, unlike in a call of `replace`."""
     is_only_explained = lexer.first_word(sql) == "EXPLAIN"
     place = lexer.passed(_UP_TO_WATCHED, sql, 0)
     while word := _WATCHED.match(sql, place):

@@ -1,1 +1,1 @@
-"""Errors of the engine, in words for users: its messages, and the kinds that they stand for."""
+"""Translates the engine's errors to errors and messages for users."""

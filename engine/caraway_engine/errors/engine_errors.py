@@ -1,8 +1,8 @@
-"""Maps an engine error to its fault and to a message for users.
+"""Maps the text of an engine error to its fault and to a message for users.
 
-An error begins with the kinds of the errors that were wrapped into each other, such as
-`Arrow error: Cast error: `; they decide whose fault it is. What follows is worded by the first row
-of `engine_messages` that matches, without the engine's types and without folders of the server.
+The text begins with the kinds of the nested errors, such as `Arrow error: Cast error: `. They
+decide whose fault the error is. The first matching row of `engine_messages` gives the message for
+the rest. Types of the engine and folders of the server are removed.
 """
 
 import re
@@ -14,7 +14,7 @@ from caraway_engine.errors import type_words
 
 
 class FaultOwner(Enum):
-    """Whose fault an error is."""
+    """Who caused an error."""
 
     STATEMENT = "statement"
     SOURCE = "source"
@@ -36,14 +36,14 @@ _KIND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An error of the engine, as a user is told of it."""
+    """An engine error as reported to users."""
 
     fault: FaultOwner
     message: str
 
 
 def read(text: str) -> Told:
-    """Say whose fault an error is, and word it."""
+    """Determine whose fault an error is, and return its message for users."""
     kinds, rest = _kinds(text)
     for message in messages.WORDED:
         if match := message.find(rest):
@@ -57,7 +57,7 @@ def _worded(message: messages.EngineMessage, match: re.Match[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Take out of a text what is of the engine or of the server alone."""
+    """Remove engine internals and server paths from a text."""
     text = _NOISE.sub("", _DUMP.sub("", text))
     return type_words.translated(
         _FOLDERS.sub(r"\g<name>", _URLS.sub("a remote file", text))
@@ -75,7 +75,7 @@ def _kinds(text: str) -> tuple[list[str], str]:
 
 
 def _fault(kinds: list[str]) -> FaultOwner:
-    """Let the innermost kind decide, except that a source was read where one of its kinds is."""
+    """Return the fault: a source if any kind is one of its, else the innermost known kind."""
     if any(kind in messages.SOURCE_KINDS or kind.startswith("Generic ") for kind in kinds):
         return FaultOwner.SOURCE
     if any(kind in messages.ENGINE_KINDS for kind in kinds):
@@ -93,7 +93,7 @@ _SAID_KINDS = (
     "Invalid argument error", "This feature is not implemented",
 )  # fmt: skip
 _NOISE = re.compile(rf"(?:{'|'.join(_SAID_KINDS)}): |\b{messages.CAUSED_BY}\s")
-# A value of the engine's language, such as `Ident { value: "x", ...`: it goes on to the end.
+# A debug dump of a value, such as `Ident { value: "x", ...`; it extends to the end.
 _DUMP = re.compile(r":? ?\b[A-Z]\w+ ?\{ ?\w+:.*|:? ?\b[A-Z]\w+\(\w+ \{.*", re.DOTALL)
 _URLS = re.compile(r"\b(?:https?|s3a?|gs|abfss?|az|memory)://[^\s'\",)]+")
 _FOLDERS = re.compile(r"(?:file://)?(?<![\w.])/?(?:[\w.@%+=~-]+/){2,}(?P<name>[\w.@%+=~-]*)")

@@ -1,7 +1,7 @@
-"""The table of engine messages that our code recognises.
+"""The engine messages that our code recognises.
 
-The engine's Python errors carry only text. All code that needs their meaning asks this table. A
-test provokes each row from the real engine, so a new engine version fails loudly.
+The engine's Python errors carry only text. All code that depends on their meaning uses this table.
+A test provokes each row with the real engine, so that a new engine version fails loudly.
 """
 
 import re
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EngineMessage:
-    """A pattern of the engine's text, and the text that users read instead, if there is one.
+    """A pattern of an engine message, and the message for users, if there is one.
 
-    `words` is a template of the pattern's groups.
+    `words` is a template with the groups of the pattern.
     """
 
     pattern: re.Pattern[str]
@@ -76,10 +76,10 @@ TOO_DEEP = _says("RecursionLimitExceeded")
 NO_VALUE = _says("was not provided a value")
 AMBIGUOUS = _says(
     r"Ambiguous reference to unqualified field (?P<name>\S+)",
-    "column {name} is in several tables; write which one, as in t.{name}",
+    "column {name} is ambiguous; qualify it with its table, as in t.{name}",
 )
 
-# Numbers that are too large. Some casts are guards of our own, which users never see.
+# Numbers that are too large. Some casts are our own guards, which users never see.
 OVERFLOW = "number overflow"
 """The mark in the text that a guard of `known_faults.sums` makes the engine cast."""
 TOO_LARGE = (
@@ -90,7 +90,7 @@ SUM_TOO_LARGE = _says(
     r"Cast error: Cannot cast string '" + OVERFLOW + r" in (?P<what>[A-Za-z ]+?) -?[\d.]*'"
 )
 
-# Full memory and full disks.
+# Exhausted memory and full disks.
 EXHAUSTED = _says("Resources exhausted")
 ASKED_FOR = _says(r"allocate additional (?P<size>[\d.]+ [KMGT]?B)")
 JOIN_INPUT = _says("JoinInput")
@@ -101,16 +101,16 @@ DISK_FULL = (
     _says("during the spilling process has exceeded"),
 )
 CONSTANT_FILTER = _says("BooleanScalar")
-"""A constant was pushed into the scan of a dataset of pyarrow, which knows no constants."""
+"""A constant was pushed into the scan of a pyarrow dataset, which does not support it."""
 GONE = (_says("(?i)not found"), _says("(?i)No such file"))
 
 _NO_CONDITION = (
     "IN, EXISTS, ANY and ALL with a subquery are supported in WHERE, HAVING and ON only; elsewhere "
-    "count what they look for, as in (SELECT count(*) FROM u WHERE u.k = t.k) > 0"
+    "count the matching rows, as in (SELECT count(*) FROM u WHERE u.k = t.k) > 0"
 )
 _CAST = "{one} cannot be cast to {other}"
-_LARGE_REGEX = "the regular expression is too large; write it shorter, or repeat less in it"
-_CALLED = "function {call} cannot be called so: check the number and the types of its arguments"
+_LARGE_REGEX = "the regular expression is too large; shorten it or use fewer repetitions"
+_CALLED = "function {call} does not accept these arguments; check their number and types"
 WORDED: tuple[EngineMessage, ...] = (
     _says(r"^Divide by zero", "division by zero"),
     _says(
@@ -122,17 +122,17 @@ WORDED: tuple[EngineMessage, ...] = (
     _says(
         r"unique expression names but the expression \"(?P<one>.+?)\" at position \d+ and "
         r"\".+?\" at position",
-        "two columns of a SELECT have the same name ({one}); give one of them another name with AS",
+        "two columns of a SELECT have the same name ({one}); rename one of them with AS",
     ),
     _says(
         r"duplicate (?:un)?qualified field name (?P<name>[^\n]+?)\.?$",
-        "the column {name} is there twice; give one of the two another name with AS; where "
+        "the column {name} is duplicated; rename one of the two with AS; if "
         "GROUP BY casts it twice, cast it in a subquery",
     ),
     AMBIGUOUS,
     _says(
         r"Cannot cast (?:string|value) '(?P<value>.*?)' to value of (?P<type>.+?) type",
-        "the text '{value}' is no {type}",
+        "the text '{value}' is not a valid {type}",
     ),
     _says(r"Unsupported CAST from (?P<one>.+?) to (?P<other>[^\n]+)", _CAST),
     _says(r"Cast error: Casting from (?P<one>.+?) to (?P<other>[^\n]+)", _CAST),
@@ -142,13 +142,13 @@ WORDED: tuple[EngineMessage, ...] = (
     ),
     _says(
         r"Cannot infer common (?:argument |string )?type for [\w ]*?operation (?P<what>[^\n]+)",
-        "{what}: the two types do not fit together; cast one of them",
+        "{what}: the two types are incompatible; cast one of them",
     ),
     _says(
         r"common type to coerce (?P<one>.+?) and (?P<other>.+?) in LIKE",
-        "LIKE does not take {one} and {other}; cast one of them",
+        "LIKE does not accept {one} and {other}; cast one of them",
     ),
-    _says(r"regex parse error:.*?error: (?P<why>[^\n]+)", "wrong regular expression: {why}"),
+    _says(r"regex parse error:.*?error: (?P<why>[^\n]+)", "invalid regular expression: {why}"),
     _says(r"CompiledTooBig\(", _LARGE_REGEX),
     _says(r"Compiled regex exceeds size limit", _LARGE_REGEX),
     _says(r"currently only supports a single SQL statement", "send one statement at a time"),
@@ -159,7 +159,7 @@ WORDED: tuple[EngineMessage, ...] = (
     _says(r"In/Exist/SetComparison subquery can only be used in", _NO_CONDITION),
     _says(
         r"Physical plan does not support logical expression (?P<what>[A-Z]\w+)",
-        "{what} is not supported at this place of a statement",
+        "{what} is not supported at this place in a statement",
     ),
     _says(
         r"Unsupported ast node in sqltorel: (?P<what>\w+)",
@@ -168,22 +168,23 @@ WORDED: tuple[EngineMessage, ...] = (
     _says(
         r"array_resize: failed to convert size", "array_resize needs a size that is not negative"
     ),
-    _says(r"Null byte at position \d+", "a name or a text holds the character NUL; leave it out"),
+    _says(r"Null byte at position \d+", "a name or a text contains the character NUL; remove it"),
     _says(
-        r"Error parsing timestamp from '(?P<value>.*?)'", "the text '{value}' is no TIMESTAMP"
+        r"Error parsing timestamp from '(?P<value>.*?)'",
+        "the text '{value}' is not a valid TIMESTAMP",
     ),
     _says(r"Invalid function '(?P<name>[^']+)'\.\s*Did you mean '(?P<near>[^']+)'\?",
           "function '{name}' not found; did you mean '{near}'?"),
-    _says(r"Unable to cast to (?P<type>Date\d+)", "a text is no DATE"),
-    _says(r"^Format error", "the format is wrong"),
+    _says(r"Unable to cast to (?P<type>Date\d+)", "a text is not a valid DATE"),
+    _says(r"^Format error", "the format is invalid"),
     _says(r"Unsupported Value '\w+\(", "this kind of literal is not supported"),
     _says(
         r"expr type (?P<one>.+?) can't cast to (?P<other>.+?) in SetComparison",
-        "ANY and ALL do not take {one} and {other}; cast one of them",
+        "ANY and ALL do not accept {one} and {other}; cast one of them",
     ),
     _says(
         r"(?P<value>-?[\d.]+) is too large to store in a Decimal\d+ of precision (?P<digits>\d+)",
-        "{value} has more digits than DECIMAL({digits}, ...) holds",
+        "{value} has more digits than DECIMAL({digits}, ...) allows",
     ),
 )  # fmt: skip
-"""Errors of a statement whose text for users is always the same; the first match counts."""
+"""Errors of statements that always have the same text for users; the first match applies."""

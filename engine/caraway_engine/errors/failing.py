@@ -1,4 +1,4 @@
-"""Carries errors of a database through the engine, which keeps nothing of them but their text."""
+"""Carries database errors through the engine, which keeps only their text."""
 
 import re
 import secrets
@@ -14,11 +14,11 @@ _lock = Lock()
 
 
 class RemoteFailure(Exception):
-    """Stands for an error while it is inside of the engine."""
+    """Represents a database error while it passes through the engine."""
 
 
 def marked(error: QueryError) -> RemoteFailure:
-    """Return what to raise inside of the engine in place of an error."""
+    """Return the exception to raise inside the engine instead of an error."""
     mark = secrets.token_hex(8)
     with _lock:
         _errors[mark] = error
@@ -28,7 +28,7 @@ def marked(error: QueryError) -> RemoteFailure:
 
 
 def found(text: str) -> QueryError | None:
-    """Return the error that an error text of the engine stands for."""
+    """Return the original error for an engine error text that contains its mark, or None."""
     match = _MARK.search(text)
     with _lock:
         return _errors.get(match[1]) if match else None

@@ -1,7 +1,7 @@
-"""Turns what the engine raises into errors that say what failed and what to do.
+"""Translates engine exceptions to errors that say what failed and what to do.
 
-`engine_messages` tells them by their texts. Here are those that need to know the tables, the
-settings or the caller; `engine_errors` words all others.
+`engine_messages` recognises them by their text. This module handles those that depend on the
+tables, the settings or the caller; `engine_errors` handles all others.
 """
 
 import difflib
@@ -29,7 +29,7 @@ _MOST_NAMES = 12
 
 
 def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
-    """Return our error for one that the engine raised while planning or while running."""
+    """Return our error for an exception that the engine raised while planning or running."""
     text = messages.BACKTRACE.pattern.sub("", str(exc))
     text = messages.BUG_HINT.pattern.sub("", text).strip()
     if (remote := failing.found(text)) is not None:
@@ -53,11 +53,11 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
             return InvalidQueryError(told.message)
     if planning or messages.NO_VALUE.find(text):
         return InvalidQueryError(told.message or "the statement cannot be planned")
-    # What went wrong inside is for those who look after the engine.
+    # Internal causes are for operators, so log them.
     logger.error("the engine failed", extra={"cause": text[:_LONGEST_CAUSE]})
     return ExecutionError(
-        "the engine failed while it ran the statement; the log has the cause. Write the statement "
-        "in another way, and report the fault"
+        "the engine failed while running the statement; the log has the cause. Rewrite the "
+        "statement, and report the bug"
     )
 
 
@@ -78,11 +78,11 @@ def _overflow(text: str) -> QueryError | None:
 def _source_error(plain: str) -> QueryError:
     if messages.find(messages.GONE, plain):
         return ExecutionError(
-            f"a file of a dataset is gone: {plain}. It was removed while the query read it; "
+            f"a file of a dataset is missing: {plain}. It was removed while the query read it; "
             "run the query again, or check the dataset with GET /v1/datasets?status=true."
         )
     return ExecutionError(
-        f"a dataset cannot be read: {plain}. The data is not what its schema says, or the "
+        f"a dataset cannot be read: {plain}. The data does not match its schema, or the "
         "source failed; check the file and the dataset's params, then run the query again."
     )
 
@@ -94,7 +94,7 @@ def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
     what = match["what"].splitlines()[0].strip()
     if match["kind"] == "DML" and what != "COPY":
         return QueryForbiddenError(
-            f"{what} is refused: this statement may only read. Writing needs a dataset with "
+            f"{what} is refused: this statement is read-only. Writing needs a dataset with "
             "`access: read_write` and a key that ends in `:rw`."
         )
     return InvalidQueryError(
@@ -104,7 +104,7 @@ def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
 
 
 def _statement_words(kind: str) -> str:
-    """Name a kind of statement as SQL does: `CreateMemoryTable` is CREATE TABLE."""
+    """Return the SQL name of a kind of statement: `CreateMemoryTable` is CREATE TABLE."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).upper().split()
     return " ".join(word for word in words if word not in ("MEMORY", "VARIABLE"))
 
@@ -113,7 +113,7 @@ def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
     if not messages.EXHAUSTED.find(text):
         return None
     asked = messages.ASKED_FOR.find(text)
-    detail = f" (it asked for {asked['size']} more)" if asked else ""
+    detail = f" (it requested {asked['size']} more)" if asked else ""
     is_join = messages.JOIN_INPUT.find(text) is not None
     hint = " A join keeps its smaller side in memory." if is_join else ""
     return OutOfMemoryQueryError(
@@ -157,7 +157,7 @@ def suggest(
     kind: str,
     key: Callable[[str], str] = lambda text: text,
 ) -> str:
-    """Word the nearest known name, if one is near, and what else there is."""
+    """Return a hint with the nearest known name, if there is one, and the other names."""
     by_key = {key(candidate).lower(): candidate for candidate in known}
     near = difflib.get_close_matches(key(name).lower(), by_key, n=1, cutoff=0.6)
     hint = f"; did you mean '{by_key[near[0]]}'?" if near else ";"

@@ -1,4 +1,4 @@
-"""Names of the engine's types as SQL has them."""
+"""Translates the names of engine types to SQL types."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _TIMES = {"Time32": "TIME", "Time64": "TIME"}
 
 
 def translated(text: str) -> str:
-    """Name types as in SQL, and literals by their value; other text in quotes stays."""
+    """Replace type names by SQL names, and literals by their values, except in quoted text."""
     return _NAMED.sub(_word, _LITERAL.sub(r"\1", text))
 
 

@@ -1,1 +1,1 @@
-"""Running plans: contexts, threads, folders for spilled rows, and streams of batches."""
+"""Runs plans: contexts, threads, spill directories and streams of batches."""

@@ -1,4 +1,4 @@
-"""The engine's contexts, as a session needs them."""
+"""The DataFusion contexts of a session."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ CATALOG = "caraway"
 PUBLIC = "public"
 _MOST_RESERVED_BYTES = 10 * 1024 * 1024
 _PRODUCTS_SHARE = 0.25
-"""Of the memory limit: products have a pool of their own, so that they starve nothing else."""
+"""Fraction of the memory limit. Products have their own pool, so that they starve nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What makes contexts that share memory; 0 bytes are no limit."""
+    """The runtime of contexts that share memory; 0 bytes means no limit."""
 
     runtime: RuntimeEnvBuilder
     size_bytes: int = 0
 
 
 class Pools:
-    """Memory of statements, which sessions share: each may be kept by statements for long.
+    """The memory pools of statements. Sessions share them, as a statement may keep a session alive.
 
-    Contexts made with one `RuntimeEnvBuilder` have one memory pool.
+    Contexts made with one `RuntimeEnvBuilder` share one memory pool.
     """
 
     def __init__(self, settings: EngineSettings) -> None:
@@ -36,7 +36,7 @@ class Pools:
 
 
 class Contexts:
-    """The contexts of one session, in each of which are the same tables."""
+    """The contexts of one session, all with the same tables."""
 
     def __init__(
         self, settings: EngineSettings, *, measured: bool, pools: Pools | None = None
@@ -44,10 +44,10 @@ class Contexts:
         pools = pools or Pools(settings)
         self._partitions = settings.target_partitions
         self.main = new(settings, settings.target_partitions, pools.main, measured)
-        # Products run in one partition: DataFusion does not stop them at once, and each partition
-        # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
+        # Products run in one partition. DataFusion does not cancel them at once, and each partition
+        # of a cancelled product occupies a worker thread. See docs/decisions/0002.
         self.serial = new(settings, 1, pools.serial, measured)
-        # These only plan: in them no statistics of whole files get into the plan of a share.
+        # Only for planning: plans of shares must not depend on statistics of whole files.
         self.unmeasured = {
             self.main: without_statistics(settings.target_partitions),
             self.serial: without_statistics(1),
@@ -57,18 +57,18 @@ class Contexts:
         return iter((self.main, self.serial, *self.unmeasured.values()))
 
     def scratch(self) -> SessionContext:
-        """Make another that only plans, with no tables yet."""
+        """Create another context for planning only, without tables."""
         return without_statistics(self._partitions)
 
 
 def place(name: TableName) -> tuple[str, str]:
-    """Return the schema of a table, and its name there."""
+    """Return the schema of a table, and its name in that schema."""
     schema_name, _, bare = name.rpartition(".")
     return schema_name or PUBLIC, bare
 
 
 def quoted(table: TableName) -> str:
-    """Word the name of a table for SQL."""
+    """Return the quoted name of a table for SQL."""
     schema_name, _, bare = table.rpartition(".")
     return f'"{schema_name or "public"}"."{bare}"'
 
@@ -83,6 +83,7 @@ def _pool(settings: EngineSettings, share: float) -> Pool:
 
 
 def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -> SessionContext:
+    """Create a context with the engine's settings and workarounds."""
     config = (
         SessionConfig()
         .with_default_catalog_and_schema(CATALOG, "public")
@@ -93,21 +94,22 @@ def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -
         .set("datafusion.execution.collect_statistics", str(measured).lower())
         # It forgets a column that has no bound yet: wrong minima. apache/datafusion#25147
         .set("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", "false")
-        # It takes the order of a computed key for that of what it is computed from: wrong rows.
+        # It takes the order of a computed key for the order of its input: wrong rows.
         .set("datafusion.optimizer.enable_topk_aggregation", "false")
     )
     if partitions == 1:
-        # It would sort the partitions that a table has anyway each by itself, and merge them.
+        # It would sort each partition of the table separately, and merge them.
         config = config.set("datafusion.optimizer.repartition_sorts", "false")
     if pool.size_bytes:
-        # Each sort of a statement sets so much aside to merge with, whatever there is in all.
+        # Each sort of a statement reserves this much for merging, whatever the pool size.
         reserved = min(_MOST_RESERVED_BYTES, pool.size_bytes // 16)
         config = config.set("datafusion.execution.sort_spill_reservation_bytes", str(reserved))
     context = SessionContext(config, pool.runtime)
-    # The default keeps a folder's listing for ever, so new files would never be seen.
+    # By default a directory listing is cached forever, so new files would never be seen.
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
     return context
 
 
 def without_statistics(partitions: int) -> SessionContext:
+    """Create a context that plans without table statistics."""
     return new(EngineSettings(partitions), partitions, Pool(RuntimeEnvBuilder()), measured=False)

@@ -1,7 +1,7 @@
-"""A second try for statements that ran out of memory: in one partition, which spills.
+"""Retries statements that ran out of memory: in one partition, which can spill.
 
-Sorts, windows and groupings spill in each partition, but what merges sorted partitions does not,
-and finds no memory that the partitions have left. One partition has nothing to merge.
+Sorts, windows and groupings spill in each partition. But merging sorted partitions does not spill,
+and finds no memory left by the partitions. One partition has nothing to merge.
 """
 
 from typing import Any
@@ -11,12 +11,12 @@ from caraway_engine.execution.contexts import Contexts
 
 
 def may_help(exc: BaseException) -> bool:
-    """Tell whether a failure is one of memory."""
+    """Return whether a failure means that memory was exhausted."""
     return isinstance(exc, Exception) and engine_messages.EXHAUSTED.find(exc) is not None
 
 
 def start(contexts: Contexts, dataframe: Any) -> Any:
-    """Plan for one partition, and begin to run that with the memory of all statements; blocks."""
+    """Plan for one partition, and start running it with the memory of all statements. Blocks."""
     logical = dataframe.logical_plan()
     return execute(
         contexts, contexts.serial.create_dataframe_from_logical_plan(logical).execution_plan()
@@ -24,7 +24,7 @@ def start(contexts: Contexts, dataframe: Any) -> Any:
 
 
 def execute(contexts: Contexts, plan: Any) -> Any:
-    """Begin to run a plan with the memory of the main context, one partition after another."""
+    """Start a plan with the memory of the main context, one partition after another."""
     return _Chained(contexts, plan, plan.partition_count)
 
 

@@ -1,8 +1,8 @@
-"""Folders for rows that do not fit in memory: one for each process, gone with it.
+"""Spill directories for rows that do not fit in memory: one per process, removed after it.
 
-A process holds the lock of its folder, and the kernel frees the lock of a process that dies. So a
-folder without a lock is left over, whatever process has its number by now, and a folder of a
-process that lives is never removed.
+A process holds a lock on its directory, and the kernel releases the lock when the process dies. So
+an unlocked directory is left over, even if its process id is in use again. The directory of a
+running process is never removed.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ _making = Lock()
 
 
 def folder(parent: Path) -> Path:
-    """Return the folder of this process below `parent`; those of dead processes are removed.
+    """Return the spill directory of this process in `parent`, and remove those of dead processes.
 
-    Where none can be made, as on a full disk, it is `parent` itself: few statements need it.
+    If it cannot be created, for example on a full disk, return `parent`: few statements spill.
     """
     key = os.getpid(), parent
     with _making:
@@ -33,16 +33,16 @@ def folder(parent: Path) -> Path:
                 remove_left_over(parent)
                 _own[key] = _made(parent)
             except OSError as exc:
-                logger.warning("no folder for spilled rows", extra={"cause": exc.strerror})
+                logger.warning("cannot create the spill directory", extra={"cause": exc.strerror})
                 return parent
         return _own[key]
 
 
 def remove_left_over(parent: Path) -> int:
-    """Remove the folders that no process holds any more, and count them."""
+    """Remove the directories that no process has locked, and return their number."""
     removed = sum(_remove(path) for path in parent.glob(f"{_PREFIX}*"))
     if removed:
-        logger.info("spilled rows of dead processes removed", extra={"folders": removed})
+        logger.info("removed spill directories of dead processes", extra={"folders": removed})
     return removed
 
 
@@ -50,10 +50,10 @@ def _made(parent: Path) -> Path:
     while True:
         path = parent / f"{_PREFIX}{uuid.uuid4().hex}"
         path.mkdir()
-        # Never closed: the lock is to last as long as the process.
+        # Never closed: the lock must last as long as the process.
         descriptor = os.open(path, os.O_RDONLY)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # A process that starts may have taken it for left over before it was locked.
+        # Another process may have removed it as left over before it was locked.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), path.stat()):
                 return path
@@ -64,7 +64,7 @@ def _remove(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
-        return False  # Another process removed it first, or it is of another user.
+        return False  # Another process removed it first, or another user owns it.
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(path, ignore_errors=True)

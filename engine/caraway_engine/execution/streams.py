@@ -1,4 +1,4 @@
-"""Rows of a running statement, one batch at a time."""
+"""Streams the rows of a running statement, one batch at a time."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from caraway_engine.statements.statements import Effect
 _NOTHING = object()
 _TRIES = 2
 _DELAYS = Delays(0.05, 0.5, factor=10.0)
-"""Before each try that takes less memory: the work before it ends by itself."""
+"""The delays before retries with less memory, in which the work of the failed attempt ends."""
 
 
 class _Translate(Protocol):
@@ -24,22 +24,22 @@ class _Translate(Protocol):
 
 
 class OwnStream(ABC):
-    """A stream of batches that is not the engine's, and that has to be told when it ends."""
+    """A stream of batches that is not the engine's, and must be closed explicitly."""
 
     @abstractmethod
     async def __anext__(self) -> Any: ...
 
     @abstractmethod
     def close(self) -> None:
-        """Stop what is under way; never waits."""
+        """Cancel what is running; never blocks."""
 
 
 class EngineStream:
-    """Pulls batches from the engine; nothing runs ahead of the reader by more than its buffers.
+    """Pulls batches from the engine, which runs ahead of the reader only by its buffers.
 
-    Waiting happens on the engine's own threads. Cancelling the wait, or closing, drops the
-    engine's stream, which stops the work at the operators' next yield. What it `holds` is in memory
-    until then.
+    Waiting happens on the engine's own threads. Cancelling the wait, or closing, drops the engine's
+    stream. The work then stops at the operators' next yield. The object in `holds` is kept until
+    then.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class EngineStream:
         *,
         is_waiting: bool = False,
     ) -> None:
-        """Take a stream that has begun, and how to begin one that takes less memory.
+        """Take a started stream, and the callable that starts one that uses less memory.
 
-        While one that `is_waiting` is read, threads of the engine may wait for a database.
+        If `is_waiting`, threads of the engine may block on a database while the stream is read.
         """
         self._stream: Any = stream
         self._start_again = start_again
@@ -85,7 +85,7 @@ class EngineStream:
         return batch.to_pyarrow()
 
     async def _next(self) -> Any:
-        """Return the next batch; before the first one, try again where memory is short."""
+        """Return the next batch. Before the first one, retry if memory is exhausted."""
         start_again, self._start_again = self._start_again, None
         try:
             return await self._stream.__anext__()
@@ -93,7 +93,8 @@ class EngineStream:
             if start_again is None or not frugal.may_help(exc):
                 raise
         for failures in range(1, _TRIES + 1):
-            # Let go of first: its rows take the memory that is short, and a moment longer.
+            # Drop the failed stream first: its rows use the memory that is short, for a moment
+            # longer.
             self._stream = _NOTHING
             await asyncio.sleep(_DELAYS.delay_s(failures))
             self._stream = await asyncio.to_thread(start_again)
@@ -105,13 +106,14 @@ class EngineStream:
         raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
+        """Stop the stream and release the engine's resources."""
         self._end(is_whole=False)
 
     def __del__(self) -> None:
         self._end(is_whole=False)
 
     def _end(self, *, is_whole: bool) -> None:
-        """Let go of the engine's stream, and tell once whether it was read to its end."""
+        """Release the engine's stream, and report once whether it was read to its end."""
         if self._stream is not None:
             if isinstance(self._stream, OwnStream):
                 self._stream.close()

@@ -1,7 +1,7 @@
-"""Wire formats of an answer: each turns batches into bytes as they come, and holds no rows back.
+"""Result formats: each encodes batches as they arrive, without holding rows back.
 
-Only two wait for a bounded number of rows: the bordered text table, to find its widths, and
-Parquet, whose rows come in groups.
+Two formats buffer a bounded number of rows: the bordered text table, to compute its widths, and
+Parquet, whose rows are written in groups.
 """
 
 from caraway_engine.formats.encoders import Encoder, Format, make

@@ -1,4 +1,4 @@
-"""Names of Arrow types as clients of the versioned JSON form expect them."""
+"""Names Arrow types as clients of the versioned JSON format expect them."""
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ _SIMPLE = {
 
 
 def display(type_: pa.DataType) -> str:
-    """Return the name, for example `Timestamp(Microsecond, Some("UTC"))`."""
+    """Return the name of a type, for example `Timestamp(Microsecond, Some("UTC"))`."""
     if name := _SIMPLE.get(str(type_)):
         return name
     if pa.types.is_timestamp(type_):

@@ -1,4 +1,4 @@
-"""Comma-separated values with a header row; NULL is an empty cell, nested values are JSON."""
+"""Encodes CSV with a header row; NULL is an empty cell, and nested values are JSON."""
 
 import csv
 import io
@@ -10,14 +10,16 @@ from caraway_engine.formats import columns
 
 
 class Csv:
-    """Values as RFC 4180 has them, lines ended by a line feed."""
+    """Encodes CSV as in RFC 4180, with line feeds as line ends."""
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Return the header row."""
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow(schema.names)
         return line.getvalue().encode() if schema.names else b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the rows of a batch."""
         if not batch.num_columns:
             return b""
         buffer = io.BytesIO()
@@ -25,4 +27,5 @@ class Csv:
         return buffer.getvalue()
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return nothing: CSV has no footer."""
         return b""

@@ -1,4 +1,4 @@
-"""The seam between the formats and whoever sends bytes."""
+"""The encoders of all result formats, and the protocol that they implement."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
@@ -11,7 +11,7 @@ Format = Literal["json", "versioned", "ndjson", "csv", "text", "arrow", "parquet
 
 
 class Encoder(Protocol):
-    """Called in the order begin, encode as often as there are batches, end."""
+    """Encodes one result. Call `begin`, then `encode` for each batch, then `end`."""
 
     def begin(self, schema: pa.Schema) -> bytes: ...
 
@@ -32,5 +32,5 @@ _ENCODERS: Mapping[Format, Callable[[], Encoder]] = {
 
 
 def make(format_: Format) -> Encoder:
-    """Return a fresh encoder for one answer."""
+    """Return a new encoder for one result."""
     return _ENCODERS[format_]()

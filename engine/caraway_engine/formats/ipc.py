@@ -1,4 +1,4 @@
-"""The Arrow IPC stream."""
+"""Encodes an Arrow IPC stream."""
 
 import io
 
@@ -8,7 +8,7 @@ from caraway_engine.formats import columns
 
 
 class IpcStream:
-    """Batches as Arrow writes them, with plain strings in place of string views."""
+    """Encodes batches in the Arrow IPC format, with plain strings instead of string views."""
 
     def __init__(self) -> None:
         self._buffer = io.BytesIO()
@@ -16,14 +16,16 @@ class IpcStream:
         self._schema: pa.Schema | None = None
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Return the schema message."""
         self._schema = columns.without_views(schema)
-        # A dictionary may differ from batch to batch; deltas and replacements are for readers
-        # that know them, so each batch carries its dictionary whole.
+        # A dictionary may differ between batches. Not all readers support deltas, so each batch
+        # carries its complete dictionary.
         options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=False)
         self._writer = pa.ipc.new_stream(self._buffer, self._schema, options=options)
         return self._take()
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the messages of a batch."""
         assert self._writer is not None and self._schema is not None
         if batch.schema != self._schema:
             batch = batch.cast(self._schema)
@@ -31,6 +33,7 @@ class IpcStream:
         return self._take()
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the end-of-stream marker."""
         assert self._writer is not None
         self._writer.close()
         return self._take()

@@ -1,4 +1,4 @@
-"""Parquet, written as a stream of row groups: only the rows of one group are held."""
+"""Encodes Parquet as a stream of row groups; only one group is buffered."""
 
 import io
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ _GROUP_BYTES = 16 * 1024 * 1024
 
 
 class Parquet:
-    """Rows as a Parquet file, with plain strings in place of string views.
+    """Encodes rows as a Parquet file, with plain strings instead of string views.
 
-    A group is closed at so many rows or bytes, whichever comes first; the footer comes last.
+    A row group ends at a number of rows or bytes, whichever comes first. The footer comes last.
     """
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class Parquet:
         self._group_bytes = 0
 
     def begin(self, schema: pa.Schema) -> bytes:
-        """Write the head of the file.
+        """Return the start of the file.
 
         Raises:
-            InvalidQueryError: a column has a type that Parquet does not know.
+            InvalidQueryError: Parquet does not support the type of a column.
         """
-        import pyarrow.parquet as pq  # Here: it is slow to import, and few answers need it.
+        import pyarrow.parquet as pq  # Slow to import; few results need it.
 
         self._schema = columns.without_views(schema)
         if not schema.names:
@@ -45,11 +45,12 @@ class Parquet:
         except pa.ArrowException as exc:
             raise InvalidQueryError(
                 f"these rows cannot be written as Parquet: {exc}; cast the column to text, or "
-                "ask for another form"
+                "request another format"
             ) from exc
         return self._sink.take()
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the row groups that are complete after a batch."""
         if batch.schema != self._schema:
             batch = batch.cast(self._schema)
         for start in range(0, batch.num_rows, _GROUP_ROWS):
@@ -57,6 +58,7 @@ class Parquet:
         return self._sink.take()
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the last row group and the footer."""
         assert self._writer is not None
         self._flush()
         self._writer.close()
@@ -77,21 +79,24 @@ class Parquet:
 
 
 class _Sink(io.RawIOBase):
-    """Keeps what is written until it is taken."""
+    """Buffers what is written until it is taken."""
 
     def __init__(self) -> None:
         super().__init__()
         self._parts: list[bytes] = []
 
     def writable(self) -> bool:
+        """Return True: the sink accepts writes."""
         return True
 
     def write(self, data: object) -> int:
+        """Buffer bytes, and return their number."""
         part = bytes(data)  # type: ignore[call-overload] # any buffer; typeshed has it private
         self._parts.append(part)
         return len(part)
 
     def take(self) -> bytes:
+        """Return and clear the buffered bytes."""
         written = b"".join(self._parts)
         self._parts.clear()
         return written

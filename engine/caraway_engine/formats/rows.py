@@ -1,4 +1,4 @@
-"""JSON forms: an array of rows, one row a line, and the versioned form with its schema."""
+"""Encodes JSON: an array of rows, one row per line, or the versioned format with a schema."""
 
 import io
 import json
@@ -11,30 +11,35 @@ from caraway_engine.formats.datatypes import display
 
 
 class JsonLines:
-    """One JSON object a line."""
+    """Encodes one JSON object per line."""
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Return nothing: JSON lines have no header."""
         return b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the rows of a batch."""
         buffer = io.BytesIO()
         arro3.io.write_ndjson(columns.for_json(batch), buffer, explicit_nulls=True)
         return buffer.getvalue()
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return nothing: JSON lines have no footer."""
         return b""
 
 
 class JsonArray:
-    """A JSON array of row objects, keyed by column name; NULL is written as null."""
+    """Encodes a JSON array of row objects, keyed by column name; NULL is written as null."""
 
     def __init__(self) -> None:
         self.row_count = 0
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Return the opening bracket."""
         return b"["
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the rows of a batch, with a comma before all but the first."""
         if not batch.num_rows:
             return b""
         first = self.row_count == 0
@@ -45,16 +50,18 @@ class JsonArray:
         return bytes(objects) if first else b"," + objects
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the closing bracket."""
         return b"]"
 
 
 class VersionedJson:
-    """Rows with their schema; the counts come last, since they are known last."""
+    """Encodes rows with their schema; the counts come last, when they are known."""
 
     def __init__(self) -> None:
         self._rows = JsonArray()
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Return the schema and the start of the rows."""
         fields = [
             {
                 "name": field.name,
@@ -69,7 +76,9 @@ class VersionedJson:
         return f'{{"schema":{head},"data":['.encode()
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the rows of a batch."""
         return self._rows.encode(batch)
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the end of the rows, with their count and the elapsed time."""
         return f'],"row_count":{self._rows.row_count},"execution_time_ms":{elapsed_ms}}}'.encode()

@@ -1,4 +1,4 @@
-"""The bordered table for people."""
+"""Encodes a bordered text table for people."""
 
 import csv
 import io
@@ -13,7 +13,10 @@ _ROWS_TO_MEASURE = 10_000
 
 
 class BorderedTable:
-    """Widths fit the header and the first ten thousand rows; a wider value later juts out."""
+    """Encodes a text table.
+
+    Widths fit the header and the first 10,000 rows. Later values may be wider.
+    """
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -21,16 +24,18 @@ class BorderedTable:
         self._widths: list[int] | None = None
 
     def begin(self, schema: pa.Schema) -> bytes:
-        self._names = list(schema.names)
+        self._names = list(map(_printable, schema.names))
         return b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the lines that can be written with the known widths."""
         self._rows.extend(_cells(batch))
         if self._widths is None and len(self._rows) < _ROWS_TO_MEASURE:
             return b""
         return self._flush()
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the remaining lines and the bottom border."""
         return self._flush() + _rule(self._widths or [])
 
     def _flush(self) -> bytes:
@@ -49,6 +54,8 @@ def _cells(batch: pa.RecordBatch) -> list[list[str]]:
     if not batch.num_columns:
         return [[] for _ in range(batch.num_rows)]
     text = Csv().encode(batch).decode()
+    # A cell may be longer than the 128 KiB that the reader takes by default.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     rows = list(csv.reader(io.StringIO(text, newline="")))
     return [[_printable(cell) for cell in row] for row in rows]
 

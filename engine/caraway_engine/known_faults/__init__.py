@@ -1,7 +1,7 @@
-"""Faults of DataFusion 55 that users would meet, and how each is kept from them.
+"""Works around known faults of DataFusion 55 that give wrong results.
 
-What finds a fault looks at the tree that the engine's own parser makes of a statement, and asks the
-engine for types. It never looks at the text of a plan. What runs statements does not live here.
+Faults are detected in the syntax tree of the engine's own parser, and by asking the engine for
+types. The text of a plan is never inspected. This package does not run statements.
 """
 
 from caraway_engine.known_faults.mending import (

@@ -5,18 +5,18 @@ from enum import Enum
 
 
 class Remedy(Enum):
-    """How a fault is kept from users."""
+    """How users are protected from a fault."""
 
-    REWRITTEN = "the statement is written otherwise"
-    GUARDED = "a test of the values ends the statement with an error"
+    REWRITTEN = "the statement is rewritten"
+    GUARDED = "a check of the values fails the statement"
     REFUSED = "the statement is refused"
-    SET = "a setting of the engine"
-    PLANNED = "another plan"
+    SET = "an engine setting is changed"
+    PLANNED = "the plan is changed"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFault:
-    """A fault: its name, what is wrong in one sentence, and how it is kept from users."""
+    """A fault: its name, a sentence that describes it, and the remedy."""
 
     name: str
     sentence: str
@@ -26,28 +26,28 @@ class KnownFault:
 FAULTS = (
     KnownFault(
         "integer-overflow",
-        "Whole numbers that overflow in `+`, `-`, `*` and negation wrap around.",
+        "Integer overflow in `+`, `-`, `*` and negation wraps around silently.",
         Remedy.GUARDED,
     ),
     KnownFault(
         "sum-overflow",
-        "A sum of BIGINT, DECIMAL or lengths of time that overflows wraps around, and so does the "
-        "average of lengths of time.",
+        "A sum of BIGINT, DECIMAL or durations that overflows wraps around silently, as does the "
+        "average of durations.",
         Remedy.GUARDED,
     ),
     KnownFault(
         "sums-of-sums",
-        "A sum of decimals beside a DISTINCT aggregate gets a wider type, and cannot be compared.",
+        "A sum of decimals next to a DISTINCT aggregate gets a wider type that cannot be compared.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "in-loses-null",
-        "`x IN (subquery)` is false where it should be NULL: seen under NOT, OR, IS NULL, CASE.",
+        "`x IN (subquery)` is false where it should be NULL, under NOT, OR, IS NULL and CASE.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "count-of-nothing",
-        "A correlated subquery that aggregates has no row where it should have one: seen in "
+        "A correlated subquery with an aggregate returns no row instead of one, in "
         "EXISTS, IN, ANY and ALL.",
         Remedy.REWRITTEN,
     ),
@@ -59,36 +59,36 @@ FAULTS = (
     ),
     KnownFault(
         "except-all",
-        "EXCEPT ALL and INTERSECT ALL do not count how often a row is there.",
+        "EXCEPT ALL and INTERSECT ALL ignore how many times a row occurs.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "using-loses-right",
-        "A column of USING is that of the left side, also in FULL and RIGHT joins.",
+        "A column of USING is taken from the left side, even in FULL and RIGHT joins.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "using-ambiguous",
-        "A column of USING without its table is ambiguous in WHERE and in the ON of other joins.",
+        "An unqualified column of USING is ambiguous in WHERE and in the ON of other joins.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "null-safe-where",
-        "`a = b` in WHERE lets NULL equal NULL where a join has IS NOT DISTINCT FROM.",
+        "`a = b` in WHERE lets NULL equal NULL if a join has IS NOT DISTINCT FROM.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "grouped-extremes",
-        "Grouped `min` and `max` of floats pass over NaN, and `min` of infinities is the largest "
-        "number.",
+        "Grouped `min` and `max` of floats ignore NaN, and `min` of infinities is the largest "
+        "finite number.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "zeros-in-windows",
-        "PARTITION BY and ORDER BY of windows keep 0.0 and -0.0 apart, which are equal.",
+        "PARTITION BY and ORDER BY of windows treat 0.0 and -0.0 as different.",
         Remedy.REWRITTEN,
     ),
-    KnownFault("zeros-in-lists", "-0.0 is not in a list that holds 0.0.", Remedy.REWRITTEN),
+    KnownFault("zeros-in-lists", "-0.0 does not match 0.0 in an IN list.", Remedy.REWRITTEN),
     KnownFault(
         "moving-infinity",
         "A sum or an average over a moving frame stays NaN after an infinity has left the frame.",
@@ -96,57 +96,57 @@ FAULTS = (
     ),
     KnownFault(
         "nan-in-statistics",
-        "Rows with NaN in Parquet files are lost where statistics choose row groups: comparisons, "
-        "and the first rows by a float.",
+        "Rows with NaN in Parquet files are lost when row groups are pruned, in comparisons "
+        "and top-k queries by a float.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "zone-forgotten",
-        "A value of type TIMESTAMPTZ has no zone, and counts as one of the zone that it meets.",
+        "A TIMESTAMPTZ value has no zone, and takes the zone of the value it is compared with.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "intervals-by-parts",
-        "Intervals are compared by months, then days, then the rest: the difference of two moments "
-        "is less than any days.",
+        "Intervals are compared by months, then days, then the rest, so the difference of two "
+        "times is less than one day.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "lists-with-null",
-        "IN and NOT IN over lists that hold columns are put together as if none of them was NULL.",
+        "IN and NOT IN over lists with columns are merged as if none of them were NULL.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "sorted-offset",
-        "Rows that OFFSET skips some of are lost when they are sorted by the same key again.",
+        "Rows are lost if the result of an OFFSET is sorted by the same key again.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "constant-in-outer-join",
-        "A column that a filter holds to one value stays constant above an outer join that makes "
-        "NULLs of it: ORDER BY leaves it out, and GROUP BY, DISTINCT and windows give a group "
+        "A column that a filter fixes to one value counts as constant above an outer join that "
+        "makes it NULL: ORDER BY ignores it, and GROUP BY, DISTINCT and windows return a group "
         "twice.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "sorted-totals",
-        "Grouping sets over sorted rows, or by a constant, are taken for sorted or constant, "
+        "Grouping sets over sorted rows, or by a constant, count as sorted or constant, "
         "although their totals are NULL.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "window-names",
-        "`OVER (w ROWS ...)` inside of another expression forgets what w is.",
+        "`OVER (w ROWS ...)` inside another expression loses the definition of w.",
         Remedy.REWRITTEN,
     ),
     KnownFault(
         "chance-in-cte",
-        "A CTE that calls random() or uuid() is computed anew wherever it is read.",
+        "A CTE that calls random() or uuid() is recomputed for each reference.",
         Remedy.REFUSED,
     ),
     KnownFault(
         "bare-names",
-        "A filter above a join of columns with the same name lands on the other column.",
+        "A filter above a join with equal column names is applied to the wrong column.",
         Remedy.SET,
     ),
 )

@@ -1,4 +1,4 @@
-"""The columns that a SELECT names, and how to write them otherwise in all of its clauses."""
+"""Finds the columns that a SELECT names, and replaces them in all of its clauses."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -16,13 +16,13 @@ def named(tree: Tree) -> Iterator[Tree]:
 
 
 def spelling(column: Tree) -> list[str]:
-    """Return the parts of the name of a column, its own last."""
+    """Return the parts of a column's name, its own name last."""
     parts = syntax.body(column)
     return [syntax.spelled(each) for each in (parts if isinstance(parts, list) else [parts])]
 
 
 def replace(scope: SelectScope, names: frozenset[str], form: Callable[[Tree], Tree]) -> bool:
-    """Put columns of these names in a form with a place for each; tell if there were any."""
+    """Replace columns of these names by a form with a place for each; return whether any did."""
     columns = [each for each in _used(scope, names) if names.intersection(spelling(each))]
     for each in columns:
         syntax.replace(each, syntax.put(form(each), column=dict(each)))
@@ -30,14 +30,14 @@ def replace(scope: SelectScope, names: frozenset[str], form: Callable[[Tree], Tr
 
 
 def _used(scope: SelectScope, names: frozenset[str]) -> list[Tree]:
-    """Return the columns that a SELECT shows, or groups or sorts by."""
+    """Return the columns that a SELECT outputs, or groups or sorts by."""
     columns = list(outside_aggregates(scope.select["projection"]))
     aliases, shown = _own_names(scope)
     for key in ("group_by", "having", "qualify", "distinct"):
-        # Here a column goes before what the SELECT calls so.
+        # In these clauses a column takes precedence over an alias of the SELECT.
         columns += _not_named(outside_aggregates(scope.select[key]), aliases - names)
     if scope.is_alone():
-        # Here the name of a column of the answer is that column, which is mended already.
+        # In ORDER BY, the name of an output column is that column, which is already rewritten.
         ordered = list(outside_aggregates(scope.query["order_by"]))
         kept = [id(each) for each in _grouping_arguments(scope.query["order_by"])]
         columns += [each for each in ordered if id(each) in kept]
@@ -53,7 +53,7 @@ def _grouping_arguments(tree: Tree) -> Iterator[Tree]:
 
 
 def _own_names(scope: SelectScope) -> tuple[set[str], set[str]]:
-    """Return the names that a SELECT gives to what it computes, and all names of its columns."""
+    """Return the aliases of computed columns, and the names of all output columns."""
     aliases, shown = set(), set()
     for item in scope.select["projection"]:
         value = item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr")
@@ -73,7 +73,7 @@ def _not_named(columns: Iterable[Tree], names: set[str]) -> Iterator[Tree]:
 
 
 def outside_aggregates(tree: Tree) -> Iterator[Tree]:
-    """Yield the columns of a tree; of aggregates only those that they sort by."""
+    """Yield the columns of a tree; within aggregates, only those of their ORDER BY."""
     return _columns(tree, into_aggregates=False)
 
 
@@ -94,7 +94,7 @@ def _columns(tree: Tree, *, into_aggregates: bool) -> Iterator[Tree]:
 
 
 def _of_function(call: Tree, *, into_aggregates: bool) -> list[Tree]:
-    """Return the parts of a call that may name columns; its own name is none."""
+    """Return the parts of a call that may name columns, without the function name."""
     function = call["Function"]
     is_aggregate = syntax.function_name(call) in scopes.AGGREGATES and not syntax.is_windowed(call)
     if into_aggregates or not is_aggregate or syntax.function_name(call) == "grouping":

@@ -1,7 +1,7 @@
-"""EXCEPT ALL and INTERSECT ALL: DataFusion 55 does not count how often a row is there.
+"""Rewrites EXCEPT ALL and INTERSECT ALL, because DataFusion 55 ignores duplicates.
 
-Rows that are equal are numbered on both sides, which makes each of them different; EXCEPT and
-INTERSECT of numbered rows keep as many as they should.
+Equal rows are numbered on both sides, which makes each row distinct. EXCEPT and INTERSECT of the
+numbered rows then keep the right number of rows.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ _WHOLE = "SELECT {named} FROM ({left} {word} {right}) AS numbered"
 
 
 def mend(statement: Tree, types: Types) -> bool:
-    """Number the rows of each EXCEPT ALL and INTERSECT ALL; tell if there were any.
+    """Number the rows of each EXCEPT ALL and INTERSECT ALL; return whether there were any.
 
     Raises:
-        InvalidQueryError: it is not known which columns one has.
+        InvalidQueryError: the columns of one of them are not known.
     """
     is_changed = False
     while found := next(_to_mend(statement), None):
@@ -45,8 +45,8 @@ def _numbered(operation: Tree, with_: Tree, types: Types) -> Tree:
     word = _WORDS[operation["op"]]
     if schema is None:
         raise InvalidQueryError(
-            f"{word} ALL is not supported in a subquery that names columns of the query around "
-            f"it; write {word} and count equal rows with GROUP BY"
+            f"{word} ALL is not supported in a correlated subquery, which names columns of the "
+            f"outer query; use {word} and count equal rows with GROUP BY"
         )
     columns = [f"c{number}" for number in range(len(schema.names))]
     left, right = (

@@ -1,11 +1,12 @@
-"""Columns that DataFusion 55 takes for constant, although a join or a total makes NULLs of them.
+"""Finds columns that DataFusion 55 takes for constants although joins or totals make them NULL.
 
-A column that a filter holds to one value stays constant to the engine above an outer join that puts
-NULL in its place, and above grouping sets, whose totals are NULL. It then leaves the column out of
-ORDER BY, and takes rows for sorted by it: GROUP BY, DISTINCT and windows give a group twice.
+A filter may fix a column to one value, and an outer join above it may make the column NULL. For the
+engine the column stays constant. The same happens above grouping sets, whose totals are NULL. The
+engine then drops the column from ORDER BY and assumes that rows are sorted by it. As a result,
+GROUP BY, DISTINCT and windows return a group twice.
 
-The optimized plan tells which columns the engine may take for constant. In the statement they are
-written so that it sees that they hang on a column that is none.
+The optimized plan shows which columns the engine may take for constants. In the statement they are
+rewritten so that they visibly depend on a column that is not constant.
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,10 @@ _PADDED = {"Left": (1,), "Right": (0,), "Full": (0, 1)}
 """The inputs of a join whose rows it may replace with NULLs."""
 _FILTERED = {"LeftSemi": 0, "LeftAnti": 0, "LeftMark": 0, "RightSemi": 1, "RightAnti": 1,
              "RightMark": 1}  # fmt: skip
-"""The input of a join whose rows it only leaves out, or marks. They keep their order."""
+"""The input of a join whose rows it only filters or marks. They keep their order."""
 _OUTER = ("Left", "LeftOuter", "Right", "RightOuter", "FullOuter")
 _SETS = ("Rollup", "Cube", "GroupingSets")
-# Both ways give the same value. The optimizer sees through neither condition.
+# Both branches give the same value, but the optimizer cannot simplify either condition.
 _WITNESSED = "CASE WHEN {conditions} THEN __column ELSE __column END"
 _WITNESS = "nullif(__w{number}, NULL) IS NULL"
 _BY_CHANCE = "CASE WHEN random() < 0 THEN __column ELSE __column END"
@@ -37,10 +38,10 @@ _NOT_SORTED = "nullif(__column, NULL)"
 
 @dataclass(frozen=True, slots=True)
 class Believed:
-    """Names of columns that the engine may take for constant, where they are not.
+    """The names of columns that the engine may wrongly take for constants.
 
-    `padded` are those below outer joins, `totalled` those below grouping sets. `is_sorted` says
-    that grouping sets are over rows that are sorted.
+    `padded` columns are below outer joins, and `totalled` columns below grouping sets. `is_sorted`
+    means that there are grouping sets over sorted rows.
     """
 
     padded: frozenset[str] = _NOTHING
@@ -52,14 +53,14 @@ class Believed:
 
 
 def of_plan(context: SessionContext, optimized: Any) -> Believed:
-    """Look for constants below outer joins and grouping sets of an optimized plan."""
+    """Find constants below outer joins and grouping sets of an optimized plan."""
     looked = _Look(context)
     looked.at(getattr(optimized, "_raw_plan", optimized))
     return Believed(frozenset(looked.padded), frozenset(looked.totalled), looked.is_sorted)
 
 
 class _Look:
-    """Collects what may be constant, from the leaves of a plan upwards. Names are bare."""
+    """Collects possible constants from the leaves of a plan upwards, by unqualified name."""
 
     def __init__(self, context: SessionContext) -> None:
         self._context = context
@@ -68,7 +69,7 @@ class _Look:
         self.is_sorted = False
 
     def at(self, raw: Any) -> tuple[frozenset[str], bool]:
-        """Return the constants of a plan, and if its rows may be sorted."""
+        """Return the constants of a plan, and whether its rows may be sorted."""
         below = [self.at(each) for each in raw.inputs()]
         constants = frozenset[str]().union(*(names for names, _ in below))
         is_sorted = any(each for _, each in below)
@@ -103,7 +104,7 @@ class _Look:
             self.is_sorted |= is_sorted
 
     def _computed(self, node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
-        """Return the columns that are made of constants, or stand for all rows together."""
+        """Return the output columns that depend only on constants."""
         is_projection = node.kind == "Projection"
         made = node.variant.projections() if is_projection else node.variant.group_by_exprs()
         names = self._names(node.plan)
@@ -137,7 +138,7 @@ def _columns(expressions: Sequence[Any]) -> frozenset[str]:
             for part in plan_nodes.inside(expression):
                 if part.kind == "Column":
                     found.add(part.expression.to_variant().name())
-        except HiddenError:  # What is seen of it was found; subqueries are joins by now.
+        except HiddenError:  # Visible parts were collected; subqueries are joins by now.
             continue
     return frozenset(found)
 
@@ -148,7 +149,7 @@ def _equals(node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
 
 
 def mend(scope: SelectScope, types: Types, believed: Believed, is_view: bool) -> bool:
-    """Have the engine see what hangs on more than a constant; tell if there was any.
+    """Hide constants from the engine by rewriting their columns; return whether there were any.
 
     Raises:
         InvalidQueryError: the columns of a `*` are not known.
@@ -162,7 +163,7 @@ def mend(scope: SelectScope, types: Types, believed: Believed, is_view: bool) ->
     witnesses = _witnesses(scope, types, joins)
     names = believed.padded
     if is_view:
-        # What is read of a view may hold its keys to one value.
+        # A statement that reads a view may fix its keys to one value.
         names |= {columns.spelling(each)[-1] for each in witnesses}
     is_shown_whole = scope.is_top and not is_view and not scope.select["distinct"]
     if _has_wildcard(scope) and not (is_shown_whole and scope.is_alone()):
@@ -179,7 +180,7 @@ def _orders_or_groups(scope: SelectScope) -> bool:
 
 
 def _form(witnesses: list[Tree], names: frozenset[str]) -> Tree:
-    """Return an expression of `__column` with its value, that is constant to nobody."""
+    """Return an expression with the value of `__column` that nobody takes for a constant."""
     known = {columns.spelling(each)[-1] for each in witnesses}
     if not known - names:
         return syntax.filled(_BY_CHANCE)
@@ -189,7 +190,7 @@ def _form(witnesses: list[Tree], names: frozenset[str]) -> Tree:
 
 
 def _witnesses(scope: SelectScope, types: Types, joins: list[Tree]) -> list[Tree]:
-    """Return the columns that say if a row found its partner: all that the conditions name."""
+    """Return the columns that tell whether a row was matched: all that the conditions name."""
     found: dict[str, Tree] = {}
     for join in joins:
         on = scopes.on(join)
@@ -204,7 +205,7 @@ def _has_wildcard(scope: SelectScope) -> bool:
 
 
 def _expand(scope: SelectScope, types: Types, names: frozenset[str]) -> None:
-    """Write out the columns of `*`; those that are mended keep their names."""
+    """Expand the columns of `*`; rewritten columns keep their names."""
     items: list[Tree] = []
     for item in scope.select["projection"]:
         if "Wildcard" not in item and "QualifiedWildcard" not in item:
@@ -218,7 +219,7 @@ def _expand(scope: SelectScope, types: Types, names: frozenset[str]) -> None:
 
 
 def _mend_totals(scope: SelectScope, believed: Believed) -> bool:
-    """Hide from grouping sets that a key is constant, or sorted."""
+    """Hide from grouping sets that a key is constant or sorted."""
     sets = [each for each in scopes.groups(scope) if syntax.kind(each) in _SETS]
     if not sets or not (believed.totalled or believed.is_sorted):
         return False

@@ -1,8 +1,8 @@
-"""Floating point: NaN, infinities and the two zeros, where DataFusion 55 mistakes them.
+"""Works around errors of DataFusion 55 with NaN, infinities and negative zero.
 
-Grouped `min` and `max` pass over NaN and infinities; windows and lists of IN keep 0.0 and -0.0
-apart; a sum over a moving frame stays NaN after an infinity left it; and the statistics of Parquet
-files, by which row groups are left out, do not know of NaN.
+Grouped `min` and `max` ignore NaN and infinities. Windows and IN lists treat 0.0 and -0.0 as
+different. A sum over a moving frame stays NaN after an infinity has left it. Statistics of Parquet
+files, which prune row groups, do not cover NaN.
 """
 
 from collections.abc import Iterator
@@ -38,14 +38,14 @@ _COUNTED = {
     "down": "CASE WHEN __a = CAST('-inf' AS DOUBLE) THEN 1 END",
 }
 _FINITE = "CASE WHEN abs(__a) < CAST('inf' AS DOUBLE) THEN __a END"
-# Adding zero makes 0.0 of -0.0.
+# Adding zero turns -0.0 into 0.0.
 _ONE_ZERO = "__a + 0"
-# Gives its argument, and hides the column from what looks at statistics.
+# Returns its argument, and hides the column from pruning by statistics.
 _HIDDEN = "nanvl(__a, __a)"
 
 
 def candidates(scope: SelectScope) -> list[Tree]:
-    """Return the expressions whose types say if anything is to be mended."""
+    """Return the expressions whose types decide whether to rewrite anything."""
     found: list[Tree] = []
     for each in scope.expressions():
         if _moves(each) or (_is_extreme(each) and scopes.is_grouped(scope)):
@@ -55,7 +55,7 @@ def candidates(scope: SelectScope) -> list[Tree]:
 
 
 def mend_extremes(scope: SelectScope, types: Types) -> bool:
-    """Have grouped min and max see NaN and infinities; tell if there were any."""
+    """Make grouped min and max respect NaN and infinities; return whether there were any."""
     if not scopes.is_grouped(scope):
         return False
     calls = [each for each in scope.expressions() if _is_extreme(each)]
@@ -91,7 +91,7 @@ def _extreme(call: Tree, type_: pa.DataType) -> Tree:
 
 
 def mend_zeros(scope: SelectScope, types: Types) -> bool:
-    """Have -0.0 be 0.0 in the keys of windows and in lists of IN; tell if there were any."""
+    """Turn -0.0 into 0.0 in window keys and IN lists; return whether there were any."""
     keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
     return _replaced([
         (key, syntax.filled(_ONE_ZERO, a=dict(key)))
@@ -101,7 +101,7 @@ def mend_zeros(scope: SelectScope, types: Types) -> bool:
 
 
 def _held_by_bits(tree: Tree) -> Iterator[Tree]:
-    """Yield the expressions whose values are held against others bit by bit."""
+    """Yield the expressions whose values are compared bit by bit."""
     if syntax.kind(tree) == "InList" and any(map(_may_be_zero, tree["InList"]["list"])):
         yield tree["InList"]["expr"]
     if isinstance(tree, dict) and "partition_by" in tree and "window_frame" in tree:
@@ -118,7 +118,7 @@ def _may_be_zero(value: Tree) -> bool:
 
 
 def mend_moving(scope: SelectScope, types: Types) -> bool:
-    """Have moving sums and averages forget what left their frame; tell if there were any."""
+    """Make moving sums and averages forget values that left the frame; return if there were any."""
     calls = [each for each in scope.expressions() if _moves(each)]
     arguments = [syntax.arguments(each)[0] for each in calls]
     return _replaced([
@@ -147,7 +147,7 @@ def _moving(call: Tree) -> Tree:
 
 
 def hide_from_statistics(scope: SelectScope, types: Types) -> bool:
-    """Hide columns in conditions, and in the order of the first rows, from statistics."""
+    """Hide columns in conditions and top-k sort keys from statistics."""
     in_groups = _hide_in_groups(scope, types)
     found = [*_compared(scope), *_first_by(scope)]
     return in_groups | _replaced([
@@ -158,7 +158,7 @@ def hide_from_statistics(scope: SelectScope, types: Types) -> bool:
 
 
 def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
-    """Hide what HAVING compares in GROUP BY, too: both must name the same."""
+    """Also hide the columns of HAVING in GROUP BY, because both must match."""
     found = list(columns.outside_aggregates(scope.select["having"]))
     names = {
         columns.spelling(each)[-1]
@@ -182,7 +182,7 @@ def _compared(scope: SelectScope) -> Iterator[Tree]:
 
 
 def _first_by(scope: SelectScope) -> Iterator[Tree]:
-    """Yield the sort keys of a query that keeps its first rows only."""
+    """Yield the sort keys of a query that returns only its first rows."""
     query = scope.query
     if scope.select["distinct"] or not (query["limit_clause"] or query["fetch"]):
         return

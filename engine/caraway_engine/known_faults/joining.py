@@ -1,8 +1,8 @@
-"""Joins: columns of USING, and equalities beside IS NOT DISTINCT FROM.
+"""Rewrites columns of USING, and equalities next to IS NOT DISTINCT FROM.
 
-DataFusion 55 gives for a column of USING always the left one, which is NULL where FULL and RIGHT
-joins found no row on the left. And it takes an equality in WHERE for one that lets NULL equal NULL
-where it stands beside IS NOT DISTINCT FROM in the condition of a join.
+DataFusion 55 always takes a column of USING from the left side. There it is NULL if a FULL or RIGHT
+join found no left row. Also, an equality in WHERE may be merged with IS NOT DISTINCT FROM in a join
+condition. It then treats NULL as equal to NULL.
 """
 
 from collections.abc import Iterator
@@ -19,20 +19,21 @@ _KEEPS_RIGHT = {"FullOuter": "FULL", "RightOuter": "RIGHT", "Right": "RIGHT"}
 
 @dataclass(frozen=True, slots=True)
 class JoinedRelation:
-    """One relation of a FROM: its name, and its columns."""
+    """A relation in FROM: its name and its columns."""
 
     name: str
     columns: list[str]
 
     def column(self, name: str) -> Tree:
+        """Return a qualified reference to a column."""
         return {"CompoundIdentifier": [syntax.identifier(self.name), syntax.identifier(name)]}
 
 
 def mend_using(scope: SelectScope, types: Types) -> bool:
-    """Give columns of USING in FULL and RIGHT joins their values; tell if there were any.
+    """Correct the columns of USING in FULL and RIGHT joins; return whether there were any.
 
     Raises:
-        InvalidQueryError: the relations are of a form in which that is not known how.
+        InvalidQueryError: the form of the relations is not supported.
     """
     is_changed = False
     for from_ in scope.select["from"]:
@@ -46,7 +47,7 @@ def mend_using(scope: SelectScope, types: Types) -> bool:
 
 
 def is_by_name(constraint: Tree) -> bool:
-    """Tell if a join compares the columns that both sides have by one name."""
+    """Return whether a join compares the columns that have the same name on both sides."""
     return constraint == "Natural" or syntax.kind(constraint) == "Using"
 
 
@@ -60,7 +61,7 @@ def _mend_join(scope: SelectScope, types: Types, from_: Tree, number: int, side:
         owner = next((each for each in left if name in each.columns), None)
         if owner is None:
             raise _refusal(side)
-        # Of a RIGHT join the right one is never missing; both are named for their common type.
+        # In a RIGHT join, the right column is never missing. Both are named for their common type.
         first, second = (right, owner) if side == "RIGHT" else (owner, right)
         values[name] = syntax.filled(
             "coalesce(__a, __b)", a=first.column(name), b=second.column(name)
@@ -78,7 +79,7 @@ def _mend_join(scope: SelectScope, types: Types, from_: Tree, number: int, side:
 
 
 def shared_columns(scope: SelectScope, types: Types, join: Tree) -> list[Tree]:
-    """Return the columns that a join by name compares, of each side.
+    """Return the columns of both sides that a join by name compares.
 
     Raises:
         InvalidQueryError: the columns of a relation are not known.
@@ -93,7 +94,7 @@ def shared_columns(scope: SelectScope, types: Types, join: Tree) -> list[Tree]:
 
 
 def _before(scope: SelectScope, join: Tree) -> list[Tree]:
-    """Return the relations on the left of a join."""
+    """Return the relations to the left of a join."""
     for from_ in _froms(scope.select["from"]):
         for number, each in enumerate(from_["joins"]):
             if each is join:
@@ -172,7 +173,7 @@ def _names(constraint: Tree, left: list[JoinedRelation], right: JoinedRelation) 
 def relation_of(
     tree: Tree, scope: SelectScope, types: Types, side: str = _ANY_SIDE
 ) -> JoinedRelation:
-    """Return a relation of a FROM.
+    """Return a relation in FROM.
 
     Raises:
         InvalidQueryError: it has no name, or its columns are not known.
@@ -191,7 +192,7 @@ def relation_of(
 def _expand(
     scope: SelectScope, left: list[JoinedRelation], right: JoinedRelation, values: dict[str, Tree]
 ) -> None:
-    """Write out the columns of `*`: each column of USING once, where the left one stands."""
+    """Expand the columns of `*`: each column of USING once, in the position of the left one."""
     items: list[Tree] = []
     for item in scope.select["projection"]:
         if "Wildcard" not in item:
@@ -229,7 +230,7 @@ def _substitute(scope: SelectScope, values: dict[str, Tree]) -> None:
     keys = ("projection", "selection", "having", "qualify", "group_by", "named_window")
     for each in syntax.inside([scope.select[key] for key in keys]):
         _put(each, values)
-    # In ORDER BY the name of a column of the answer is that column.
+    # In ORDER BY, the name of an output column is that column.
     hidden = {name: value for name, value in values.items() if name not in shown}
     for each in syntax.inside(scope.query["order_by"]):
         _put(each, hidden)
@@ -242,14 +243,14 @@ def _put(tree: Tree, values: dict[str, Tree]) -> None:
 
 def _refusal(side: str) -> InvalidQueryError:
     return InvalidQueryError(
-        f"{side} JOIN with USING or NATURAL is not supported among several joins or with such "
-        "columns: the engine would lose keys of the right side; write ON a.k = b.k, and "
-        "coalesce(a.k, b.k) in place of k"
+        f"{side} JOIN with USING or NATURAL is not supported with several joins or with these "
+        "columns: the engine would lose keys of the right side; use ON a.k = b.k, and "
+        "coalesce(a.k, b.k) instead of k"
     )
 
 
 def mend_equalities(scope: SelectScope) -> bool:
-    """Say of equalities in WHERE that they hold for no NULL; tell if there were any."""
+    """Make equalities in WHERE exclude NULL explicitly; return whether there were any."""
     found = [each for each in _conjuncts(scope.select["selection"]) if _is_equality(each)]
     for each in found:
         operation = dict(each)
@@ -260,6 +261,7 @@ def mend_equalities(scope: SelectScope) -> bool:
 
 
 def has_null_equality(statement: Tree) -> bool:
+    """Return whether a statement contains IS NOT DISTINCT FROM."""
     return any(syntax.kind(each) == "IsNotDistinctFrom" for each in syntax.everything(statement))
 
 

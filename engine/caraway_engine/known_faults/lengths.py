@@ -1,7 +1,7 @@
-"""Lengths of time, which DataFusion 55 compares and sorts wrongly.
+"""Rewrites comparisons and sorts of intervals, which DataFusion 55 gets wrong.
 
-It goes by months, then by days, then by the rest, so that a month is more than 40 days, and the
-difference of two moments, which has neither, less than any days.
+It compares months first, then days, then the rest. So a month is more than 40 days. The difference
+of two times, which has neither months nor days, is less than a day.
 """
 
 from collections.abc import Iterator
@@ -16,29 +16,30 @@ from caraway_engine.known_faults.syntax import Tree
 _COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})
 _DISTINCT = ("IsDistinctFrom", "IsNotDistinctFrom")
 _EXTREMES = frozenset({"min", "max", "greatest", "least"})
-# A day has 24 hours, a month 30 days, as in other databases. The cast keeps parts of a second.
+# A day has 24 hours and a month 30 days, as in other databases. The cast keeps fractions of a
+# second.
 _SECONDS = "date_part('epoch', CAST(__a AS INTERVAL))"
 
 
 def candidates(scope: SelectScope) -> list[Tree]:
-    """Return the expressions whose types say if lengths of time are compared or sorted."""
+    """Return the expressions whose types decide whether intervals are compared or sorted."""
     sides = [side for sides in _compared(scope) for side in sides]
     keys = [value for _, value in _sorted(scope)]
     return [*sides, *keys, *(each for call in _extremes(scope) for each in syntax.arguments(call))]
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
-    """Have lengths of time be compared and sorted in seconds; tell if there were any.
+    """Compare and sort intervals in seconds; return whether there were any.
 
     Raises:
-        InvalidQueryError: the shortest or the longest of them is asked for.
+        InvalidQueryError: the statement computes the minimum or maximum of intervals.
     """
     types.of(scope, candidates(scope))
     for call in _extremes(scope):
         if any(_is_interval(scope, each) for each in syntax.arguments(call)):
             name = syntax.function_name(call)
             raise InvalidQueryError(
-                f"{name} of INTERVAL is not supported: the engine would go by months first; write "
+                f"{name} of INTERVAL is not supported: the engine would compare months first; use "
                 f"{name}(date_part('epoch', x)), which compares seconds"
             )
     changes = [
@@ -69,7 +70,7 @@ def _extremes(scope: SelectScope) -> list[Tree]:
 
 
 def _sorted(scope: SelectScope) -> Iterator[tuple[Tree, Tree]]:
-    """Yield the sort keys of the query, of windows and of aggregates, and what they stand for."""
+    """Yield the sort keys of the query, of windows and of aggregates, with resolved values."""
     outer = [each["expr"] for each in scope.sort_keys()]
     for key in outer:
         yield key, scopes.resolved(key, scope.select["projection"])

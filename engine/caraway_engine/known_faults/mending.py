@@ -1,4 +1,4 @@
-"""Looks for known faults of the engine in a statement, and writes it so that they do not show."""
+"""Detects known faults of the engine in a statement, and rewrites it to avoid them."""
 
 import logging
 import re
@@ -38,7 +38,7 @@ from caraway_engine.statements import bounds
 logger = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-# `*` of `SELECT *` and `count(*)` computes nothing.
+# The `*` of `SELECT *` and `count(*)` is not arithmetic.
 _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
@@ -50,14 +50,15 @@ _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
 _MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
 _MOST_OPERATORS = 1500
-"""The parser's own tree is walked by recursion; beyond this a statement is left as it is."""
+"""Syntax trees are walked recursively; larger statements are left unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenStatement:
-    """A statement that means the same. `is_needed` says that the other form answers wrongly.
+    """A rewritten statement with the same meaning.
 
-    Otherwise it only guards against an error that may not come.
+    `is_needed` means that the original form gives wrong results. Otherwise the new form only adds
+    guards against errors that may not occur.
     """
 
     sql: str
@@ -66,7 +67,7 @@ class RewrittenStatement:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A plan, and the text that it was made of; also the optimized plan, if it was looked at."""
+    """A plan, the text that it was made from, and the optimized plan if it was computed."""
 
     sql: str
     dataframe: DataFrame
@@ -75,9 +76,10 @@ class PlannedStatement:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Relations whose form a statement does not show.
+    """Relations with properties that the statement does not show.
 
-    The statistics of `unmeasured` may not hold. `null_safe` are views with IS NOT DISTINCT FROM.
+    The statistics of `unmeasured` relations may be wrong. `null_safe` are views with IS NOT
+    DISTINCT FROM.
     """
 
     unmeasured: frozenset[str] = frozenset()
@@ -111,12 +113,13 @@ def planned(
     *,
     is_view: bool = False,
 ) -> PlannedStatement:
-    """Plan a statement, in a form in which no known fault of the engine shows.
+    """Plan a statement, rewritten where necessary to avoid the engine's known faults.
 
-    `known` are schemas that were found out over the same tables. Other statements read a view.
+    `known` has schemas found earlier for the same tables. For a view, other statements will read
+    it.
 
     Raises:
-        InvalidQueryError: there is no such form.
+        InvalidQueryError: no safe form is known.
         Exception: the engine cannot plan the statement as it is.
     """
     try:
@@ -139,24 +142,26 @@ def planned(
         bounds.check_nesting(mended.sql)
         other = plan(mended.sql)
         if believed:
-            # What the engine refuses only then would be an error without a sense for users.
+            # Fail here rather than with an engine error about text that the user did not write.
             other.execution_plan()
         if _columns(other, mended) == _columns(dataframe, mended):
             return PlannedStatement(mended.sql, other)
-        cause = "its columns would be others"
-    except Exception as exc:  # Whatever the engine says of a text that no user wrote.
+        cause = "its columns would differ"
+    except Exception as exc:  # Any engine error about the rewritten text.
         cause = str(exc).splitlines()[0]
-    logger.warning("a statement is not mended", extra={"sql": sql[:1000], "cause": cause[:1000]})
+    logger.warning(
+        "statement could not be rewritten", extra={"sql": sql[:1000], "cause": cause[:1000]}
+    )
     if mended.is_needed:
         raise InvalidQueryError(
-            "the engine would answer this statement wrongly, and no other form of it was found; "
-            "docs/reference/sql-limits.md lists what it answers wrongly and what to write instead"
+            "the engine would return a wrong result for this statement; no safe form was found; "
+            "docs/reference/sql-limits.md lists such statements and what to write instead"
         )
     return PlannedStatement(sql, dataframe, optimized)
 
 
 def _columns(frame: DataFrame, mended: RewrittenStatement) -> list[tuple[str, pa.DataType | None]]:
-    """Return what must stay as it is: a right answer may have a wider type than a wrong one."""
+    """Return what must not change. A correct result may have a wider type than a wrong one."""
     schema = pa.schema(frame.schema())
     return [(field.name, None if mended.is_needed else field.type) for field in schema]
 
@@ -172,12 +177,12 @@ def mend(
     *,
     is_view: bool = False,
 ) -> RewrittenStatement | None:
-    """Return a statement in a form that the engine answers rightly; None where it is that itself.
+    """Rewrite a statement to avoid known faults, or return None if it is already safe.
 
-    `columns` are the names of its answer, which stay.
+    `columns` are the names of its output columns, which do not change.
 
     Raises:
-        InvalidQueryError: there is no such form.
+        InvalidQueryError: no safe form is known.
     """
     words = comments.left_out(sql)
     may_apply = (
@@ -195,7 +200,7 @@ def mend(
     if len(statements) != 1:
         return None
     types = Types(context, parameters, known)
-    # Each of these walks the whole statement; most statements lack the words.
+    # Each remedy walks the whole statement, but most statements lack these words.
     words, is_needed, is_guarded = words.lower(), False, False
     if "random" in words or "uuid" in words:
         repeated.check(statements[0])
@@ -239,7 +244,7 @@ def _applied(guards: Sequence[Guard], scope: SelectScope, types: Types) -> bool:
 
 
 def is_null_safe(sql: str, views: frozenset[str]) -> bool:
-    """Tell if IS NOT DISTINCT FROM is in a statement, or in one of the views that it reads."""
+    """Return whether a statement, or a view that it reads, contains IS NOT DISTINCT FROM."""
     try:
         return any(_is_null_safe(each, views) for each in syntax.parse(sql))
     except syntax.SyntaxUnknownError:
@@ -255,7 +260,7 @@ def _reads(statement: Tree, relations: frozenset[str]) -> bool:
 
 
 def _names(tree: Tree, relations: frozenset[str]) -> bool:
-    """Tell if a part of a FROM names one of these relations."""
+    """Return whether a part of FROM names one of these relations."""
     if "Table" not in tree or not isinstance(tree["Table"], dict):
         return False
     last = tree["Table"]["name"][-1]
@@ -263,7 +268,7 @@ def _names(tree: Tree, relations: frozenset[str]) -> bool:
 
 
 class _Names:
-    """Sees to it that columns keep their names when what they are made of is written otherwise."""
+    """Keeps the names of columns whose expressions are rewritten."""
 
     def __init__(self, scope: SelectScope, columns: Sequence[str]) -> None:
         self._scope = scope
@@ -277,6 +282,7 @@ class _Names:
         ]
 
     def keep(self, types: Types) -> None:
+        """Add aliases to the columns that were rewritten."""
         for item, before, known in self._before:
             if item == before:
                 continue

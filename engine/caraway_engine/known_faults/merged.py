@@ -1,7 +1,7 @@
-"""Columns of USING and NATURAL in WHERE and ON, which DataFusion 55 calls ambiguous.
+"""Qualifies columns of USING and NATURAL in WHERE and ON, which DataFusion 55 calls ambiguous.
 
-`t JOIN u USING (k) WHERE k = 1` is an error there, although `k` is one column. It is written with
-the name of its table before the statement is planned again.
+For the engine, `t JOIN u USING (k) WHERE k = 1` is an error, although `k` is one column. The column
+is qualified with its table, and the statement is planned again.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ _RIGHT_ONLY = frozenset({"RightSemi", "RightAnti"})
 
 
 def is_error(exc: BaseException) -> bool:
-    """Tell if the engine may have failed for a column of USING."""
+    """Return whether the engine may have failed because of a column of USING."""
     return engine_messages.AMBIGUOUS.find(exc) is not None
 
 
 def qualified(sql: str, types: Types) -> str | None:
-    """Name the columns of USING in a statement with their tables; return None if it has none."""
+    """Qualify the columns of USING in a statement, or return None if it has none."""
     try:
         statements = syntax.parse(sql)
     except syntax.SyntaxUnknownError:
@@ -35,22 +35,25 @@ def qualified(sql: str, types: Types) -> str | None:
 
 
 class _Visible:
-    """The columns that a name may mean without a table, as joins are read from the left."""
+    """The columns that an unqualified name may refer to, as joins are read from the left."""
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Tree]] = {}
         self._merged: set[str] = set()
 
     def add(self, relation: JoinedRelation) -> None:
+        """Add the columns of a relation."""
         for name in relation.columns:
             self._columns.setdefault(name, []).append(relation.column(name))
 
     def add_all(self, other: "_Visible") -> None:
+        """Add the columns of another FROM item."""
         for name, columns in other._columns.items():
             self._columns.setdefault(name, []).extend(columns)
         self._merged |= other._merged
 
     def join(self, relation: JoinedRelation, join: Tree) -> None:
+        """Add a joined relation, and merge the columns that the join compares by name."""
         kind = syntax.kind(join["join_operator"])
         if kind in _LEFT_ONLY:
             return
@@ -74,7 +77,7 @@ class _Visible:
         return [syntax.spelled(each[-1]["Identifier"]) for each in syntax.body(operator)["Using"]]
 
     def qualify(self, condition: Tree) -> bool:
-        """Name the merged columns of a condition with their tables; tell if there are any."""
+        """Qualify the merged columns of a condition; return whether there are any."""
         found = [
             (each, self._columns[name])
             for each in syntax.inside(condition)
@@ -101,7 +104,7 @@ def _qualify(scope: SelectScope, types: Types) -> bool:
     try:
         return any(list(_changes(scope, types)))
     except (InvalidQueryError, KeyError):
-        return False  # the columns of a relation are not known; the engine's own error stands
+        return False  # The columns of a relation are unknown; keep the engine's own error.
 
 
 def _is_by_name(join: Tree) -> bool:

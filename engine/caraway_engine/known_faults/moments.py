@@ -1,7 +1,7 @@
-"""Moments with a time zone, which DataFusion 55 compares wrongly.
+"""Rewrites timestamps with a time zone, which DataFusion 55 compares wrongly.
 
-It makes a moment of UTC without a zone of TIMESTAMPTZ, which then counts as one of the zone that it
-is compared with.
+It turns a TIMESTAMPTZ into a UTC timestamp without a zone. That timestamp then takes the zone of
+the value that it is compared with.
 """
 
 import re
@@ -16,9 +16,9 @@ _IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
-    """Have what is of type TIMESTAMPTZ keep its zone; tell if there was any."""
+    """Keep the zone of TIMESTAMPTZ values; return whether there were any."""
     changes = [(each, _valued(each)) for each in scope.expressions() if _has_zone(each)]
-    # Where it is compared TIMESTAMP '...Z' is a moment, too; elsewhere its type is what was asked.
+    # In comparisons TIMESTAMP '...Z' has a zone, too; elsewhere its type is as requested.
     for condition in (scope.select["selection"], scope.select["having"]):
         changes += [(each, _valued(each)) for each in syntax.inside(condition) if _is_of_zone(each)]
     for old, value in changes:

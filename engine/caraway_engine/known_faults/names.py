@@ -1,8 +1,8 @@
 """Keeps filters on the columns that they name.
 
-When the physical optimizer moves a filter to the input of an operator, it looks the columns up by
-their bare names. Above a join of two tables with a column `id` it may take the other `id`. See
-apache/datafusion#25244. Fragments have no two columns of one name; statements that run whole do.
+When the physical optimizer moves a filter to an operator's input, it looks up columns by
+unqualified name. Above a join of two tables with a column `id`, it may use the wrong `id`. See
+apache/datafusion#25244. Fragments have unique column names, but statements that run whole do not.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Any
 from datafusion import DataFrame, LogicalPlan, SessionContext
 
 _HASH_JOINS = "datafusion.optimizer.prefer_hash_join"
-# The one setting for all dynamic filters would switch those of aggregates on when it is restored.
+# The common setting for all dynamic filters would enable those of aggregates when restored.
 _DYNAMIC_FILTERS = frozenset(
     f"datafusion.optimizer.enable_{each}_dynamic_filter_pushdown" for each in ("join", "topk")
 )
@@ -22,7 +22,7 @@ _lock = Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """What is at a node or below it: columns that share a name, and right joins."""
+    """The properties of a node and everything below it: shared column names, and right joins."""
 
     shares_names: bool = False
     has_right_join: bool = False
@@ -32,9 +32,9 @@ class _Below:
 def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
     """Return the settings that must be off while an optimized plan is made physical.
 
-    Dynamic filters come from joins and top rows. A filter of the statement itself goes astray above
-    a right join only: on a left join the last column of a name, which is the one that is found, is
-    of the side that takes no filters. No filter passes a sort merge join.
+    Dynamic filters come from joins and from top-k. A filter of the statement itself is misplaced
+    only above a right join. Above a left join the lookup finds the last column of a name, and that
+    side takes no filters. No filter passes a sort-merge join.
     """
     return _look(context, getattr(plan, "_raw_plan", plan)).forbidden
 
@@ -46,7 +46,7 @@ def _look(context: SessionContext, raw: Any) -> _Below:
     found = frozenset[str]().union(*(each.forbidden for each in inputs))
     try:
         variant = raw.to_variant()
-    except Exception:  # A node that Python does not see is none of those that matter.
+    except Exception:  # A node that is hidden from Python is not a relevant one.
         return _Below(shares_names, has_right_join, found)
     match type(variant).__name__:
         case "Join":
@@ -63,10 +63,10 @@ def _look(context: SessionContext, raw: Any) -> _Below:
 
 
 def without(context: SessionContext, dataframe: DataFrame, settings: frozenset[str]) -> DataFrame:
-    """Plan a statement again with settings that are off. They are as before afterwards.
+    """Plan a statement again with some settings off, and restore them afterwards.
 
-    A plan keeps the settings that the context had when it was made. One that is made meanwhile by
-    another thread has them off, too, which is right and may be slower.
+    A plan keeps the settings that the context had when it was made. Plans made meanwhile by other
+    threads also have them off; they are correct but may be slower.
     """
     if not settings:
         return dataframe
@@ -76,7 +76,7 @@ def without(context: SessionContext, dataframe: DataFrame, settings: frozenset[s
             for name in settings:
                 _set(context, name, "false")
             if before[_PARTITIONS] == "1":
-                # With one partition there are hash joins only.
+                # With one partition, the engine only uses hash joins.
                 _set(context, _PARTITIONS, "2")
             return context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         finally:

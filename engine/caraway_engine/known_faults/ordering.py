@@ -1,14 +1,14 @@
-"""Rows that are sorted again: DataFusion 55 sorts once, below an OFFSET, and loses rows."""
+"""Rewrites repeated sorts, because DataFusion 55 sorts once, below an OFFSET, and loses rows."""
 
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.syntax import Tree
 
-# The same values; the engine does not see that it is the same order.
+# The same values, but the engine does not detect that the order is the same.
 _ANEW = "CASE WHEN __a IS NULL THEN NULL ELSE __a END"
 
 
 def mend(statement: Tree) -> bool:
-    """Hide from the optimizer that rows are sorted as those are that OFFSET skips some of."""
+    """Hide from the optimizer that the result of an OFFSET is sorted by the same key again."""
     is_changed = False
     for query in syntax.everything(statement):
         if syntax.is_query(query) and query["order_by"] and _has_skipped(query):
@@ -28,6 +28,6 @@ def _has_skipped(query: Tree) -> bool:
 
 
 def skips(query: Tree) -> bool:
-    """Tell if a query leaves out its first rows."""
+    """Return whether a query skips its first rows."""
     limit = query["limit_clause"]
     return bool(limit) and bool(syntax.body(limit).get("offset", True))

@@ -1,8 +1,8 @@
-"""Whole numbers that overflow: DataFusion 55 wraps them around, and says nothing.
+"""Guards integer arithmetic, because DataFusion 55 wraps around silently on overflow.
 
-`+`, `-` and `*` of whole numbers are guarded where form and type do not rule an overflow out. A
-guard is a cheap test of each row; a row that may overflow is computed as DECIMAL, exactly, and cast
-back, which fails where the number does not fit. `sums` guards what is computed of many rows.
+`+`, `-` and `*` on integers are guarded unless form and type rule out an overflow. A guard is a
+cheap test per row. A row that may overflow is computed exactly as DECIMAL and cast back. The cast
+fails if the number does not fit. `sums` guards aggregates.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ _SQL_TYPES = {
     pa.uint64(): "BIGINT UNSIGNED",
 }  # fmt: skip
 _INT64, _UINT64 = Range(-(2**63), 2**63 - 1), Range(0, 2**64 - 1)
-# Below these a product of doubles proves that the product of whole numbers fits.
+# Below these limits, the product of doubles proves that the integer product fits.
 _SAFE_PRODUCT = {pa.int64(): "9.2e18", pa.uint64(): "1.84e19"}
 _EXACT = "CAST(CAST(__a AS DECIMAL(20, 0)) {sign} CAST(__b AS DECIMAL(20, 0)) AS {type})"
 _WIDER = "CAST(CAST(__a AS BIGINT) {sign} CAST(__b AS BIGINT) AS {type})"
@@ -34,25 +34,25 @@ _TESTS = {
     ("Minus", pa.uint64()): "__b > __a",
 }
 _MOST_REPEATED = 2
-"""A test holds its operands two or three times more; four levels would make 256 of one."""
+"""A test repeats its operands two or three times, so four levels would multiply one by 256."""
 _ADDING = ("Plus", "Minus")
 _NEGATED = "CAST(0 - CAST(__a AS DECIMAL(20, 0)) AS {type})"
 
 
 def guard(scope: SelectScope, types: Types) -> bool:
-    """Guard the arithmetic of a SELECT; tell if there was any to guard."""
+    """Guard the arithmetic of a SELECT; return whether there was any to guard."""
     found = _Arithmetic(scope, types)
     return found.guard()
 
 
 def candidates(scope: SelectScope) -> list[Tree]:
-    """Return the expressions whose types say what can overflow."""
+    """Return the expressions whose types decide what can overflow."""
     found = [each for each in scope.expressions() if _computes(each)]
     return [each for node in found for each in (node, *_operands(node))]
 
 
 class _Arithmetic:
-    """What a SELECT computes, with the types of all operands."""
+    """The arithmetic of a SELECT, with the types of all operands."""
 
     def __init__(self, scope: SelectScope, types: Types) -> None:
         self._scope = scope
@@ -60,6 +60,7 @@ class _Arithmetic:
         types.of(scope, candidates(scope))
 
     def guard(self) -> bool:
+        """Replace the arithmetic that may overflow; return whether there was any."""
         guards = [(each, self._guarded(each)) for each in self._found]
         for node, guarded in guards:
             if guarded is not None:
@@ -70,13 +71,13 @@ class _Arithmetic:
         return self._scope.types.get(id(expression))
 
     def _guarded(self, node: Tree) -> Callable[[Tree], Tree] | None:
-        """Return what makes the guarded form of a copy of the node, or None."""
+        """Return a function that guards a copy of the node, or None if it cannot overflow."""
         type_ = self._type(node)
         if syntax.kind(node) == "Function":
             return sums.guarded(node, type_, self._type)
         whole = ranges.of_type(type_)
-        # Decimals fail where they pass 1.7e38; between that and 1e38 they have 39 digits, and are
-        # right.
+        # Decimals fail above 1.7e38. Between 1e38 and that limit they have 39 digits and are
+        # correct.
         if whole is None or type_ not in _SQL_TYPES:
             return None
         if syntax.kind(node) == "UnaryOp":
@@ -96,7 +97,7 @@ class _Arithmetic:
         )
 
     def _terms(self, node: Tree, type_: pa.DataType, *, added: bool) -> Iterator[tuple[Tree, bool]]:
-        """Yield what a chain of `+` and `-` adds up, and whether it is added, not subtracted."""
+        """Yield the terms of a chain of `+` and `-`, each with whether it is added."""
         waiting = [(node, added)]
         while waiting:
             each, is_added = waiting.pop()
@@ -165,9 +166,9 @@ def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str
 
 
 def _summed(terms: Sequence[tuple[Tree, bool]], type_: pa.DataType) -> Tree:
-    """Add up terms exactly, however many; without a level of parentheses for each.
+    """Add up any number of terms exactly, without a level of parentheses for each.
 
-    The engine's parser takes 47 levels, and seconds to refuse a few more.
+    The engine's parser allows 47 levels, and takes seconds to refuse a few more.
     """
     made = _decimal(terms[0][0])
     for term, is_added in terms[1:]:
@@ -181,23 +182,23 @@ def _decimal(term: Tree) -> Tree:
 
 
 def _is_chained(operation: Tree) -> bool:
-    """Tell if so much is computed below that a test, which repeats it, would multiply it."""
+    """Return whether an operand contains so much arithmetic that a test must not repeat it."""
     computed = filter(_computes, chain.from_iterable(map(syntax.inside, operation.values())))
     return next(islice(computed, _MOST_REPEATED, None), None) is not None
 
 
 def _constant_test(op: str, constant: int, other: str) -> str:
-    """Word the test of arithmetic with a constant: one comparison, or two."""
+    """Return the test for arithmetic with a constant: one comparison, or two."""
     if op == "Multiply":
         limit = _INT64.most // abs(constant)
         return f"{other} > {limit} OR {other} < -{limit}"
     added = constant if op == "Plus" else -constant
     if added >= 0:
         return f"{other} > {_INT64.most - added}"
-    # The least BIGINT itself cannot be written as a number.
+    # The smallest BIGINT cannot be written as a literal.
     return f"{other} < -{_INT64.most + added + 1}"
 
 
 def _wrapped(node: Tree, guarded: Callable[[Tree], Tree]) -> Tree:
-    """Make the guarded form; in parentheses, as it stands where an operand stood."""
+    """Return the guarded form in parentheses, because it replaces an operand."""
     return {"Nested": guarded(dict(node))}

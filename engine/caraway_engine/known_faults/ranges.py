@@ -1,4 +1,4 @@
-"""Bounds the exact numbers of an expression by its form and its type."""
+"""Bounds the exact numbers of an expression by its form and type."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,26 +14,28 @@ _COUNTED = frozenset(
      "cardinality", "levenshtein", "ascii", "approx_distinct", "regr_count", "position", "instr"}
 )  # fmt: skip
 _MOST_COUNTED = 2**40
-"""Nobody counts more rows, or letters of a text."""
+"""No count of rows or characters exceeds this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All numbers from `least` to `most`."""
+    """The integers from `least` to `most`."""
 
     least: int
     most: int
 
     def fits(self, other: "Range") -> bool:
+        """Return whether the range is inside another one."""
         return other.least <= self.least and self.most <= other.most
 
     @property
     def magnitude(self) -> int:
+        """The largest absolute value."""
         return max(abs(self.least), abs(self.most))
 
 
 def of_type(type_: pa.DataType | None) -> Range | None:
-    """Return what a type of whole numbers or decimals holds; None for any other."""
+    """Return the range of an integer or decimal type, or None for other types."""
     if type_ is not None and pa.types.is_decimal128(type_):
         return Range(
             -(10 ** (type_.precision - type_.scale)), 10 ** (type_.precision - type_.scale)
@@ -63,7 +65,7 @@ def combined(op: str, left: Range, right: Range) -> Range:
 
 
 def of(expression: Tree, type_: Callable[[Tree], pa.DataType | None]) -> Range | None:
-    """Return the range of an expression; None where it is not of exact numbers."""
+    """Return the range of an expression, or None if it is not an exact number."""
     inner = syntax.unnested(expression)
     value = syntax.number(inner)
     if value is not None:

@@ -1,4 +1,4 @@
-"""CTEs that give other rows each time: DataFusion 55 computes a CTE anew wherever it is read."""
+"""Refuses volatile CTEs that are read twice, because DataFusion 55 recomputes them each time."""
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
@@ -6,10 +6,10 @@ from caraway_engine.known_faults.syntax import Tree
 
 
 def check(statement: Tree) -> None:
-    """Refuse a statement that reads a CTE twice which hangs on chance.
+    """Refuse a statement that reads a CTE with random values more than once.
 
     Raises:
-        InvalidQueryError: it does.
+        InvalidQueryError: the statement does so.
     """
     for query in syntax.everything(statement):
         if not syntax.is_query(query) or not query["with"]:
@@ -23,6 +23,6 @@ def check(statement: Tree) -> None:
             if read.count(name) > 1:
                 raise InvalidQueryError(
                     f"the CTE '{name}' calls random() or uuid() and is read {read.count(name)} "
-                    "times, and the engine would compute it anew each time; read it once, or "
-                    "make the values of something that stays, such as a hash of a key"
+                    "times, and the engine would recompute it each time; read it once, or "
+                    "derive the values from something stable, such as a hash of a key"
                 )

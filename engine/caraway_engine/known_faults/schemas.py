@@ -1,4 +1,4 @@
-"""Keeps the schemas of statements that were planned only to learn the types of expressions."""
+"""Caches the schemas of statements that are planned only to learn types."""
 
 from collections import OrderedDict
 from threading import Lock
@@ -9,9 +9,9 @@ _KEPT_SCHEMAS = 1024
 
 
 class KnownSchemas:
-    """The schemas of the statements that were planned for their types, of one catalog.
+    """The schemas of statements that were planned for their types, for one catalog.
 
-    What cannot be planned is not kept: it may be another principal's right to read it.
+    Failures are not cached, because another principal may be allowed to read the tables.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class KnownSchemas:
         self._lock = Lock()
 
     def recall(self, key: str) -> pa.Schema | None:
-        """Return the schema of a statement, if it was kept."""
+        """Return the cached schema of a statement, or None."""
         with self._lock:
             schema = self._schemas.get(key)
             if schema is not None:
@@ -27,7 +27,7 @@ class KnownSchemas:
             return schema
 
     def remember(self, key: str, schema: pa.Schema) -> None:
-        """Keep a schema."""
+        """Cache a schema, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._schemas[key] = schema
             if len(self._schemas) > _KEPT_SCHEMAS:

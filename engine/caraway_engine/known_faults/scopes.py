@@ -1,4 +1,4 @@
-"""The SELECTs of a statement, each with what its names mean, and the types of its expressions."""
+"""Finds the SELECTs of a statement, with their CTEs and the types of their expressions."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +29,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(slots=True)
 class SelectScope:
-    """A SELECT, the query whose body it is a part of, and the queries around it.
+    """A SELECT, the query that it is the body of, and the outer queries.
 
-    `with_` holds the CTEs that it may name, and `is_top` says that its columns are the answer's.
+    `with_` has the CTEs that are in scope. `is_top` means that its columns are the statement's
+    output.
     """
 
     select: Tree
@@ -40,13 +41,13 @@ class SelectScope:
     parent: "SelectScope | None"
     is_top: bool
     types: dict[int, pa.DataType | None] = field(default_factory=dict)
-    """What is known of expressions, by their identity: what is changed in place keeps its type."""
+    """Types of expressions by identity, so that a rewritten expression keeps its original type."""
     _expressions: list[Tree] | None = None
 
     def expressions(self) -> list[Tree]:
-        """Return the expressions of the SELECT and of the ORDER BY of its query, as first seen.
+        """Return the expressions of the SELECT and of its ORDER BY, as first seen.
 
-        Those that are written otherwise are changed in place.
+        Rewritten expressions are changed in place.
         """
         if self._expressions is None:
             self._expressions = list(self._found())
@@ -61,16 +62,16 @@ class SelectScope:
             yield from syntax.inside(self.query["order_by"])
 
     def sort_keys(self) -> list[Tree]:
-        """Return the keys of ORDER BY, where the rows of the SELECT are sorted by itself."""
+        """Return the keys of ORDER BY, if the SELECT is all of its query."""
         order = self.query["order_by"] if self.is_alone() else None
         return list(order["kind"].get("Expressions", ())) if order else []
 
     def is_alone(self) -> bool:
-        """Tell if the SELECT is all of its query, and no part of a UNION or the like."""
+        """Return whether the SELECT is all of its query, and not a part of a set operation."""
         return self.query["body"].get("Select") is self.select
 
     def joins(self) -> Iterator[Tree]:
-        """Yield the joins of the FROM, also those in parentheses."""
+        """Yield the joins of the FROM, including those in parentheses."""
         waiting = [*self.select["from"]]
         while waiting:
             each = waiting.pop(0)
@@ -85,7 +86,7 @@ class SelectScope:
 
 
 def on(join: Tree) -> list[Tree]:
-    """Return the condition of a join, if it has one; USING has names only."""
+    """Return the condition of a join as a list; empty without ON."""
     operator = join["join_operator"]
     if not isinstance(operator, dict) or syntax.kind(syntax.body(operator)) != "On":
         return []
@@ -93,13 +94,13 @@ def on(join: Tree) -> list[Tree]:
 
 
 def scopes(statement: Tree) -> Iterator[SelectScope]:
-    """Yield every SELECT of a statement, the outer ones first."""
+    """Yield every SELECT of a statement, outer ones first."""
     for query in _topmost(statement):
         yield from _of_query(query, [], None, True)
 
 
 def set_operations(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
-    """Yield the UNIONs and the like of a statement, the inner ones first, and the CTEs they see."""
+    """Yield the set operations of a statement with the CTEs in scope, inner ones first."""
     for query in _topmost(statement):
         yield from _sets_of_query(query, [])
 
@@ -128,7 +129,7 @@ def _sets_of_body(tree: Tree, with_: Tree, ctes: list[Tree]) -> Iterator[tuple[T
 
 
 def _topmost(tree: Tree) -> Iterator[Tree]:
-    """Yield the queries of a tree that are in no other query of it."""
+    """Yield the queries of a tree that are not inside another of its queries."""
     for each in syntax.inside(tree):
         if syntax.is_query(each):
             yield each
@@ -176,7 +177,7 @@ def _of_body(
 
 
 def _below(scope: SelectScope, ctes: list[Tree]) -> Iterator[SelectScope]:
-    """Yield the SELECTs in the FROM, which see no columns, and in expressions, which do."""
+    """Yield the SELECTs in FROM, which see no outer columns, and in expressions, which do."""
     in_from = list(_topmost(scope.select["from"]))
     for query in in_from:
         yield from _of_query(query, ctes, None, False)
@@ -186,7 +187,7 @@ def _below(scope: SelectScope, ctes: list[Tree]) -> Iterator[SelectScope]:
 
 
 class Types:
-    """Asks the engine for the types of expressions, by planning statements that are never run."""
+    """Gets the types of expressions from the engine, by planning statements that never run."""
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class Types:
         self._known = known or KnownSchemas()
 
     def of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
-        """Return the type of each expression in a SELECT; None where that cannot be told."""
+        """Return the type of each expression in a SELECT, or None if it is unknown."""
         known = scope.types
         unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
         plain = [each for each in unknown if not has_aggregate(each)]
@@ -212,7 +213,7 @@ class Types:
         return [known[id(each)] for each in expressions]
 
     def name(self, scope: SelectScope, expression: Tree) -> str | None:
-        """Return the name that the engine gives to a column; None where that cannot be told."""
+        """Return the name that the engine gives to a column, or None if it is unknown."""
         for each in (scope, *_around(scope)):
             for is_grouped in (False, True):
                 schema = self._planned(each, [{"UnnamedExpr": expression}], is_grouped)
@@ -221,7 +222,7 @@ class Types:
         return None
 
     def columns(self, scope: SelectScope, relations: list[Tree]) -> list[str] | None:
-        """Return the names of the columns of a FROM."""
+        """Return the column names of a FROM, or None if they are unknown."""
         (star,) = syntax.parse("SELECT *")
         schema = self._schema(
             syntax.select(
@@ -233,11 +234,11 @@ class Types:
         return None if schema is None else list(schema.names)
 
     def can_stand_alone(self, query: Tree, scope: SelectScope) -> bool:
-        """Tell if a subquery can be planned without the query around it."""
+        """Return whether a subquery can be planned without its outer query."""
         return self.schema(query, scope.with_) is not None
 
     def schema(self, query: Tree, with_: Tree) -> pa.Schema | None:
-        """Return the schema of a query; None where it cannot be planned."""
+        """Return the schema of a query, or None if it cannot be planned."""
         known = with_["cte_tables"] if with_ else []
         own = query["with"]["cte_tables"] if query["with"] else []
         added = [each for each in known if not any(each is one for one in own)]
@@ -270,7 +271,7 @@ class Types:
         try:
             frame = self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
             schema = pa.schema(frame.schema())
-        except Exception:  # Whatever the engine says: then the type is not known.
+        except Exception:  # On any engine error, the type is unknown.
             return None
         self._known.remember(key, schema)
         return schema
@@ -281,7 +282,7 @@ def _type(value: Any) -> str:
 
 
 def _needed(with_: Tree, tree: Tree) -> Tree:
-    """Leave out the CTEs that a tree does not read, itself or through others."""
+    """Return only the CTEs that a tree reads, directly or through others."""
     if with_ is None:
         return None
     names = set(read(tree))
@@ -294,7 +295,7 @@ def _needed(with_: Tree, tree: Tree) -> Tree:
 
 
 def read(tree: Tree) -> Iterator[str]:
-    """Yield the names without a schema that a tree reads from, once for each time."""
+    """Yield the unqualified names that a tree reads from, once per read."""
     for each in syntax.everything(tree):
         table = each.get("Table")
         if isinstance(table, dict) and len(table["name"]) == 1 and "Identifier" in table["name"][0]:
@@ -302,7 +303,7 @@ def read(tree: Tree) -> Iterator[str]:
 
 
 def _around(scope: SelectScope) -> Iterator[SelectScope]:
-    """Yield the scope with the FROM of the queries around it beside its own."""
+    """Yield the scope with the FROM of its outer queries added, one level at a time."""
     from_, outer = [*scope.select["from"]], scope.parent
     while outer is not None:
         from_ += outer.select["from"]
@@ -315,7 +316,7 @@ def _named(expression: Tree, name: str) -> Tree:
 
 
 def has_aggregate(expression: Tree) -> bool:
-    """Tell if an expression aggregates rows; windows that are over no aggregate do not."""
+    """Return whether an expression aggregates rows, other than in a window."""
     for each in syntax.inside(expression):
         name = syntax.function_name(each)
         if name in AGGREGATES and not syntax.is_windowed(each):
@@ -324,30 +325,33 @@ def has_aggregate(expression: Tree) -> bool:
 
 
 def is_volatile(expression: Tree) -> bool:
+    """Return whether an expression calls random() or uuid()."""
     return any(syntax.function_name(each) in VOLATILE for each in syntax.everything(expression))
 
 
 def has_subquery(expression: Tree) -> bool:
+    """Return whether an expression contains a subquery."""
     return any(map(syntax.is_query, syntax.inside(expression)))
 
 
 def is_costly(expression: Tree) -> bool:
-    """Tell if an expression must not stand there twice."""
+    """Return whether an expression must not be duplicated."""
     return has_subquery(expression) or is_volatile(expression)
 
 
 def groups(scope: SelectScope) -> list[Tree]:
-    """Return what a SELECT groups by; empty for what is not known here, such as GROUP BY ALL."""
+    """Return the GROUP BY expressions; empty for other forms, such as GROUP BY ALL."""
     group_by = scope.select["group_by"]
     return list(group_by["Expressions"][0]) if "Expressions" in group_by else []
 
 
 def is_grouped(scope: SelectScope) -> bool:
+    """Return whether a SELECT has a GROUP BY."""
     return bool(groups(scope)) or "Expressions" not in scope.select["group_by"]
 
 
 def _group_by(scope: SelectScope) -> Tree:
-    """Return GROUP BY without places and names of the SELECT list, which a probe does not have."""
+    """Return GROUP BY with positions and aliases resolved, because a probe has other columns."""
     items = scope.select["projection"]
     made = copy.copy(scope.select["group_by"])
     if "Expressions" not in made:
@@ -360,7 +364,7 @@ def _group_by(scope: SelectScope) -> Tree:
 
 
 def resolved(expression: Tree, items: list[Tree]) -> Tree:
-    """Return what a place or an alias of the SELECT list stands for; else the expression itself."""
+    """Return the expression for a position or alias of the SELECT list, or the argument itself."""
     place = syntax.number(expression)
     if place is not None and 0 < place <= len(items):
         item = items[place - 1]

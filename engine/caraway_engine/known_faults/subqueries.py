@@ -1,9 +1,9 @@
-"""Subqueries in conditions: DataFusion 55 makes joins of them, which lose NULLs and counts of zero.
+"""Rewrites subqueries in conditions, which DataFusion 55 turns into joins that lose NULLs.
 
-`x IN (subquery)` that is not true becomes false, also where NULL is right; that shows under NOT,
-OR, IS NULL and in functions. Lists of IN and NOT IN that hold columns are put together as if there
-was no NULL in them. A subquery that counts gives a row also where nothing is counted; the
-join of a correlated one has none.
+If `x IN (subquery)` is not true, it becomes false even where NULL is correct. This shows under NOT,
+OR, IS NULL and in functions. IN and NOT IN over lists with columns are merged as if there were no
+NULL in them. A subquery that counts returns a row even if it counts nothing. The join of a
+correlated one has no such row.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ _INNER = ("Inner", "Join")
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
-    """Write the subqueries in the conditions of a SELECT otherwise; tell if there were any.
+    """Rewrite the subqueries in the conditions of a SELECT; return whether there were any.
 
     Raises:
-        InvalidQueryError: one cannot be written so that the engine answers it rightly.
+        InvalidQueryError: a subquery has no form that the engine evaluates correctly.
     """
     conditions = list(_conditions(scope))
     is_null_false = {id(each) for condition in conditions for each in _two_valued(condition, True)}
@@ -53,7 +53,7 @@ def _conditions(scope: SelectScope) -> Iterator[Tree]:
 
 
 def _two_valued(condition: Tree, is_top: bool) -> Iterator[Tree]:
-    """Yield the INs of which it does not matter if they are false or NULL, and the engine knows."""
+    """Yield the INs for which false and NULL are equivalent, as far as the engine knows."""
     inner = syntax.unnested(condition)
     match syntax.kind(inner):
         case "BinaryOp" if inner["BinaryOp"]["op"] in ("And", "Or"):
@@ -69,7 +69,7 @@ def _two_valued(condition: Tree, is_top: bool) -> Iterator[Tree]:
 
 
 def _lists(conditions: list[Tree]) -> Iterator[tuple[Tree, Tree]]:
-    """Write out NOT IN over lists with columns, where there is more than one list."""
+    """Expand NOT IN over lists with columns, if there is more than one list."""
     lists = [each for each in syntax.inside(conditions) if syntax.kind(each) == "InList"]
     for each in lists if len(lists) > 1 else ():
         found = each["InList"]
@@ -108,7 +108,7 @@ def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int
 
 
 def _compared(left: Tree, sign: str, found: dict[str, Any]) -> Tree:
-    """A subquery of one row is a value: the engine knows that a count of nothing is zero."""
+    """Compare with a scalar subquery: the engine knows that a count of no rows is zero."""
     return {"Nested": syntax.filled(
         f"__a {sign} __b", a=left, b={"Subquery": found["subquery"]}
     )}  # fmt: skip
@@ -132,7 +132,7 @@ def _exists(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree | N
 
 
 def _counts(query: Tree, scope: SelectScope, types: Types) -> bool:
-    """Tell if a subquery hangs on the query around it and aggregates all of its rows to one."""
+    """Return whether a subquery is correlated and aggregates all of its rows to one."""
     select = query["body"].get("Select")
     if select is None or query["limit_clause"] or query["fetch"]:
         return False
@@ -144,9 +144,9 @@ def _counts(query: Tree, scope: SelectScope, types: Types) -> bool:
 def _check_limit(query: Tree, scope: SelectScope, types: Types) -> None:
     if (query["limit_clause"] or query["fetch"]) and not types.can_stand_alone(query, scope):
         raise InvalidQueryError(
-            "LIMIT and OFFSET in a subquery that names columns of the query around it are not "
-            "supported: the engine would count the rows of all outer rows together; number them "
-            "with row_number() OVER (PARTITION BY ...) and compare the number"
+            "LIMIT and OFFSET in a correlated subquery, which names columns of the outer query, "
+            "are not supported: the engine would apply them to all outer rows together; number "
+            "rows with row_number() OVER (PARTITION BY ...) and compare the number"
         )
 
 
@@ -183,7 +183,7 @@ def _correlated_nulls(query: Tree) -> Tree:
     if value is None:
         raise InvalidQueryError(
             "IN with a subquery of this form is not supported under NOT, OR, IS NULL, CASE or in a "
-            "function: the engine would take NULL for false; write it with EXISTS, as in "
+            "function: the engine would treat NULL as false; use EXISTS, as in "
             "EXISTS (SELECT 1 FROM ... WHERE column = x)"
         )
     is_null = syntax.filled("__a IS NULL", a=value)

@@ -1,7 +1,7 @@
-"""Sums that overflow: DataFusion 55 wraps those of numbers and of lengths of time around.
+"""Guards sums that may overflow, because DataFusion 55 wraps numbers and durations around.
 
-A guard is a second aggregate, which tells from afar how large the sum is. Averages of lengths of
-time are computed from a sum of DECIMALs, which has room for them.
+A guard is a second aggregate that shows approximately how large the sum is. Averages of durations
+are computed from a sum of DECIMALs, which has room for them.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,22 @@ from caraway_engine.known_faults.syntax import Tree
 
 _AVERAGES = frozenset({"avg", "mean"})
 _ROWS = 2**32
-"""No sum has more rows: those of numbers of 32 bits cannot overflow."""
-# Of no rows a sum is NULL, and so must the text be: the optimizer computes what depends on no rows.
+"""No sum has more rows, so sums of 32-bit numbers cannot overflow."""
+# Over no rows a sum is NULL, and this text must be NULL, too: the optimizer evaluates constant
+# expressions.
 _TOO_LARGE = "CAST(replace('{error} in sum of {name} #', '#', CAST({sum} AS VARCHAR)) AS {type})"
 _GUARDED = "CASE WHEN {test} THEN {fail} ELSE __sum END"
-# A sum that wrapped around differs by a multiple of 2^64 from the right one, and so, shifted, by
-# one of 2^32 from the sum of the shifted rows; rightly it is more by less than 2^32.
+# A sum that wrapped around differs from the correct one by a multiple of 2^64. Shifted, it differs
+# by a multiple of 2^32 from the sum of the shifted rows. A correct sum exceeds that by less than
+# 2^32.
 _SIGNED_TEST = "({sum} >> 32) - __high NOT BETWEEN 0 AND 4294967295"
 _UNSIGNED_TEST = "__high > ({sum} >> 32)"
 _DECIMAL_TEST = "abs(__high) >= {wrapping} OR __sum > {most} OR __sum < -{most}"
 _MOST_DIGITS = 38
 _WRAPS = 1.5e38
 """A sum of decimals below this has not wrapped around at 2^127."""
-# The engine names columns without their casts, so a sum of a cast has the name of the other sum.
+# The engine names columns without their casts, so a sum of a cast would have the name of the other
+# sum.
 _AS_DOUBLE = "CAST(__a AS DOUBLE) * 1e0"
 _UNITS = "CAST(__a AS BIGINT)"
 _EXACT_UNITS = "arrow_cast(CAST(__a AS BIGINT), 'Decimal128(20, 0)')"
@@ -40,7 +43,7 @@ _DURATIONS = {
     "ns": "Duration(Nanosecond)",
 }
 
-# A sum of sums is of a wider type, unless it is of the widest already.
+# A sum of sums has a wider type, unless it already has the widest.
 _OF_ONE_TYPE = "CAST(__sum AS DECIMAL({precision}, {scale}))"
 
 TypeOf = Callable[[Tree], pa.DataType | None]
@@ -48,16 +51,16 @@ Guarded = Callable[[Tree], Tree]
 
 
 def is_one(tree: Tree) -> bool:
-    """Tell if an expression is a sum or an average."""
+    """Return whether an expression is a sum or an average."""
     name = syntax.function_name(tree)
     return (name == "sum" or name in _AVERAGES) and len(syntax.arguments(tree)) == 1
 
 
 def keep_types(scope: SelectScope, types: Types) -> bool:
-    """Keep the types of sums of decimals beside DISTINCT aggregates; tell if there are any.
+    """Keep the types of decimal sums next to DISTINCT aggregates; return whether there are any.
 
-    The engine makes two groupings of such a SELECT, and sums of sums. It does not expect their
-    types to be others, and fails where they are compared.
+    The engine splits such a SELECT into two groupings, with sums of sums. It does not expect their
+    types to differ, and fails when it compares them.
     """
     calls = [each for each in scope.expressions() if syntax.kind(each) == "Function"]
     grouped = [each for each in calls if not syntax.is_windowed(each)]
@@ -83,7 +86,7 @@ def _may_widen(type_: pa.DataType | None) -> TypeGuard[pa.Decimal128Type]:
 
 
 def guarded(node: Tree, type_: pa.DataType | None, type_of: TypeOf) -> Guarded | None:
-    """Return what makes the guarded form of a copy of a sum or an average; None if it is safe."""
+    """Return a function that guards a copy of a sum or an average, or None if it is safe."""
     (argument,) = syntax.arguments(node)
     given = type_of(argument)
     if given is None or type_ is None:
@@ -92,7 +95,7 @@ def guarded(node: Tree, type_: pa.DataType | None, type_of: TypeOf) -> Guarded |
         is_average = syntax.function_name(node) in _AVERAGES
         return _average(given) if is_average else _sum_of_lengths(node, given)
     if syntax.function_name(node) in _AVERAGES:
-        return None  # the engine's own are doubles, or fail
+        return None  # The engine's averages are doubles, or fail on overflow.
     found = ranges.of(argument, type_of)
     if found is None:
         return None

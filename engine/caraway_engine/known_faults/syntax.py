@@ -1,8 +1,8 @@
-"""SQL as the tree that the engine's own parser makes of it, and how to change parts of it.
+"""Parses SQL with the engine's own parser, and changes parts of the syntax tree.
 
-A tree is made of dicts and lists. An expression is a dict with one key, its kind: `{"BinaryOp":
+A tree consists of dicts and lists. An expression is a dict with one key, its kind: `{"BinaryOp":
 {"left": ..., "op": "Plus", "right": ...}}`. A query and a SELECT are dicts with known keys. Parts
-are changed in place, so what refers to a part sees the change.
+are changed in place, so every reference to a part sees the change.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ _PLACE = "__"
 
 
 class SyntaxUnknownError(Exception):
-    """The text is not SQL that this parser reads."""
+    """The text is not SQL that this parser supports."""
 
 
 def parse(sql: str) -> list[Tree]:
     """Parse statements.
 
     Raises:
-        SyntaxUnknownError: the parser does not read it.
+        SyntaxUnknownError: the parser does not support the text.
     """
     try:
         return list(sqloxide.parse_sql(sql, dialect=_DIALECT))
@@ -33,36 +33,38 @@ def parse(sql: str) -> list[Tree]:
 
 
 def restored(statement: Tree) -> str:
-    """Write a statement as SQL."""
+    """Return the SQL text of a statement."""
     return str(sqloxide.restore_ast([statement])[0])
 
 
 def kind(expression: Tree) -> str:
-    """Return the kind of an expression; empty for what is none."""
+    """Return the kind of an expression, or "" for other trees."""
     if isinstance(expression, dict) and len(expression) == 1:
         return str(next(iter(expression)))
     return ""
 
 
 def body(expression: Tree) -> Tree:
-    """Return what an expression says beside its kind."""
+    """Return the content of an expression, without its kind."""
     return next(iter(expression.values()))
 
 
 def is_query(tree: Tree) -> bool:
+    """Return whether a tree is a query."""
     return isinstance(tree, dict) and "body" in tree and "with" in tree
 
 
 def is_select(tree: Tree) -> bool:
+    """Return whether a tree is a SELECT."""
     return isinstance(tree, dict) and "projection" in tree and "from" in tree
 
 
 _PLACES = ("span", "select_token")
-"""Where something stands in the text; as much as all the rest of a tree."""
+"""The keys of text positions, which are as large as the rest of a tree."""
 
 
 def _below(tree: dict[str, Tree] | list[Tree] | tuple[Tree, ...]) -> list[Tree]:
-    """Return what a tree holds, one level down, without names, places and values."""
+    """Return the children of a tree, without names, positions and values."""
     if isinstance(tree, dict):
         if "quote_style" in tree:
             return []
@@ -76,14 +78,14 @@ _HOLDING = (dict, list, tuple)
 
 
 def copied(tree: Tree) -> Tree:
-    """Return a copy, faster than the standard library's; places in the text are shared."""
+    """Return a copy, faster than `copy.deepcopy`; text positions are shared."""
     if isinstance(tree, dict):
         return {key: each if key == "span" else copied(each) for key, each in tree.items()}
     return [copied(each) for each in tree] if isinstance(tree, list | tuple) else tree
 
 
 def inside(tree: Tree) -> Iterator[Tree]:
-    """Yield the dicts of a tree, each before those that it holds, but not those of queries."""
+    """Yield the dicts of a tree in pre-order, without the contents of queries."""
     waiting = [tree] if isinstance(tree, _HOLDING) else []
     while waiting:
         each = waiting.pop()
@@ -95,7 +97,7 @@ def inside(tree: Tree) -> Iterator[Tree]:
 
 
 def everything(tree: Tree) -> Iterator[Tree]:
-    """Yield all dicts of a tree, those of queries too."""
+    """Yield all dicts of a tree, including those of queries."""
     waiting = [tree] if isinstance(tree, _HOLDING) else []
     while waiting:
         each = waiting.pop()
@@ -105,22 +107,22 @@ def everything(tree: Tree) -> Iterator[Tree]:
 
 
 def replace(tree: Tree, new: Tree) -> None:
-    """Put another tree in the place of one; whoever holds the old dict sees the new."""
+    """Replace a tree in place, so that all references to the old dict see the new tree."""
     old = dict(tree)
     tree.clear()
     tree.update(old if new is tree else new)
 
 
 def filled(text: str, **places: Tree) -> Tree:
-    """Make an expression of a text with places such as `__a`, and what stands there.
+    """Make an expression from a text with places such as `__a`, and the trees to put there.
 
-    A place is put in parentheses, so any expression can stand there.
+    Each tree is put in parentheses, so any expression fits.
     """
     return _filled(_expression(text), {_PLACE + name: tree for name, tree in places.items()})
 
 
 def put(form: Tree, **places: Tree) -> Tree:
-    """Put expressions in the places that are left in one that `filled` made."""
+    """Fill the remaining places of an expression that `filled` made."""
     return _filled(form, {_PLACE + name: tree for name, tree in places.items()})
 
 
@@ -145,7 +147,7 @@ def _blank() -> Tree:
 
 
 def select(projection: list[Tree], from_: list[Tree], with_: Tree, group_by: Tree = None) -> str:
-    """Write a SELECT with nothing but these parts."""
+    """Return the SQL of a SELECT with only these parts."""
     blank = _blank()["Query"]
     made = {**blank["body"]["Select"], "projection": projection, "from": from_}
     if group_by is not None:
@@ -154,24 +156,24 @@ def select(projection: list[Tree], from_: list[Tree], with_: Tree, group_by: Tre
 
 
 def query(body_: Tree) -> Tree:
-    """Make a query of a SELECT or of what combines several."""
+    """Make a query from a SELECT or a set operation."""
     return {**_blank()["Query"], "body": body_}
 
 
 def identifier(name: str) -> Tree:
-    """Make a name that is written just so."""
+    """Make a quoted identifier."""
     at = {"line": 0, "column": 0}
     return {"value": name, "quote_style": '"', "span": {"start": at, "end": at}}
 
 
 def spelled(name: Tree) -> str:
-    """Return a name as the engine reads it: without quotes in small letters."""
+    """Return a name as the engine reads it: lower case unless quoted."""
     value = str(name["value"])
     return value if name["quote_style"] else value.lower()
 
 
 def function_name(expression: Tree) -> str:
-    """Return the name of a function that is called; empty for what is no call."""
+    """Return the name of the called function, or "" if it is not a call."""
     if kind(expression) != "Function":
         return ""
     last = expression["Function"]["name"][-1]
@@ -188,16 +190,18 @@ def arguments(call: Tree) -> list[Tree]:
 
 
 def is_distinct(call: Tree) -> bool:
+    """Return whether a call has DISTINCT."""
     given = call["Function"]["args"]
     return kind(given) == "List" and given["List"]["duplicate_treatment"] == "Distinct"
 
 
 def is_windowed(call: Tree) -> bool:
+    """Return whether a call is a window function."""
     return call["Function"]["over"] is not None
 
 
 def with_argument(call: Tree, argument: Tree, name: str = "") -> Tree:
-    """Return the same call of another argument, or of another function."""
+    """Return a call with another argument, and optionally another function name."""
     made = {"Function": dict(call["Function"])}
     given = dict(call["Function"]["args"]["List"])
     given["args"] = [{"Unnamed": {"Expr": argument}}]
@@ -208,14 +212,14 @@ def with_argument(call: Tree, argument: Tree, name: str = "") -> Tree:
 
 
 def unnested(expression: Tree) -> Tree:
-    """Return an expression without the parentheses around it."""
+    """Return an expression without enclosing parentheses."""
     while kind(expression) == "Nested":
         expression = body(expression)
     return expression
 
 
 def number(expression: Tree) -> int | None:
-    """Return the value of a whole number that is written out, also of a negative one."""
+    """Return the value of an integer literal, which may be negative, or None."""
     inner = unnested(expression)
     if kind(inner) == "UnaryOp" and inner["UnaryOp"]["op"] in ("Minus", "Plus"):
         value = number(inner["UnaryOp"]["expr"])

@@ -1,7 +1,7 @@
-"""Windows that have a name: DataFusion 55 forgets the name inside of another expression.
+"""Inlines named windows, because DataFusion 55 loses the name inside another expression.
 
-`1 + sum(x) OVER (w ROWS 1 PRECEDING)` is then computed over rows in any order. Each definition is
-written where it is used, so that all the other remedies see it, too.
+`1 + sum(x) OVER (w ROWS 1 PRECEDING)` would otherwise be computed over unordered rows. Each
+definition is written where it is used, so that the other remedies see it, too.
 """
 
 from caraway_engine.known_faults import syntax
@@ -10,7 +10,7 @@ from caraway_engine.known_faults.syntax import Tree
 
 
 def inline(scope: SelectScope) -> bool:
-    """Write named windows where they are used; tell if there were any."""
+    """Inline named windows where they are used; return whether there were any."""
     if not scope.select["named_window"]:
         return False
     named = {syntax.spelled(name): window for name, window in scope.select["named_window"]}
@@ -25,10 +25,10 @@ def inline(scope: SelectScope) -> bool:
 
 
 def _specified(over: Tree, named: dict[str, Tree], depth: int) -> Tree:
-    """Return the whole definition of a window.
+    """Return the complete definition of a window.
 
     Raises:
-        KeyError: it names one that is not there; the engine says so better.
+        KeyError: it names an unknown window; the engine reports that better.
     """
     if "NamedWindow" in over:
         return _base(over["NamedWindow"], named, depth)

@@ -1,6 +1,6 @@
-"""Tables that a database keeps: which part of a statement runs there, and how its rows come here.
+"""Remote tables: decides what runs in the database, and reads its rows.
 
-`words` makes SQL of what the database is known to answer as the engine does; nothing else is sent.
-`relations` reads plans, `filters` what the engine pushes into a scan. `datasets` are the tables
-that the engine scans, and `pushing` replaces whole subtrees of a plan.
+`words` generates SQL, but only what the database is known to answer exactly as the engine does.
+`relations` translates plans, and `filters` the filters that the engine pushes into a scan.
+`datasets` are the tables that the engine scans, and `pushing` replaces whole subtrees of a plan.
 """

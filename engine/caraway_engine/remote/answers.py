@@ -1,4 +1,4 @@
-"""Answers of databases as tables of the engine, and the reading of them."""
+"""Answers of databases as tables of the engine, and the reads behind them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ _readers: dict[str, RemoteReader] = {}
 
 
 def read(answer: SourceQuery) -> RemoteRows:
-    """Return the rows of an answer, which is asked for when the first of them are read."""
+    """Return the rows of an answer. The statement is sent when the first row is read."""
     return reader(answer.table.reader).read(answer.table, answer.sql, answer.schema)
 
 
 def reader(name: str) -> RemoteReader:
-    """Return the reader of a kind of table; one serves the whole process: it keeps connections."""
+    """Return the reader of a kind of table. One reader serves the process and keeps connections."""
     if name not in _readers:
-        made = registry.load("remote reader", registry.REMOTE_READERS, name)
+        made = registry.REMOTE_READERS.load(name)
         _readers.setdefault(name, made())
     return _readers[name]
 
 
 def use(name: str, reader: RemoteReader) -> None:
-    """Have a reader serve tables of a kind from now on."""
+    """Use this reader for tables of a kind from now on."""
     _readers[name] = reader
 
 
@@ -43,7 +43,7 @@ def table(dataset: "AnswerDataset") -> Table:
 
 
 class AnswerReading:
-    """One reading of an answer. Its methods block; any thread may call `close`."""
+    """One read of an answer. Its methods block; any thread may call `close`."""
 
     def __init__(self, answer: SourceQuery) -> None:
         self._answer = answer
@@ -54,7 +54,7 @@ class AnswerReading:
         self._lock = Lock()
 
     def begin(self) -> None:
-        """Ask the database, and wait for the first rows."""
+        """Send the statement to the database, and wait for the first rows."""
         if self._rows is None:
             rows = read(self._answer)
             with self._lock:
@@ -65,12 +65,12 @@ class AnswerReading:
             self._first = [batch for batch in (next(self._batches, None),) if batch is not None]
 
     def next(self) -> pa.RecordBatch | None:
-        """Return the next rows; None: there are no more."""
+        """Return the next batch, or None at the end."""
         self.begin()
         return self._first.pop() if self._first else next(self._batches, None)
 
     def close(self) -> None:
-        """Stop the statement, if it is under way."""
+        """Cancel the statement if it is running."""
         with self._lock:
             self._is_closed = True
             rows = self._rows
@@ -79,7 +79,7 @@ class AnswerReading:
 
 
 class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
-    """A dataset of pyarrow whose rows are an answer; scanned a second time it is asked again."""
+    """A pyarrow dataset whose rows are an answer. Each further scan sends the statement again."""
 
     def __init__(self, answer: SourceQuery) -> None:
         super().__init__(answer.schema.empty_table())
@@ -88,6 +88,7 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         self._is_taken = False
 
     def get_fragments(self, filter: Any = None) -> Iterator["AnswerDataset"]:
+        """Return this dataset as its only fragment."""
         return iter([self])
 
     def scanner(
@@ -97,12 +98,12 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         filter: Any = None,
         **_options: object,
     ) -> Any:
-        """Return the rows that pass the filter, with some of the columns."""
+        """Return a scan of the rows that pass the filter, with the requested columns."""
         names = tuple(self.schema.names if columns is None else columns)
         return _Scan(self, names, locally.LocalCondition.of(filter))
 
     def taken(self) -> AnswerReading:
-        """Return a reading that nobody has."""
+        """Return a read that nobody has taken yet."""
         reading = AnswerReading(self._answer) if self._is_taken else self.reading
         self._is_taken = True
         return reading
@@ -116,10 +117,11 @@ class _Scan:
 
     @property
     def projected_schema(self) -> pa.Schema:
+        """The schema of the requested columns."""
         return pa.schema([self.dataset.schema.field(name) for name in self.columns])
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. Errors leave it as marks, since the engine keeps only their text."""
+        """Yield the rows. Errors are raised as marks, because the engine keeps only their text."""
         reading = self.dataset.taken()
         try:
             while (batch := reading.next()) is not None:

@@ -1,4 +1,4 @@
-"""Remote tables as the engine scans them: what it pushes into a scan becomes SQL."""
+"""Remote tables that the engine scans; what it pushes into a scan becomes SQL."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,17 +20,17 @@ from caraway_engine.remote.words import NotPushableError
 
 
 def build(table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> Table:
-    """Make a table of the engine, of all rows or of some splits."""
+    """Return an engine table of all rows, or of some splits."""
     return Table(RemoteDataset(table, splits))
 
 
 def relation(table: RemoteTable) -> str:
-    """Word the name of the table where it is."""
+    """Return the qualified and quoted name of the table in its database."""
     return ".".join(map(words.quoted, table.relation))
 
 
 def in_split(split: RemoteSplit) -> str:
-    """Word the condition that its rows meet; the first split has those without a key, too."""
+    """Return the SQL condition of a split. The first split includes rows without a key."""
     key = words.quoted(split.column)
     tests = []
     if split.low is not None:
@@ -42,7 +42,7 @@ def in_split(split: RemoteSplit) -> str:
 
 
 class RemoteDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
-    """A dataset of pyarrow without rows of its own; its fragments are statements."""
+    """A pyarrow dataset without rows of its own; its fragments are statements."""
 
     def __init__(self, table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> None:
         super().__init__(table.schema.empty_table())
@@ -50,11 +50,11 @@ class RemoteDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         self._splits = splits
 
     def scanner(self, columns: Sequence[str] | None = None, **_options: object) -> "_Scan":
-        """Return what the engine asks for the columns of a scan, and for nothing else."""
+        """Return a scan from which the engine takes the columns only."""
         return _Fragment(self._table, (), OpenedReads()).scanner(columns=columns)
 
     def get_fragments(self, filter: Any = None) -> Iterator["_Fragment"]:
-        """Return the one part; the filter comes again with the scan."""
+        """Return the only fragment. The engine passes the filter again with the scan."""
         return iter([_Fragment(self._table, self._splits, opened.current())])
 
 
@@ -71,7 +71,7 @@ class _Fragment:
         filter: Any = None,
         **_options: object,
     ) -> "_Scan":
-        """Return the rows that pass the filter, with some of the columns."""
+        """Return a scan of the rows that pass the filter, with the requested columns."""
         names = tuple(self.table.schema.names if columns is None else columns)
         known = {each.name: each for each in self.table.columns}
         condition = LocalCondition.of(filter)
@@ -92,10 +92,11 @@ class _Scan:
 
     @property
     def projected_schema(self) -> pa.Schema:
+        """The schema of the requested columns."""
         return pa.schema([self.answer.table.schema.field(name) for name in self.columns])
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows. Errors leave it as marks, since the engine keeps only their text."""
+        """Yield the rows. Errors are raised as marks, because the engine keeps only their text."""
         rows = answers.read(self.answer)
         if not self.opened.add(rows):
             return
@@ -112,7 +113,7 @@ class _Scan:
 def _divided(
     calls: Sequence[FilterCall], known: Mapping[str, RemoteColumn]
 ) -> tuple[list[str], list[FilterCall]]:
-    """Divide conditions into those that the database applies, and those that are left."""
+    """Split conditions into those that the database applies, and those left for the engine."""
     tests, left = [], []
     for call in calls:
         try:
@@ -130,9 +131,9 @@ def _divided(
 def _answer(
     table: RemoteTable, names: Sequence[str], condition: LocalCondition, tests: Sequence[str]
 ) -> SourceQuery:
-    """Ask for the columns that are wanted, and for those that are looked at here."""
+    """Select the requested columns, and those that the remaining conditions need."""
     wanted = {*names, *(table.schema.names if condition.columns is None else condition.columns)}
-    # Rows without a column are still counted.
+    # Without any column, rows still have to be counted.
     columns = [each for each in table.columns if each.name in wanted] or [*table.columns[:1]]
     terms = [words.sent(words.column(each), each.type) for each in columns]
     where = f" WHERE {' AND '.join(tests)}" if tests else ""

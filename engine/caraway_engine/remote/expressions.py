@@ -1,8 +1,8 @@
-"""Words expressions of Substrait plans for the database."""
+"""Translates expressions of Substrait plans to SQL for the database."""
 
 import datetime
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import MAX_PREC, Context, Decimal
 from functools import reduce
 from typing import Any
 
@@ -27,10 +27,10 @@ _COUNTED = frozenset(
 
 
 def scalar(expression: Expression, columns: Sequence[Term], functions: Functions) -> Term:
-    """Word an expression over the columns of its input.
+    """Translate an expression over the columns of its input.
 
     Raises:
-        NotPushableError: the database may compute something else.
+        NotPushableError: the database may compute a different result.
     """
     match expression.WhichOneof("rex_type"):
         case "selection":
@@ -59,10 +59,10 @@ def measure(
     columns: Sequence[Term],
     functions: Functions,
 ) -> Term:
-    """Word an aggregate over the columns of its input.
+    """Translate an aggregate over the columns of its input.
 
     Raises:
-        NotPushableError: the database may compute something else.
+        NotPushableError: the database may compute a different result.
     """
     name = functions.name(function.function_reference)
     if len(function.sorts) or len(function.options):
@@ -90,7 +90,7 @@ def measure(
 
 
 def value_of(literal: Expression.Literal) -> object:
-    """Return a literal as Python has it.
+    """Return a literal as a Python value.
 
     Raises:
         NotPushableError: Python has no such value, or it is NULL.
@@ -106,7 +106,8 @@ def value_of(literal: Expression.Literal) -> object:
                 return (_EPOCH + datetime.timedelta(days=literal.date)).date()
             case "decimal":
                 number = int.from_bytes(literal.decimal.value, "little", signed=True)
-                return Decimal(number).scaleb(-literal.decimal.scale)
+                # Python's own context would round to 28 digits.
+                return Decimal(number).scaleb(-literal.decimal.scale, Context(prec=MAX_PREC))
             case "precision_timestamp" | "precision_timestamp_tz":
                 return _moment(getattr(literal, kind), has_zone=kind.endswith("tz"))
     except OverflowError as exc:
@@ -188,7 +189,7 @@ def _average(argument: Term, only: str) -> Term:
         return Term(f"avg({argument.sql}){only}", "double", is_finite=True)
     if argument.kind != "decimal":
         raise NotPushableError("avg")
-    # The engine gives four more digits, and cuts what is behind them.
+    # The engine returns four more digits, and truncates the rest.
     scale = argument.scale + _AVERAGE_SCALE
     sql = (
         f"(div(sum({argument.sql}){only} * 1{'0' * scale}, "
@@ -214,7 +215,7 @@ def _arrow(type_: Type) -> pa.DataType:
     if kind == "decimal":
         return pa.decimal128(type_.decimal.precision, type_.decimal.scale)
     if kind not in _TYPES or (kind != "string" and getattr(type_, kind).type_variation_reference):
-        # The variation of a whole number is that it has no sign.
+        # A type variation of an integer means that it is unsigned.
         raise NotPushableError(f"a cast to {kind}")
     return _TYPES[kind]
 

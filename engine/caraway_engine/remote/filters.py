@@ -1,7 +1,7 @@
-"""Reads the filters that DataFusion pushes into a scan, which are expressions of pyarrow.
+"""Parses the filters that DataFusion pushes into a scan, which are pyarrow expressions.
 
-pyarrow shows nothing of an expression but its serialized form: the batch that it pickles, whose
-metadata names the calls in order, as `call`, `field_ref`, `literal`, `options` and `end`.
+pyarrow exposes an expression only in its serialized form: the batch that it pickles. The metadata
+of that batch lists the calls in order, as `call`, `field_ref`, `literal`, `options` and `end`.
 """
 
 import ctypes
@@ -45,9 +45,9 @@ _AMONG = "is_in"
 
 @dataclass(frozen=True, slots=True)
 class FilterCall:
-    """A function of an expression, a column (`field`) or a value (`literal`).
+    """A node of an expression: a function call, a column (`field`) or a value (`literal`).
 
-    `value` is the name of the column, the value, or the options of the function.
+    `value` is the column name, the value, or the options of the function.
     """
 
     name: str
@@ -56,10 +56,10 @@ class FilterCall:
 
 
 def read(expression: Any) -> FilterCall:
-    """Return what an expression of pyarrow says.
+    """Parse a pyarrow expression.
 
     Raises:
-        NotPushableError: it is serialized in a form that is not known.
+        NotPushableError: its serialized form is not known.
     """
     _, (buffer,) = expression.__reduce__()
     batch = pa.ipc.open_file(buffer).get_batch(0)
@@ -67,20 +67,20 @@ def read(expression: Any) -> FilterCall:
 
 
 def conjuncts(call: FilterCall) -> Sequence[FilterCall]:
-    """Return the conditions that all have to hold."""
+    """Return the conditions that an expression combines with AND."""
     if call.name != "and_kleene":
         return (call,)
     return tuple(each for operand in call.operands for each in conjuncts(operand))
 
 
 def columns(call: FilterCall) -> frozenset[str]:
-    """Name the columns that a condition reads."""
+    """Return the columns that a condition reads."""
     own = {call.value} if call.name == "field" else set()
     return frozenset(own.union(*map(columns, call.operands)))
 
 
 def is_known(call: FilterCall) -> bool:
-    """Tell if `evaluate` knows every function of a condition."""
+    """Return whether `evaluate` supports every function of a condition."""
     if call.name in ("field", "literal"):
         return True
     return (call.name in _TESTS or call.name in _OTHERS or call.name == _AMONG) and all(
@@ -89,10 +89,10 @@ def is_known(call: FilterCall) -> bool:
 
 
 def sql(call: FilterCall, known: Mapping[str, RemoteColumn]) -> Term:
-    """Word a condition for the database.
+    """Translate a condition to SQL.
 
     Raises:
-        NotPushableError: the database may answer it otherwise.
+        NotPushableError: the database may answer it differently.
     """
     if call.name == "field":
         return words.column(known[call.value])
@@ -118,12 +118,12 @@ def sql(call: FilterCall, known: Mapping[str, RemoteColumn]) -> Term:
 def _value(scalar: pa.Scalar) -> object:
     try:
         return scalar.as_py()
-    except ValueError as exc:  # Python has no nanoseconds and no years beyond 9999.
+    except ValueError as exc:  # Python has no nanoseconds and no years after 9999.
         raise NotPushableError(str(scalar.type)) from exc
 
 
 def evaluate(call: FilterCall, batch: pa.RecordBatch) -> Any:
-    """Evaluate a condition that is known, with NaN where the engine has it."""
+    """Evaluate a supported condition, comparing NaN as the engine does."""
     if call.name == "field":
         return batch.column(call.value)
     if call.name == "literal":
@@ -141,15 +141,15 @@ def _options(call: FilterCall) -> pa.Array:
 
 
 def _among(values: Any, call: FilterCall) -> Any:
-    """Tell which values are in a list; NULL is neither in it nor not, other than to pyarrow."""
+    """Return which values are in a list. Unlike in pyarrow, the result for NULL is NULL."""
     options = _key(_options(call).cast(values.type))
     return pc.if_else(pc.is_valid(values), pc.is_in(_key(values), value_set=options), None)
 
 
 def _key(operand: Any) -> Any:
-    """Return whole numbers in place of floating point ones, in the order of the engine.
+    """Return floating-point values as integers that sort in the engine's order.
 
-    That is the total order of IEEE 754, other than that both zeros are equal.
+    This is the total order of IEEE 754, except that both zeros are equal.
     """
     if not pa.types.is_floating(operand.type):
         return operand
@@ -157,7 +157,7 @@ def _key(operand: Any) -> Any:
     values = pa.array([operand.as_py()], operand.type) if is_value else operand
     width = values.type.bit_width
     type_ = {32: pa.int32(), 64: pa.int64()}[width]
-    # Which makes 0.0 of -0.0.
+    # Adding 0.0 turns -0.0 into 0.0.
     bits = pc.add(values, pa.scalar(0.0, values.type)).view(type_)
     turned = pc.bit_wise_xor(bits, pa.scalar(2 ** (width - 1) - 1, type_))
     keys = pc.if_else(pc.less(bits, pa.scalar(0, type_)), turned, bits)
@@ -165,7 +165,7 @@ def _key(operand: Any) -> Any:
 
 
 def _call(tokens: Sequence[tuple[str, str]], batch: pa.RecordBatch) -> FilterCall:
-    """Read the calls from the last to the first, so that operands are there before their call."""
+    """Build the calls from last to first, so that operands exist before their call."""
     open_calls: list[list[FilterCall]] = [[]]
     for kind, value in reversed(tokens):
         match kind:
@@ -181,7 +181,7 @@ def _call(tokens: Sequence[tuple[str, str]], batch: pa.RecordBatch) -> FilterCal
                 operands = tuple(each for each in inside if each.name != "options")
                 open_calls[-1].append(FilterCall(value, operands, options))
             case "options":
-                # Those of is_in hold the values; those of is_null say that NaN is none.
+                # The options of is_in hold the values. Those of is_null say that NaN is not NULL.
                 open_calls[-1].append(FilterCall("options", value=batch.column(int(value))[0]))
             case _:
                 raise NotPushableError(kind)
@@ -190,7 +190,7 @@ def _call(tokens: Sequence[tuple[str, str]], batch: pa.RecordBatch) -> FilterCal
 
 
 def _metadata(schema: pa.Schema) -> Sequence[tuple[str, str]]:
-    """Return all pairs of a schema's metadata; a dict, as pyarrow has it, keeps one of each key."""
+    """Return all pairs of a schema's metadata; pyarrow's dict keeps only one pair per key."""
     capsule = schema.__arrow_c_schema__()
     pointer = _pointer_of(capsule, b"arrow_schema")
     metadata = ctypes.cast(pointer, ctypes.POINTER(_ArrowSchema)).contents.metadata

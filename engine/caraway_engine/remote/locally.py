@@ -1,4 +1,4 @@
-"""Filters that the engine has pushed into a scan, and that are applied to the rows here."""
+"""Applies filters here that the engine pushed into a scan but the database cannot evaluate."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ _BATCH_ROWS = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LocalCondition:
-    """Conditions that all have to hold; those that cannot be read are `unread`, in one."""
+    """Conditions that must all hold. Those that cannot be parsed are kept together in `unread`."""
 
     calls: Sequence[FilterCall] = ()
     unread: Any = None
 
     @classmethod
     def of(cls, expression: Any) -> "LocalCondition":
-        """Read a filter of pyarrow; None is none, and a constant comes as a value."""
+        """Parse a pyarrow filter; None means no filter, and a constant is passed as a scalar."""
         if expression is None:
             return cls()
         if isinstance(expression, pa.Scalar):
@@ -35,13 +35,13 @@ class LocalCondition:
 
     @property
     def columns(self) -> frozenset[str] | None:
-        """The columns that it reads; None: it may read any."""
+        """The columns that the condition reads; None if it may read any."""
         if self.unread is not None:
             return None
         return frozenset(name for call in self.calls for name in filters.columns(call))
 
     def parts(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that meet it, in batches that the engine can share out."""
+        """Yield the rows that meet the condition, in batches small enough to run in parallel."""
         for start in range(0, batch.num_rows, _BATCH_ROWS):
             part = batch.slice(start, _BATCH_ROWS)
             if self.unread is not None:

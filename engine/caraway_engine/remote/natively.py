@@ -1,4 +1,4 @@
-"""Begins plans that scan remote tables by themselves."""
+"""Starts plans whose remote tables are scanned by the engine."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +9,10 @@ from caraway_engine.errors import engine_messages as messages
 
 
 def start(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:
-    """Begin a plan; the engine pushes filters into the scans of its tables.
+    """Start a plan; the engine pushes filters into the scans of its tables.
 
-    DataFusion 55 pushes constants, too, and fails where it joins one with a filter of pyarrow.
-    Such a plan begins without pushing, in a context that `scratch` makes.
+    DataFusion 55 also pushes constants, and fails when it combines one with a pyarrow filter. Such
+    a plan is started without filter pushdown, in a context from `scratch`.
     """
     try:
         return dataframe.execute_stream()

@@ -1,4 +1,4 @@
-"""Statements that the scans of one plan have under way, so that they end with it."""
+"""Tracks the database statements that the scans of a plan run, so that they end with it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ _current: ContextVar["OpenedReads | None"] = ContextVar("caraway-opened", defaul
 
 
 class OpenedReads:
-    """Rows that are read, of which all are closed at once."""
+    """A set of reads in progress that can all be closed at once."""
 
     def __init__(self) -> None:
         self._rows: list[RemoteRows] = []
@@ -19,14 +19,14 @@ class OpenedReads:
         self._lock = Lock()
 
     def add(self, rows: RemoteRows) -> bool:
-        """Take note of rows that are about to be read; False: they must not be."""
+        """Add a read that is about to start. False means that it must not start."""
         with self._lock:
             if not self._is_closed:
                 self._rows.append(rows)
             return not self._is_closed
 
     def close(self) -> None:
-        """Stop the statements, and let no other one begin. Blocks."""
+        """Cancel all statements, and prevent new ones. Blocks."""
         with self._lock:
             self._is_closed = True
             rows, self._rows = self._rows, []
@@ -36,9 +36,9 @@ class OpenedReads:
 
 @contextmanager
 def noted(opened: OpenedReads) -> Iterator[None]:
-    """Have the scans of a plan that is made meanwhile note what they read.
+    """Record the reads of plans that are started inside this context.
 
-    The engine asks a dataset for its parts in the thread that begins the plan.
+    The engine asks a dataset for its fragments in the thread that starts the plan.
     """
     token = _current.set(opened)
     try:
@@ -48,5 +48,5 @@ def noted(opened: OpenedReads) -> Iterator[None]:
 
 
 def current() -> OpenedReads:
-    """Return where scans of the plan that is made now note what they read."""
+    """Return where scans of the plan that is being started record their reads."""
     return _current.get() or OpenedReads()

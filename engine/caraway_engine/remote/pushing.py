@@ -1,7 +1,8 @@
-"""Replaces the parts of a plan that a database answers by reads of its answers.
+"""Replaces the parts of a plan that a database can answer with reads of its answers.
 
-What a database can group, order and cut it does; of other parts it gives the columns and rows
-that the plan needs. Conditions that it may judge otherwise stay in the plan, over its rows.
+Groupings, orderings and limits are pushed where the database can compute them. For other parts the
+database returns the columns and rows that the plan needs. Conditions that it may evaluate
+differently stay in the plan, above its rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,14 +37,14 @@ from caraway_engine.stages.stage_schemas import StageSchemas
 
 @dataclass(frozen=True, slots=True)
 class PushedPlan:
-    """A plan that reads answers under the names of inputs; None: the one answer is all there is."""
+    """A plan that reads answers as inputs. If `fragment` is None, the only answer is the result."""
 
     fragment: bytes | None
     answers: Mapping[str, SourceQuery] = field(default_factory=dict)
 
 
 def reads_remote(tables: Mapping[TableName, TableSpec], names: Any) -> bool:
-    """Tell if one of the tables is remote."""
+    """Return whether one of the tables is remote."""
     return any(isinstance(tables.get(name), RemoteTable) for name in names)
 
 
@@ -54,10 +55,10 @@ def pushed(
     tables: Mapping[TableName, TableSpec],
     schemas: StageSchemas,
 ) -> PushedPlan | None:
-    """Push what can be pushed of an optimized plan; None: the plan has to run as it is."""
+    """Push parts of an optimized plan to databases; return None if it must run unchanged."""
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
-    except Exception:  # The engine refuses what its plan language has no words for.
+    except Exception:  # The engine refuses what Substrait cannot express.
         return None
     plan = Plan()
     plan.ParseFromString(encoded)
@@ -69,7 +70,7 @@ def pushed(
 
 
 class _Pushing:
-    """The work on one plan."""
+    """The state of pushing down one plan."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class _Pushing:
         self._answers: dict[str, SourceQuery] = {}
 
     def of(self, rel: Rel) -> PushedPlan | None:
-        """Push what can be pushed of the root of the plan."""
+        """Push what is possible, starting at the root of the plan."""
         try:
             answer = self._answer(rel, self._query(rel))
         except NotPushableError:
@@ -104,7 +105,7 @@ class _Pushing:
         return query
 
     def _pushed(self, rel: Rel) -> Rel:
-        """Replace the topmost parts that a database answers."""
+        """Replace the topmost parts that a database can answer."""
         try:
             query = self._query(rel)
         except NotPushableError:
@@ -119,7 +120,7 @@ class _Pushing:
         return with_children(rel, made)
 
     def _divided(self, rel: Rel) -> Rel:
-        """Push those conditions of a filter that can be."""
+        """Push those conditions of a filter that the database can evaluate."""
         conditions = _conjuncts(rel.filter.condition, self._functions)
         below = rel.filter.input
         while kind(below) == "filter":
@@ -141,7 +142,7 @@ class _Pushing:
         return unfolding.filtered(self._leaf(below, query), left, self._functions)
 
     def _leaf(self, rel: Rel, query: RemoteQuery) -> Rel:
-        """Read an answer; of ordered rows the order is made again, which costs little."""
+        """Return a read of an answer. Ordered rows are sorted again, which is cheap."""
         name = f"answer{len(self._answers)}"
         answer = self._answer(rel, query, name)
         self._answers[name] = answer
@@ -155,9 +156,10 @@ class _Pushing:
         return SourceQuery(query.table, query.sql(schema), schema, query.is_reducing)
 
     def _is_doubtful(self, rel: Rel) -> bool:
-        """Tell if a remote table is read otherwise, as it is in a subquery, or columns are mixed.
+        """Return whether a remote table is still read directly, or columns may be mixed up.
 
-        The engine looks for a column of one input of a union by its name in the other ones.
+        A table may be read directly in a subquery. Columns may be mixed
+        up in a union: the engine looks up columns of one input by name in the others.
         """
         rels = list(walk(rel))
         found = (table_name(each) for each in rels if kind(each) == "read")

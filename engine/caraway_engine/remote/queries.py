@@ -1,4 +1,4 @@
-"""A SELECT that is put together step by step, from the table outwards."""
+"""A SELECT that is built step by step, starting at the table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from caraway_engine.remote.words import NotPushableError, Term
 
 @dataclass(frozen=True, slots=True)
 class RemoteQuery:
-    """A SELECT of one table, or of another query over it.
+    """A SELECT over one table, or over another query of that table.
 
-    `keys` are what it groups by, None where it does not. `is_reducing` tells that the database does
-    more than to read and filter.
+    `keys` are the GROUP BY expressions, or None. `is_reducing` means that the database does more
+    than read and filter.
     """
 
     table: RemoteTable
@@ -29,7 +29,7 @@ class RemoteQuery:
     is_reducing: bool = False
 
     def filtered(self, test: Term) -> "RemoteQuery":
-        """Keep the rows that meet a condition."""
+        """Add a condition, which the database evaluates exactly."""
         if test.kind != "bool" or not test.is_exact:
             raise NotPushableError("a condition")
         if not self._is_open:
@@ -37,13 +37,13 @@ class RemoteQuery:
         return replace(self, tests=(*self.tests, test.sql))
 
     def prefiltered(self, test: Term) -> "RemoteQuery":
-        """Leave out rows that do not meet a condition, which will be looked at again."""
+        """Add a condition that may keep too many rows; the engine evaluates it again."""
         if test.kind != "bool" or not self._is_open:
             raise NotPushableError("a condition")
         return replace(self, tests=(*self.tests, test.sql))
 
     def selected(self, columns: Sequence[Term]) -> "RemoteQuery":
-        """Give other columns, which are worded over those of this query."""
+        """Replace the columns by expressions over the columns of this query."""
         return replace(self, columns=tuple(columns))
 
     def grouped(self, keys: Sequence[Term], measures: Sequence[Term]) -> "RemoteQuery":
@@ -56,13 +56,13 @@ class RemoteQuery:
         return replace(self, columns=(*keys, *measures), keys=texts, is_reducing=True)
 
     def limited(self, order: Sequence[str], limit: int | None, offset: int) -> "RemoteQuery":
-        """Order the rows, and take some of them."""
+        """Order the rows, and apply a limit and an offset."""
         if self.limit is not None or self.order:
             raise NotPushableError("a limit of a limit")
         return replace(self, order=tuple(order), limit=limit, offset=offset, is_reducing=True)
 
     def sql(self, schema: pa.Schema) -> str:
-        """Word the query, with columns as they are sent for a schema."""
+        """Return the SQL text, with columns converted to what the driver sends for a schema."""
         columns = [
             words.sent(term, field.type) for term, field in zip(self.columns, schema, strict=True)
         ]
@@ -81,5 +81,5 @@ class RemoteQuery:
 
     @property
     def _is_open(self) -> bool:
-        """Whether rows can still be left out before all else."""
+        """Whether a condition can still be added before all other steps."""
         return self.keys is None and self.limit is None and not self.order

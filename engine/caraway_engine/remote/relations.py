@@ -1,4 +1,4 @@
-"""Makes queries of relations of Substrait plans, as far as they read one table of a database."""
+"""Translates Substrait relations to SQL queries, where they read one table of a database."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ Relation = Callable[[RemoteTable], str]
 
 
 class Translator:
-    """Words what the database of a table can answer, of one plan."""
+    """Translates the parts of one plan that the database of a table can answer."""
 
     def __init__(
         self, functions: Functions, tables: Mapping[TableName, TableSpec], named: Relation
@@ -27,10 +27,10 @@ class Translator:
         self._named = named
 
     def query(self, rel: Rel) -> RemoteQuery:
-        """Word a relation and all below it.
+        """Translate a relation and everything below it.
 
         Raises:
-            NotPushableError: the database may answer it otherwise.
+            NotPushableError: the database may answer it differently.
         """
         made = _MAKERS.get(kind(rel))
         if made is None:
@@ -38,7 +38,7 @@ class Translator:
         return _emitted(rel, made(self, rel))
 
     def term(self, expression: Expression, query: RemoteQuery) -> Term:
-        """Word an expression over the columns of a query. Raises as `query`."""
+        """Translate an expression over the columns of a query. Raises the same as `query`."""
         return expressions.scalar(expression, query.columns, self._functions)
 
     def _read(self, rel: Rel) -> RemoteQuery:

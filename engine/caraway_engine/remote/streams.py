@@ -1,4 +1,4 @@
-"""Streams of statements that read answers of databases, without a wait in the engine's threads."""
+"""Streams of statements that read answers of databases without blocking engine threads."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,11 +22,12 @@ pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="remote")
 
 @dataclass(frozen=True, slots=True)
 class OwnBatch:
-    """A batch as those of the engine are asked for it."""
+    """A batch with the interface of the engine's batches."""
 
     rows: pa.RecordBatch
 
     def to_pyarrow(self) -> pa.RecordBatch:
+        """Return the rows."""
         return self.rows
 
 
@@ -36,7 +37,7 @@ def answered(answer: SourceQuery, schema: pa.Schema) -> "AnswerStream":
 
 
 class AnswerStream(OwnStream):
-    """The rows of one answer, which are those of the whole statement."""
+    """The rows of one answer that is the result of the whole statement."""
 
     def __init__(self, reading: AnswerReading, schema: pa.Schema) -> None:
         self._reading = reading
@@ -55,7 +56,7 @@ class AnswerStream(OwnStream):
 
 
 class PreparedStream(OwnStream):
-    """The rows of a plan over answers, each of which has its first rows before the plan runs."""
+    """The rows of a plan over answers. It starts when each answer has its first rows."""
 
     def __init__(
         self, readings: Sequence[AnswerReading], start: Callable[[], Any], schema: pa.Schema
@@ -76,13 +77,14 @@ class PreparedStream(OwnStream):
         return OwnBatch(plain.restored(batch.to_pyarrow(), self._schema))
 
     def close(self) -> None:
+        """See `OwnStream.close`."""
         self._stream = None
         for each in self._readings:
             closer.give(each)
 
 
 class LateStream(OwnStream):
-    """The rows of a plan that does not begin before the first of them is asked for."""
+    """The rows of a plan that starts when the first row is requested."""
 
     def __init__(self, start: Callable[[], Any]) -> None:
         self._start = start
@@ -96,6 +98,7 @@ class LateStream(OwnStream):
         return await self._stream.__anext__()
 
     def close(self) -> None:
+        """See `OwnStream.close`."""
         self._stream = None
         closer.give(self._opened)
 
@@ -111,7 +114,7 @@ class Closable(Protocol):
 
 
 class _Closer:
-    """Closes readings in other threads, since that may wait for the database."""
+    """Closes reads in other threads, because closing may wait for the database."""
 
     def __init__(self) -> None:
         self._given: SimpleQueue[Closable] = SimpleQueue()
@@ -119,17 +122,17 @@ class _Closer:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Start its thread, unless it runs."""
+        """Start the thread, unless it is running."""
         with self._lock:
             if self._thread is None:
                 self._thread = Thread(target=self._close_all, name="remote-closing", daemon=True)
                 self._thread.start()
 
     def give(self, reading: Closable) -> None:
-        """Have a reading closed soon.
+        """Close a read soon, in another thread.
 
-        The garbage collector may call this at any place, also where a lock is held that submitting
-        work needs. Putting something in this queue needs none.
+        The garbage collector may call this anywhere, even while a lock is held that submitting work
+        would need. Putting an item in this queue needs no lock.
         """
         self._given.put(reading)
 
@@ -137,7 +140,7 @@ class _Closer:
         while True:
             reading = self._given.get()
             pool.submit(reading.close)
-            # Or the last one would be kept until the next one comes.
+            # Otherwise the variable would keep this read alive until the next one arrives.
             del reading
 
 

@@ -1,4 +1,4 @@
-"""Takes filters and projections out of the reads of a plan, where DataFusion puts them."""
+"""Moves filters and projections out of the reads of a plan, where DataFusion puts them."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -21,7 +21,7 @@ from caraway_engine.stages.relations import (
 
 
 def unfolded(rel: Rel) -> Rel:
-    """Make relations of their own of the filters and projections of reads."""
+    """Turn the filters and projections inside reads into relations."""
     if kind(rel) != "read":
         return _lowered(with_children(rel, [unfolded(each) for each in children(rel)]))
     made = Rel()
@@ -45,9 +45,9 @@ def unfolded(rel: Rel) -> Rel:
 
 
 def _lowered(rel: Rel) -> Rel:
-    """Move a filter below a projection that only chooses columns, beside other filters.
+    """Move a filter below a projection that only selects columns, to join other filters.
 
-    Below one that computes a window it would leave out rows that the window counts.
+    Below a projection that computes a window, it would remove rows that the window counts.
     """
     if kind(rel) != "filter" or kind(rel.filter.input) != "project":
         return rel
@@ -70,7 +70,7 @@ def _projected(rel: Rel, wanted: Sequence[int]) -> Rel:
 
 
 def filtered(rel: Rel, conditions: Sequence[Expression], functions: Functions | None = None) -> Rel:
-    """Keep the rows that meet all conditions; more than one need the functions of the plan."""
+    """Keep the rows that meet all conditions. Several conditions need the plan's functions."""
     if not conditions:
         return rel
     made = Rel()

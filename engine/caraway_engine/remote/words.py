@@ -1,8 +1,8 @@
-"""Words SQL for PostgreSQL, of what it is known to answer exactly as the engine does.
+"""Generates SQL for PostgreSQL, for expressions that it evaluates exactly as the engine does.
 
-Everything else raises `NotPushableError`, and stays with the engine. What is left out, and why:
-floating point (NaN and -0.0 compare in another way), divisions (other digits), functions of text
-and time, casts that may fail or round.
+Everything else raises `NotPushableError` and stays with the engine. Excluded are floating-point
+comparisons (NaN and -0.0 differ) and divisions (other digits). So are functions of text and time,
+and casts that may fail or round.
 """
 
 import datetime
@@ -27,16 +27,16 @@ _PLAIN_PATTERN = re.compile(r"[^\\]*")
 
 
 class NotPushableError(Exception):
-    """A part of a statement is not one that the database is known to answer as the engine does."""
+    """The database is not known to evaluate this part of a statement as the engine does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """An SQL expression. Of the kind "" nothing is known but whether it is NULL.
+    """An SQL expression. For kind "", only whether it is NULL is known.
 
-    A condition that is not exact is also true of rows that the engine will refuse. `digits` are
-    those before the point of a whole number or a decimal, `scale` those behind it. A double is
-    `finite` if it comes from such a number. What `is_text` is read as text.
+    A condition that is not exact may also be true for rows that the engine rejects. `digits` are
+    the digits before the decimal point of an integer or a decimal, and `scale` those after it. A
+    double `is_finite` if it comes from such a number. A value that `is_text` is read as text.
     """
 
     sql: str
@@ -49,7 +49,7 @@ class Term:
 
 
 def quoted(name: str) -> str:
-    """Quote a name."""
+    """Quote an identifier."""
     if "\0" in name:
         raise NotPushableError("a name with NUL")
     return '"' + name.replace('"', '""') + '"'
@@ -64,12 +64,12 @@ def kind_of(type_: pa.DataType) -> Kind:
 
 
 def column(found: RemoteColumn) -> Term:
-    """Word a column of the table itself."""
+    """Return a column of the table itself."""
     return _typed(quoted(found.name), found.type, found)
 
 
 def of_type(sql: str, type_: pa.DataType) -> Term:
-    """Word an expression that the database has with a type of the engine."""
+    """Return an SQL expression whose result has a type of the engine."""
     return _typed(sql, type_, RemoteColumn("", type_, is_comparable=True))
 
 
@@ -86,7 +86,7 @@ def _digits(type_: pa.DataType) -> tuple[int, int]:
 
 
 def literal(value: object) -> Term:
-    """Word a value of Python."""
+    """Return a Python value as an SQL literal."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return Term(_timestamp(value), "timestamptz")
     for type_, (kind, word) in _LITERALS.items():
@@ -97,7 +97,7 @@ def literal(value: object) -> Term:
 
 
 def compared(name: str, left: Term, right: Term) -> Term:
-    """Word a comparison; those of floating point take in all that may be meant."""
+    """Return a comparison; a floating-point comparison includes all rows that may match."""
     if name not in _COMPARISONS or left.kind != right.kind or not left.kind:
         raise NotPushableError(name)
     sign = _COMPARISONS[name]
@@ -109,7 +109,7 @@ def compared(name: str, left: Term, right: Term) -> Term:
 
 
 def both(name: str, left: Term, right: Term) -> Term:
-    """Word AND or OR."""
+    """Return AND or OR."""
     if name not in ("and", "or") or left.kind != "bool" or right.kind != "bool":
         raise NotPushableError(name)
     return Term(
@@ -118,28 +118,28 @@ def both(name: str, left: Term, right: Term) -> Term:
 
 
 def negated(term: Term) -> Term:
-    """Word NOT; of a condition that is not exact it would refuse too much."""
+    """Return NOT. An inexact condition is refused, because its negation would drop rows."""
     if term.kind != "bool" or not term.is_exact:
         raise NotPushableError("not")
     return Term(f"(NOT {term.sql})", "bool")
 
 
 def null_test(term: Term, *, is_null: bool) -> Term:
-    """Word IS NULL or IS NOT NULL, which work with every type."""
+    """Return IS NULL or IS NOT NULL, which work for every type."""
     if not term.is_exact:
         raise NotPushableError("is null")
     return Term(f"({term.sql} IS {'' if is_null else 'NOT '}NULL)", "bool")
 
 
 def alike(value: Term, pattern: str) -> Term:
-    """Word LIKE with a pattern that escapes nothing."""
+    """Return LIKE with a pattern without escapes."""
     if value.kind != "text" or not _PLAIN_PATTERN.fullmatch(pattern):
         raise NotPushableError("like")
     return Term(f"({value.sql} LIKE {literal(pattern).sql})", "bool")
 
 
 def among(value: Term, options: list[Term]) -> Term:
-    """Word IN with a list."""
+    """Return IN with a list."""
     if (
         not options
         or value.kind in ("", "double")
@@ -150,7 +150,7 @@ def among(value: Term, options: list[Term]) -> Term:
 
 
 def computed(name: str, left: Term, right: Term) -> Term:
-    """Word arithmetic on whole numbers and decimals, which both sides do without rounding."""
+    """Return arithmetic on integers and decimals, which both sides compute without rounding."""
     if name == "bitwise_shift_right" and left.kind == right.kind == "int":
         return replace(left, sql=f"({left.sql} >> ({right.sql})::int4)")
     if name not in _ARITHMETIC or left.kind != right.kind or left.kind not in ("int", "decimal"):
@@ -165,7 +165,7 @@ def computed(name: str, left: Term, right: Term) -> Term:
 
 
 def cast(term: Term, to: pa.DataType) -> Term:
-    """Word a cast that neither rounds nor, other than with an error there too, fails."""
+    """Return a cast that does not round, and fails only where the engine's cast fails too."""
     kind = kind_of(to)
     digits, scale = _digits(to)
     if term.kind == kind == "int":
@@ -182,7 +182,7 @@ def cast(term: Term, to: pa.DataType) -> Term:
 
 
 def ordered(term: Term, *, descending: bool, nulls_first: bool) -> str:
-    """Word one key of ORDER BY."""
+    """Return one key of ORDER BY."""
     if term.kind in ("", "double"):
         raise NotPushableError("order by")
     collation = ' COLLATE "C"' if term.kind == "text" else ""
@@ -193,7 +193,7 @@ def ordered(term: Term, *, descending: bool, nulls_first: bool) -> str:
 
 
 def sent(term: Term, type_: pa.DataType) -> str:
-    """Word a column of an answer, in a form that the driver has for its type."""
+    """Return a column of an answer, converted to a form that the driver supports for its type."""
     if term.is_text or types.is_decimal(type_):
         items = "[]" if types.is_list(type_) else ""
         return f"({term.sql})::text{items}"
@@ -209,7 +209,7 @@ def _integer(type_: pa.DataType) -> str:
 
 
 def _compared_doubles(sign: str, left: Term, right: Term) -> Term:
-    """Compare so that no row is missed: of NaN and -0.0 the engine has views of its own."""
+    """Compare so that no row is missed: the engine treats NaN and -0.0 differently."""
     if sign == "<>":
         raise NotPushableError("not_equal")
     wide = sign if sign == "=" else sign[0] + "="

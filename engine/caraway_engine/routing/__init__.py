@@ -1,7 +1,8 @@
-"""How a statement runs on a cluster: the questions of a scheduler, and the answers, as values.
+"""Decides how a statement runs on a cluster; holds the questions and decisions, as values.
 
-This module holds the values and the Protocol, and loads no engine: the process that serves the API
-imports it. What answers is in `router`, which does. Nothing here calls an executor.
+This module holds the values and the Protocol. It loads no engine, because the process that serves
+the API imports it. `router` makes the decisions and loads the engine. Nothing here calls an
+executor.
 """
 
 from caraway_engine.routing.decisions import (

@@ -1,4 +1,4 @@
-"""The ways in which a statement can run on a cluster. Values that any process can read."""
+"""The ways in which a statement can run on a cluster, as values that any process can read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from caraway_engine.stages import StageGraph
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """The scheduler's own engine runs it: it reads what only the scheduler knows, or no table."""
+    """Runs on the scheduler's own engine: it reads only what the scheduler knows, or no table."""
 
     tables: frozenset[TableName]
 
 
 @dataclass(frozen=True, slots=True)
 class NoneReady:
-    """It needs an executor, and none is ready."""
+    """Needs an executor, but none is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """It looks rows of `table` up by a key. `owner` has them all; None: any executor has."""
+    """Looks up rows of `table` by key. `owner` has all of them; None: any executor has."""
 
     table: TableName
     owner: ExecutorId | None
@@ -32,9 +32,9 @@ class LookedUp:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """One executor runs all of it: the owner of the tables in memory, where it reads one.
+    """Runs whole on one executor: the owner of the in-memory tables that it reads, if any.
 
-    `objection` says why it is not cut into stages; None: what it reads is small.
+    `objection` says why it is not split into stages; None means that what it reads is small.
     """
 
     tables: frozenset[TableName]
@@ -45,10 +45,10 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """All executors run it in stages, as many tasks a stage as executors were in the question.
+    """Runs in stages on all executors, with one task per executor in each divided stage.
 
-    `graph` goes as far as sizes are known. `shares` says for each divided table what each slot
-    reads of it. The planner is held until it is forgotten.
+    `graph` is planned as far as sizes are known. `shares` has what each slot reads of each divided
+    table. The router keeps the planner until it is asked to forget it.
     """
 
     tables: frozenset[TableName]
@@ -60,7 +60,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Stages in words: `fragments` by the name of the stage, `reads` by that of a table.
+    """A text description of stages: `fragments` by stage name, `reads` by table name.
 
     `reads` says how much of a divided table is read.
     """
@@ -73,9 +73,9 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """It is an EXPLAIN: `way` is how the statement behind it runs.
+    """An EXPLAIN; `way` is how the explained statement runs.
 
-    `is_run`: it is to be run, as EXPLAIN ANALYZE does. Stages that are not run are described.
+    `is_run` is true for EXPLAIN ANALYZE. Stages that do not run are described.
     """
 
     way: NoneReady | Whole | Staged | Described

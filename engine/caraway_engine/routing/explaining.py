@@ -1,4 +1,4 @@
-"""EXPLAIN of a statement that runs in stages: what is foreseen, and its words."""
+"""Explains a statement that runs in stages: estimates its stages and describes them."""
 
 from caraway_core.tables import TableSpec
 from caraway_engine.routing.decisions import Described
@@ -10,7 +10,7 @@ from caraway_engine.stages.planner import Planner
 
 
 def foreseen(planner: Planner) -> StageGraph:
-    """Plan to the end as if every size were what it was estimated to be."""
+    """Plan all stages, using the estimates as the measured sizes."""
     sizes: dict[str, Measured] = {}
     graph = planner.advance(sizes)
     while graph.root is None:
@@ -21,7 +21,7 @@ def foreseen(planner: Planner) -> StageGraph:
 
 
 def described(under_way: StagedStatement, graph: StageGraph) -> Described:
-    """Word each stage, and how much is read of each table that is divided."""
+    """Describe each stage, and how much of each divided table is read."""
     stages = [*graph.stages.values(), *([graph.root] if graph.root else [])]
     specs, filters = under_way.specs, under_way.analysis.filters
     tables = frozenset(table for stage in stages for table in stage.tables)
@@ -34,7 +34,7 @@ def described(under_way: StagedStatement, graph: StageGraph) -> Described:
 
 
 def _partitions(spec: TableSpec | None, reads: tuple[Facts, ...] | None) -> str:
-    """Word how many partitions of a table are read, if it has some."""
+    """Describe how many partitions of a table are read, or return "" if it has none."""
     if not pruning.is_cut(spec):
         return ""
     names = [each.name for each in dealing.pieces(spec)]

@@ -1,4 +1,4 @@
-"""What is known of a catalog beyond its plans, kept for as long as its session is there."""
+"""Caches facts about a catalog, such as table sizes and owners, as long as its session lives."""
 
 from collections.abc import Collection, Mapping
 from weakref import WeakKeyDictionary
@@ -15,20 +15,20 @@ from caraway_engine.sharing import dealing
 from caraway_engine.stages import Cluster, TableFacts
 
 _Dealt = tuple[tuple[ExecutorId, ...], Mapping[str, tuple[ExecutorId, ...]]]
-"""The executors that were ready, and which of them has which piece."""
+"""The ready executors, and which of them have each piece."""
 _Sized = tuple[frozenset[TableName], Mapping[TableName, TableFacts]]
-"""The tables that were left whole, and the facts of all tables."""
+"""The tables that are never divided, and the facts of all tables."""
 
 
 class CatalogFacts:
-    """Sizes of tables, and the owners of their pieces, for statements over the same session."""
+    """Caches the sizes of tables and the owners of their pieces for each session."""
 
     def __init__(self) -> None:
         self._sized: WeakKeyDictionary[Session, _Sized] = WeakKeyDictionary()
         self._dealt: WeakKeyDictionary[Session, dict[TableName, _Dealt]] = WeakKeyDictionary()
 
     def cluster(self, session: Session, logged: Collection[str], workers: Workers) -> Cluster:
-        """Return what the stage planner needs to know; `logged` are the versions with a log."""
+        """Return the cluster facts for the stage planner; `logged` has the versions with a log."""
         whole = session.snapshot.undivided | _unparted(session.snapshot.tables, logged)
         known = self._sized.get(session)
         if known is None or known[0] != whole:
@@ -38,7 +38,7 @@ class CatalogFacts:
         return Cluster(slots, workers.memory_bytes, known[1], workers.policy)
 
     def looked_up(self, session: Session, lookup: PointLookup, workers: Workers) -> LookedUp | None:
-        """Find the executor that has all rows that may be wanted; None if no single one has."""
+        """Return the executor that has all rows of a lookup, or None if no single one has."""
         spec = session.snapshot.tables[lookup.table].version
         assert spec is not None
         if not workers.executors:
@@ -47,7 +47,7 @@ class CatalogFacts:
             return LookedUp(lookup.table, None)
         names = lookups.pieces(session.versions.by_name[lookup.table], lookup)
         if len(names) > len(lookup.keys):
-            return None  # Rows may be anywhere, and to have all of them in one place is too much.
+            return None  # Rows may be anywhere, and one executor cannot hold all of them.
         holders = self._holders(session, lookup.table, spec, workers.executors)
         owners = {holders[name][0] for name in names}
         return LookedUp(lookup.table, owners.pop()) if len(owners) == 1 else None
@@ -69,7 +69,7 @@ class CatalogFacts:
 def _unparted(
     tables: Mapping[TableName, TableSpec], logged: Collection[str]
 ) -> frozenset[TableName]:
-    """Name the tables whose changes cannot be told apart by what an executor has of them."""
+    """Return the tables whose changes cannot be assigned to the executors' partitions."""
     if not logged:
         return frozenset()
     return frozenset(

@@ -1,4 +1,4 @@
-"""The planners of statements under way, each until it is forgotten, and only so many."""
+"""Keeps the planners of running statements until they are forgotten, up to a maximum."""
 
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from caraway_engine.stages import StageGraph
 from caraway_engine.stages.planner import Planner
 
 MOST_HELD = 512
-"""More statements than that are never under way unless some were not forgotten."""
+"""The most planners that are kept. More can only exist if some were not forgotten."""
 
 
 @dataclass(slots=True, eq=False)
 class StagedStatement:
-    """A statement in stages: its planner, how far that came, and what it was planned from."""
+    """A statement in stages: its planner, the graph so far, and what it was planned from."""
 
     planner: Planner
     graph: StageGraph
@@ -30,9 +30,9 @@ class StagedStatement:
 
 
 class HeldPlanners:
-    """The planners by their names.
+    """Keeps planners by plan id.
 
-    A name is there from before its planner is made. So a statement that is forgotten while it is
+    An id is registered before its planner is made. So a statement that is forgotten while it is
     being planned leaves nothing behind.
     """
 
@@ -44,26 +44,27 @@ class HeldPlanners:
         return len(self._held)
 
     def begin(self, plan: PlanId) -> None:
-        """Expect a planner; the oldest one gives way where there are too many."""
+        """Register a plan id; the oldest entry is dropped when there are too many."""
         self._held[plan] = None
         if len(self._held) > self._most:
             self._held.popitem(last=False)
 
     def keep(self, plan: PlanId, under_way: StagedStatement) -> None:
-        """Hold a planner, unless it was forgotten meanwhile."""
+        """Keep a planner, unless its plan id was forgotten in the meantime."""
         if plan in self._held:
             self._held[plan] = under_way
 
     def of(self, plan: PlanId) -> StagedStatement:
-        """Return a planner.
+        """Return the planner of a plan id.
 
         Raises:
-            PlanLostError: it is not held.
+            PlanLostError: it is not kept.
         """
         under_way = self._held.get(plan)
         if under_way is None:
-            raise PlanLostError("the plan of the statement is gone; run the statement again")
+            raise PlanLostError("the plan of the statement is lost; run the statement again")
         return under_way
 
     def forget(self, plan: PlanId) -> None:
+        """Drop the planner of a plan id, if there is one."""
         self._held.pop(plan, None)

@@ -1,7 +1,7 @@
-"""The seam between a scheduler and what plans for it, in this process or in another one.
+"""The protocol between a scheduler and its planner, which may be in another process.
 
-Arguments and answers are values that can be pickled. The one exception is `CatalogSnapshot.system`:
-it holds functions, which an adapter between processes has to stand in for.
+Arguments and results can be pickled. The one exception is `CatalogSnapshot.system`, which holds
+functions. An adapter between processes has to replace it.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from caraway_engine.routing.decisions import Decision, Described
 from caraway_engine.stages import Measured, Policy, StageGraph
 
 PlanId = NewType("PlanId", str)
-"""Names the planner of a statement under way. The scheduler chooses it, so it can always forget."""
+"""Identifies the planner of a running statement. The scheduler chooses it, so it can forget it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The executors that are ready, the least memory that one of them has, and the policy."""
+    """The ready executors, the smallest memory among them, and the distribution policy."""
 
     executors: tuple[ExecutorId, ...]
     memory_bytes: int
@@ -29,9 +29,9 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Asks how a statement runs, over the catalog version that the statement names.
+    """Asks how a statement should run, over the catalog version that it names.
 
-    `statement.logs` has the keys of all versions with a log, and no entries: planning does not
+    `statement.logs` has the keys of all versions with a log but no entries, as planning does not
     read them. `may_look_up` is false once a lookup has failed.
     """
 
@@ -43,53 +43,53 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A snapshot that is registered: why some of its tables could not be, and what views read."""
+    """The result of registering a snapshot: the tables that failed, and what views read."""
 
     failed: Mapping[TableName, str]
     views: Mapping[TableName, ViewFacts]
 
 
 class Planning(Protocol):
-    """Plans statements. It keeps the catalogs, and the planner of each statement in stages."""
+    """Plans statements. Keeps the catalogs, and the planner of each statement in stages."""
 
     async def prepare(self, snapshot: CatalogSnapshot) -> Prepared:
-        """Register a snapshot. Statements that name its version wait until it is published."""
+        """Register a snapshot. Statements over its version wait until it is published."""
         ...
 
     async def publish(self) -> None:
-        """Have statements see the snapshot that was prepared last."""
+        """Make the last prepared snapshot visible to statements."""
         ...
 
     async def release(self, pinned: Pinned) -> None:
-        """Let go of the snapshots that no statement needs."""
+        """Release the snapshots that no statement needs."""
         ...
 
     async def decide(self, question: Question) -> Decision:
-        """Plan a statement as far as possible, and say how it runs.
+        """Plan a statement as far as possible, and decide how it runs.
 
         Raises:
-            CatalogMovedError: the catalog that it names is not here.
+            CatalogMovedError: the catalog version that it names is not available.
             QueryError: it cannot be planned.
         """
         ...
 
     async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
-        """Plan on, with the sizes of the stages that are made.
+        """Plan further stages, given the measured sizes of completed stages.
 
         Raises:
-            PlanLostError: the planner is not held any more.
+            PlanLostError: the planner is no longer kept.
             NotDistributableError: the statement has to run whole.
         """
         ...
 
     async def describe(self, plan: PlanId) -> Described:
-        """Word the stages as they are planned by now.
+        """Describe the stages that are planned so far.
 
         Raises:
-            PlanLostError: the planner is not held any more.
+            PlanLostError: the planner is no longer kept.
         """
         ...
 
     async def forget(self, plan: PlanId) -> None:
-        """Let go of the planner of a statement, also of one that is still at work."""
+        """Drop the planner of a statement, even if it is still planning."""
         ...

@@ -1,4 +1,4 @@
-"""Decides how statements run on a cluster, over the sessions of one process."""
+"""Decides how statements run on a cluster, using the sessions of one process."""
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -31,9 +31,9 @@ from caraway_engine.stages.planner import Planner
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 Over = Callable[[CatalogVersion], Awaitable[Session]]
-"""Finds the session of a catalog; raises CatalogMovedError."""
+"""Returns the session of a catalog version; raises CatalogMovedError."""
 _Made = tuple[Decision, StagedStatement | None]
-"""The answer, and the planner of a statement that runs in stages."""
+"""The decision, and the planner if the statement runs in stages."""
 
 
 class InThread(Protocol):
@@ -43,9 +43,9 @@ class InThread(Protocol):
 
 
 class Router:
-    """Answers questions about statements, and keeps the planners of those in stages.
+    """Decides how statements run, and keeps the planners of statements in stages.
 
-    A statement whose plan is kept is answered without a thread, unless it runs in stages.
+    Decides without a thread if the plan is cached and the statement does not run in stages.
     """
 
     def __init__(self, over: Over, in_thread: InThread) -> None:
@@ -55,7 +55,7 @@ class Router:
         self._held = HeldPlanners()
 
     def __len__(self) -> int:
-        """Count the planners that are held."""
+        """Return the number of planners that are kept."""
         return len(self._held)
 
     async def decide(self, question: Question) -> Decision:
@@ -93,7 +93,7 @@ class Router:
         self._held.forget(plan)
 
     def _known(self, session: Session, question: Question) -> Decision | None:
-        """Decide if nothing has to be planned for that; never blocks."""
+        """Return the decision if it needs no planning, or None. Never blocks."""
         if question.may_look_up:
             found = session.lookups.find(question.statement)
             if found == "unknown":
@@ -108,7 +108,7 @@ class Router:
         return self._unstaged(session, question, analysis)
 
     def _made(self, session: Session, question: Question) -> _Made:
-        """Plan what has to be planned; blocks."""
+        """Plan as much as the decision needs. Blocks."""
         statement = question.statement
         if question.may_look_up and session.lookups.find(statement) == "unknown":
             session.lookups.learn(statement)
@@ -124,7 +124,7 @@ class Router:
         return self._staged(session, question, analysis)
 
     def _explained(self, session: Session, question: Question, analysis: Analysis) -> _Made:
-        """Decide how the statement behind an EXPLAIN runs."""
+        """Decide how the statement inside an EXPLAIN runs."""
         asked = explained.parse(question.statement.sql)
         if asked is None:
             return Here(analysis.tables), None
@@ -142,21 +142,25 @@ class Router:
     def _unstaged(
         self, session: Session, question: Question, analysis: Analysis
     ) -> Here | NoneReady | Whole | None:
-        """Decide where a statement runs that is not worth cutting; None for any other."""
-        specs = session.snapshot.tables
+        """Return the decision for a statement that does not run in stages, or None."""
+        specs, given = session.snapshot.tables, question.statement.given
+        if given is not None:
+            analysis = replace(analysis, tables=analysis.tables - {given.name})
         if analysis.reads_system or not analysis.tables:
             return Here(analysis.tables)
         if any(_is_in_memory(specs.get(table)) for table in analysis.tables):
             return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
         if not question.workers.executors:
             return NoneReady()
+        if given is not None:
+            return _whole(analysis, "it reads rows that came with it")
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
 
     def _staged(
         self, session: Session, question: Question, analysis: Analysis
     ) -> tuple[Staged | Whole, StagedStatement | None]:
-        """Plan the stages of a statement, as far as sizes are known, and share its tables out."""
+        """Plan the stages of a statement as far as sizes are known, and divide its tables."""
         slots = tuple(map(str, question.workers.executors))
 
         def staged(under_way: StagedStatement) -> tuple[Staged, StagedStatement]:
@@ -178,7 +182,7 @@ class Router:
     def _described(
         self, session: Session, question: Question, analysis: Analysis
     ) -> Described | Whole:
-        """Word the stages of a statement, planned as if all sizes were as estimated."""
+        """Describe the stages of a statement, using estimates for all sizes."""
         slots, specs = tuple(map(str, question.workers.executors)), session.snapshot.tables
 
         def described(under_way: StagedStatement) -> Described:
@@ -199,7 +203,7 @@ class Router:
         analysis: Analysis,
         then: Callable[[StagedStatement], _Result],
     ) -> _Result | Whole:
-        """Plan the stages of a statement, and go on with them unless it has to run whole."""
+        """Plan the stages of a statement and pass them to `then`, unless it has to run whole."""
         assert analysis.plan is not None
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         divided = cluster.divided(analysis.widest_reads)
@@ -210,13 +214,13 @@ class Router:
                 return _whole(analysis)
             return then(StagedStatement(planner, graph, analysis, session.snapshot.tables))
         except (NotDistributableError, OutOfMemoryQueryError) as exc:
-            logger.info("runs whole", extra={"plan": question.plan, "cause": exc.message})
+            logger.info("statement runs whole", extra={"plan": question.plan, "cause": exc.message})
             return _whole(analysis, exc.message)
         except InvalidQueryError as exc:
-            # The statement could be planned; so this is of a part of it, whose plan the engine
-            # reads otherwise than it wrote it. Whole it runs, or says what is wrong itself.
+            # The statement itself could be planned, so the engine failed to decode the plan of a
+            # part that it encoded. Run whole, the statement works or reports its own error.
             extra = {"plan": question.plan, "cause": exc.message}
-            logger.warning("a part of a statement is refused; it runs whole", extra=extra)
+            logger.warning("engine refused a part of a statement; it runs whole", extra=extra)
             return _whole(analysis, exc.message)
 
 
@@ -248,5 +252,5 @@ def _with_statements(under_way: StagedStatement, graph: StageGraph) -> StageGrap
 
 
 def _is_staged(graph: StageGraph) -> bool:
-    """Tell if there is more to do than one task does."""
+    """Return whether the graph has more than one task."""
     return bool(graph.stages) or graph.root is None or graph.root.layout != "single"

@@ -1,1 +1,1 @@
-"""Rows in memory: partitions with the log of their changes, keys, and the forms rows take."""
+"""Rows in memory: partitions merged with the log of their changes, key indexes and row formats."""

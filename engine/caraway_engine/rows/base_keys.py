@@ -1,4 +1,4 @@
-"""Keys of a base: none may be NULL, and what becomes of rows that have the same one."""
+"""Checks the keys of a base: none may be NULL, and duplicates are resolved or refused."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from caraway_engine.rows.pieces import RowRange
 
 
 def check_types(table: TableName, schema: pa.Schema, keys: Keys | None) -> None:
-    """Look for columns that rows cannot be found by.
+    """Check that the key and index columns exist and have types that can be indexed.
 
     Raises:
-        ExecutionError: there is one.
+        ExecutionError: a column is missing or cannot be indexed.
     """
     if keys is None:
         return
@@ -39,26 +39,26 @@ def check_types(table: TableName, schema: pa.Schema, keys: Keys | None) -> None:
 
 
 def check_not_null(table: TableName, columns: Sequence[str], pieces: Sequence[RowRange]) -> None:
-    """Look for keys that are not whole.
+    """Check that no key column is NULL.
 
     Raises:
-        ExecutionError: there is one.
+        ExecutionError: a key column is NULL.
     """
     for name in columns:
         if any(piece.batch.column(name).null_count for piece in pieces):
             raise ExecutionError(
-                f"dataset '{table}': column '{name}' of its primary key holds NULL; leave such "
-                "rows out with `refresh_sql`, or choose another primary key"
+                f"dataset '{table}': column '{name}' of its primary key contains NULL; exclude "
+                "such rows with `refresh_sql`, or choose another primary key"
             )
 
 
 def losers(
     table: TableName, keys: Keys, index: KeyIndex, pieces: Sequence[RowRange]
 ) -> Sequence[int]:
-    """Return the rows that do not count because others have their primary key.
+    """Return the rows that are superseded by others with the same primary key.
 
     Raises:
-        ExecutionError: such rows are refused.
+        ExecutionError: duplicates are refused.
     """
     found: list[int] = []
     for numbers in _same(index, keys.primary, pieces):
@@ -68,8 +68,8 @@ def losers(
             twice = "with other values " if keys.twice == "same" else ""
             raise ExecutionError(
                 f"dataset '{table}': primary key {_worded(pieces, keys.primary, numbers[0])} is "
-                f"there twice {twice}in the rows that were loaded; choose a key that is unique, or "
-                "say with `on_conflict` which row counts"
+                f"duplicated {twice}in the loaded rows; choose a unique key, or "
+                "set `on_conflict` to choose which row to keep"
             )
         found += numbers[:-1] if keys.twice == "last" else numbers[1:]
     return found
@@ -78,22 +78,22 @@ def losers(
 def check_unique(
     table: TableName, columns: Sequence[str], index: KeyIndex, pieces: Sequence[RowRange]
 ) -> None:
-    """Look for rows with the same values.
+    """Check that no two rows have the same values.
 
     Raises:
-        ExecutionError: there are some.
+        ExecutionError: two rows have the same values.
     """
     for numbers in _same(index, columns, pieces):
         raise ExecutionError(
-            f"dataset '{table}': {_worded(pieces, columns, numbers[0])} is there twice in the rows "
-            "that were loaded, and its index says `unique`; make it `enabled`, or choose others"
+            f"dataset '{table}': {_worded(pieces, columns, numbers[0])} is duplicated in the "
+            "loaded rows, but its index is `unique`; make it `enabled`, or index other columns"
         )
 
 
 def keys_at(
     pieces: Sequence[RowRange], columns: Sequence[str], numbers: Sequence[int]
 ) -> Mapping[int, Key]:
-    """Return the keys of rows by their numbers, which are in order."""
+    """Return the keys of rows by row number; the numbers are sorted."""
     found: dict[int, Key] = {}
     starts = [piece.first for piece in pieces]
     for at, group in groupby(numbers, lambda number: bisect_right(starts, number) - 1):
@@ -105,11 +105,12 @@ def keys_at(
 
 
 def holding(pieces: Sequence[RowRange], number: int) -> RowRange:
-    """Return the piece that a row is in."""
+    """Return the piece that contains a row."""
     return pieces[bisect_right(pieces, number, key=lambda piece: piece.first) - 1]
 
 
 def row(pieces: Sequence[RowRange], number: int) -> pa.RecordBatch:
+    """Return a row as a batch."""
     piece = holding(pieces, number)
     return piece.batch.slice(number - piece.first, 1)
 

@@ -1,7 +1,7 @@
-"""Some of the rows of a batch. Arrow's kernels do this, but not for columns of every type.
+"""Selects rows of a batch. Arrow's kernels do this, but not for columns of every type.
 
-Views of texts and bytes are chosen as the 16 bytes that they are; what they point to is shared
-with the batch that they come from.
+String and binary views are selected as 16-byte values. The data that they point to is shared with
+the original batch.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ def taken(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
 
 
 def filtered(batch: pa.RecordBatch, is_chosen: pa.Array) -> pa.RecordBatch:
-    """Return the rows for which it says true."""
+    """Return the rows for which the mask is true."""
     columns = [
         _chosen(column, lambda each: each.filter(is_chosen), lambda: _runs(is_chosen))
         for column in batch.columns
@@ -37,7 +37,7 @@ def take(column: pa.Array, rows: pa.Array) -> pa.Array:
 
 
 def size_bytes(batch: pa.RecordBatch) -> int:
-    """Say what chosen rows take that those which they come from do not have."""
+    """Return the size of selected rows beyond what they share with the original batch."""
     return sum(
         _VIEW_BYTES * len(column) if _is_view(column.type) else column.nbytes
         for column in batch.columns
@@ -53,7 +53,7 @@ def _chosen(
             pa.binary(_VIEW_BYTES), len(column), [validity, views], offset=column.offset
         )
         found = choose(fixed)
-        # An array of few bytes may be a slice of what was there.
+        # A short array may be a slice of the original, so copy it.
         if found.offset:
             found = pa.concat_arrays([found, found.slice(0, 0)])
         return pa.Array.from_buffers(column.type, len(found), [*found.buffers(), *texts])
@@ -68,7 +68,7 @@ def _is_view(kind: pa.DataType) -> bool:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether the kernels take it: not views, nor what holds them, nor runs."""
+    """Return whether Arrow's kernels support a type: no views, nested views or run-end encoding."""
     if _is_view(kind) or pa.types.is_run_end_encoded(kind):
         return False
     return all(_is_plain(each) for each in _inner(kind))

@@ -1,4 +1,4 @@
-"""The types that rows have in the end, which are not always those that a plan announces."""
+"""Finds the types of a statement's rows, which may differ from those that its plan announces."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from datafusion import SessionContext
 
 
 def schema(context: SessionContext, dataframe: Any, optimized: Any = None) -> pa.Schema:
-    """Return the schema of the rows that a planned statement gives.
+    """Return the schema of the rows of a planned statement.
 
-    DataFusion announces a plan before operands and the sides of unions are brought to one type.
-    `optimized` is the optimized plan, if it is known.
+    DataFusion announces a plan's schema before it coerces operands and the sides of unions to one
+    type. `optimized` is the optimized plan, if it is already known.
     """
     announced = pa.schema(dataframe.schema())
     return of_optimized(context, optimized or dataframe.optimized_logical_plan(), announced)
 
 
 def of_optimized(context: SessionContext, optimized: Any, announced: pa.Schema) -> pa.Schema:
-    """Give what was announced the types of the optimized plan."""
+    """Return the announced schema with the types of the optimized plan."""
     types = pa.schema(context.create_dataframe_from_logical_plan(optimized).schema())
     return pa.schema(
         [name.with_type(each.type) for name, each in zip(announced, types, strict=True)]

@@ -1,4 +1,4 @@
-"""Entries of a log as they are applied: read once, whatever partitions take part of them."""
+"""Parses the entries of a log once, for all partitions that apply them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _WITH_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryChanges:
-    """The changes of an entry, in order; `keys` and `hashes` are of datasets with a key."""
+    """The changes of a log entry, in order; `keys` and `hashes` are set for datasets with a key."""
 
     rows: pa.RecordBatch
     ops: Sequence[int]
@@ -31,14 +31,14 @@ class EntryChanges:
     _by_partition: Mapping[str, Sequence[int]] | None
 
     def of(self, partition: str | None) -> Sequence[int]:
-        """Return which of the changes concern a partition, or all of them."""
+        """Return the changes that concern a partition, or all changes for None."""
         if partition is None or self._by_partition is None:
             return range(len(self.ops))
         return self._by_partition.get(partition, ())
 
 
 def buckets(spec: StoredTable) -> tuple[str, ...] | None:
-    """Name all partitions of a dataset that is cut into buckets; None for any other."""
+    """Return all partition names of a dataset that is divided into buckets, or None."""
     terms = [term for term in spec.cut.terms if isinstance(term, BucketKey)]
     if not terms or len(terms) < len(spec.cut.terms):
         return None
@@ -46,7 +46,7 @@ def buckets(spec: StoredTable) -> tuple[str, ...] | None:
 
 
 def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch]) -> EntryChanges:
-    """Take the changes of a chunk.
+    """Parse the changes of a chunk.
 
     Raises:
         ExecutionError: they are not of this dataset, or lack a key or a value.
@@ -54,7 +54,7 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
     wanted = log_schema(spec.schema)
     for batch in batches:
         if batch.schema.types != wanted.types:
-            raise _broken(table, "its columns are of other types than those of the dataset")
+            raise _broken(table, "its column types differ from those of the dataset")
     changes = pa.concat_batches([pa.RecordBatch.from_arrays(b.columns, schema=wanted)
                                  for b in batches]) if batches else _empty(wanted)  # fmt: skip
     ops = changes.column(OP).to_pylist()
@@ -85,7 +85,7 @@ def _empty(schema: pa.Schema) -> pa.RecordBatch:
 def _parted(
     spec: StoredTable, changes: pa.RecordBatch, ops: Sequence[int]
 ) -> Mapping[str, Sequence[int]] | None:
-    """Find the changes of each partition, where they follow from a column; TRUNCATE is of all.
+    """Group the changes by partition, if a column determines it. TRUNCATE applies to all.
 
     `ops` may be empty if there is no TRUNCATE.
     """
@@ -116,7 +116,9 @@ def _check_values(
             continue
         for row in pc.indices_nonzero(column.is_null()).to_pylist():
             if ops[row] in _WITH_ROWS:
-                raise _broken(table, f"column '{field.name}' of a row is NULL and must not be")
+                raise _broken(
+                    table, f"column '{field.name}' of a row is NULL, which is not allowed"
+                )
 
 
 def _check_keys(

@@ -1,4 +1,4 @@
-"""Chunks of accelerated datasets that are in memory, as the engine sees them."""
+"""Chunks of accelerated datasets in memory, as the engine sees them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 
 BATCH_ROWS = 64 * 1024
-"""An operator works on one batch at a time, so a batch of a whole table would occupy one core."""
+"""An operator processes one batch at a time, so a whole table in one batch would use one core."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Chunk:
-    """A chunk in memory. Whoever holds this holds its rows."""
+    """A chunk in memory. Keep this object for as long as its rows are read."""
 
     batches: tuple[pa.RecordBatch, ...]
 
 
 class Chunks(Protocol):
-    """The chunks that are in memory, and the memory for what is made of them."""
+    """The chunks in memory, and the memory budget for what is built from them."""
 
     def held(self, chunk: ChunkInfo) -> Chunk | None: ...
 
     def take(self, table: TableName, size_bytes: int) -> object:
-        """Count bytes as taken for as long as what is returned is kept.
+        """Count bytes as used for as long as the returned object is kept.
 
         Raises:
             OutOfMemoryQueryError: they do not fit.
@@ -36,20 +36,22 @@ class Chunks(Protocol):
 
 
 class NoChunks:
-    """Of an engine that only plans."""
+    """The chunks of an engine that only plans: none."""
 
     def held(self, chunk: ChunkInfo) -> Chunk | None:
+        """Return None: no chunk is in memory."""
         return None
 
     def take(self, table: TableName, size_bytes: int) -> object:
+        """Return None: memory is not counted."""
         return None
 
 
 def cut(table: TableName, schema: pa.Schema, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a chunk under the schema of a version, not too many at once.
+    """Yield the rows of a chunk with the schema of a version, in batches of limited size.
 
     Raises:
-        ExecutionError: they are of other types.
+        ExecutionError: they have other types.
     """
     for batch in chunk.batches:
         for start in range(0, batch.num_rows, BATCH_ROWS):
@@ -57,9 +59,10 @@ def cut(table: TableName, schema: pa.Schema, chunk: Chunk) -> Iterator[pa.Record
 
 
 def no_such_chunk(table: TableName) -> ExecutionError:
+    """Return the error for a share that names chunks which the version does not have."""
     return ExecutionError(
         f"a task has a share of dataset '{table}' with chunks that its version does "
-        "not have; this is a fault of the planner: please report it"
+        "not have; this is a bug in the planner: please report it"
     )
 
 
@@ -68,7 +71,7 @@ def _under(schema: pa.Schema, batch: pa.RecordBatch, table: TableName) -> pa.Rec
         return batch
     if batch.schema.types != schema.types:
         raise ExecutionError(
-            f"dataset '{table}': its stored rows are of other types than its version says; "
+            f"dataset '{table}': the types of its stored rows differ from those of its version; "
             "refresh the dataset"
         )
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

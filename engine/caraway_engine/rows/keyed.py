@@ -1,4 +1,4 @@
-"""Where rows are by their keys: an index of 12 bytes a row over what is in memory."""
+"""Finds rows by key: an index in memory of 12 bytes per row."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -11,37 +11,37 @@ import pyarrow.compute as pc
 from caraway_core.partitions import hashing
 
 Key = Any
-"""Of one column its plain value, of several a tuple of them; equal for equal keys."""
+"""The plain value of one column, or a tuple for several; equal keys compare equal."""
 
 
 def hashes(columns: Sequence[pa.Array]) -> pa.Array:
     """Return the hash of each row's key.
 
     Raises:
-        ValueError: values of such a type are no keys.
+        ValueError: values of this type cannot be keys.
     """
     return hashing.joined64(columns)
 
 
 def keys(columns: Sequence[pa.Array]) -> list[Key]:
-    """Return each row's key, so that equal values are equal and others are not."""
+    """Return each row's key; keys compare equal if and only if their values are equal."""
     plain = [_plain(column) for column in columns]
     return plain[0] if len(plain) == 1 else list(zip(*plain, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """A key that is looked for, and its hash."""
+    """A key to look up, and its hash."""
 
     key: Key
     hash: int
 
 
 def sought(values: Sequence[pa.Array]) -> Sought:
-    """Take the key that stands in arrays of one value each.
+    """Return the key from arrays of one value each.
 
     Raises:
-        ValueError: values of such a type are no keys.
+        ValueError: values of this type cannot be keys.
     """
     if len(values) == 1 and _is_simple(values[0].type):
         key = values[0][0].as_py()
@@ -54,12 +54,12 @@ def _is_simple(kind: pa.DataType) -> bool:
 
 
 def text(columns: Sequence[str], values: Sequence[pa.Scalar]) -> str:
-    """Word a key as a user would: (a, b) = 1, 'x'."""
+    """Format a key for users: (a, b) = 1, 'x'."""
     return f"({', '.join(columns)}) = {', '.join(map(_worded, values))}"
 
 
 class KeyIndex:
-    """The positions of rows by the hash of their key. Hits are to be held against the keys."""
+    """Row positions by the hash of their key. Compare hits with the key, as hashes may collide."""
 
     def __init__(self, hashes: pa.Array, positions: pa.Array) -> None:
         self._hashes = hashes
@@ -68,7 +68,7 @@ class KeyIndex:
 
     @classmethod
     def over(cls, pieces: Iterable[Sequence[pa.Array]]) -> "KeyIndex":
-        """Index the key columns of pieces of a table, in order; rows with NULL are left out."""
+        """Index the key columns of consecutive pieces of a table; rows with NULL are left out."""
         parts: list[pa.Array] = [pa.array([], pa.uint64())]
         held: list[pa.Array] = [pa.array([], pa.uint32())]
         start = 0
@@ -86,7 +86,7 @@ class KeyIndex:
 
     @classmethod
     def _sorted(cls, hashes: pa.Array, positions: pa.Array) -> "KeyIndex":
-        # Stable, so that rows of one key stand in their order.
+        # The sort is stable, so rows with the same key stay in order.
         order = pc.array_sort_indices(hashes)
         return cls(hashes.take(order), positions.take(order))
 
@@ -95,6 +95,7 @@ class KeyIndex:
 
     @property
     def nbytes(self) -> int:
+        """The size of the index in bytes."""
         return int(self._hashes.nbytes + self._positions.nbytes)
 
     def first(self, hashes: pa.Array) -> list[int]:
@@ -117,7 +118,7 @@ class KeyIndex:
         return list(self._positions.slice(start, end - start).to_pylist())
 
     def repeated(self) -> list[list[int]]:
-        """Return the positions of rows whose hash others have as well, those of one together."""
+        """Return the positions of rows that share their hash with others, grouped by hash."""
         if len(self) < 2:
             return []
         is_next = pc.equal(self._hashes.slice(1), self._hashes.slice(0, len(self) - 1))
@@ -131,7 +132,7 @@ class KeyIndex:
         return groups
 
     def without(self, positions: Sequence[int]) -> "KeyIndex":
-        """Return the index of all other rows."""
+        """Return an index without these rows."""
         gone = pa.array(positions, pa.uint32())
         stay = pc.invert(pc.is_in(self._positions, value_set=gone))
         return KeyIndex(self._hashes.filter(stay), self._positions.filter(stay))
@@ -155,7 +156,8 @@ def _plain(column: pa.Array) -> list[Any]:
         one = pa.scalar(0x7FF8 << 48, pa.int64())
         return list(pc.if_else(pc.is_nan(doubles), one, words).to_pylist())
     if types.is_temporal(kind):
-        # As numbers: nanoseconds have no value in Python, and the others are slow to make.
+        # Compare as numbers: Python has no nanoseconds, and other temporal values are slow to
+        # create.
         return list(column.view(pa.int32() if kind.bit_width == 32 else pa.int64()).to_pylist())
     return list(column.to_pylist())
 

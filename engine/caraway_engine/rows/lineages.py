@@ -1,4 +1,4 @@
-"""The partitions of a version of a dataset in memory, each with a log as far as it was applied."""
+"""The partitions of a version in memory, each merged with its log up to some entry."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,13 +17,13 @@ from caraway_engine.rows.uniqueness import DuplicateError
 
 _ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
 Group = tuple[str | None, tuple[str, ...]]
-"""What is merged together: a partition by its name, or pieces that are not parted by the key."""
+"""What is merged together: one partition, or all pieces that are not partitioned by the key."""
 SLICE_ROWS = 16 * 1024
-"""So many rows are indexed or applied before others have a turn."""
+"""The number of rows that are indexed or applied before other threads get a turn."""
 
 
 class Lineage:
-    """A log that only grows, and what is in memory of it. One thread at a time may call."""
+    """An append-only log, and the partitions merged with it. Calls must not be concurrent."""
 
     def __init__(
         self, table: TableName, spec: StoredTable, pieces: Mapping[str, Sequence[ChunkInfo]]
@@ -38,9 +38,9 @@ class Lineage:
         self._is_in_buckets = entries.buckets(spec) is not None
 
     def reach(self, log: Log) -> bool:
-        """Whether the log is this one: as far as it is known, or further, which is noted then.
+        """Return whether a log equals or extends this one; the extension is then adopted.
 
-        Entries that were not applied may become others: changes that were refused.
+        Entries that were not applied may be replaced, for example after refused changes.
         """
         if log is self._entries:
             return True
@@ -56,7 +56,7 @@ class Lineage:
         return True
 
     def is_of(self, log: Log) -> bool:
-        """Whether it is known as far as this log goes."""
+        """Return whether this log is a prefix of the known one."""
         count = len(log)
         if log is self._entries or not count:
             return True
@@ -71,13 +71,13 @@ class Lineage:
         *,
         is_scan: bool = True,
     ) -> tuple[list[Merged], tuple[ChunkInfo, ...]] | None:
-        """Return the partitions of those names with so many entries applied, or what is missing.
+        """Return the named partitions with `count` entries applied, or the missing chunks.
 
-        None: a part of that was done; call again after others had a turn. What is looked up does
-        not count as read.
+        None means that a part of the work is done: call again after other threads had a turn. A
+        lookup does not count as a read.
 
         Raises:
-            QueryError: they cannot be merged, or do not fit.
+            QueryError: they cannot be merged, or do not fit in memory.
         """
         groups = self._groups(names, count)
         wanted = self._wanted(groups, count)
@@ -105,7 +105,7 @@ class Lineage:
         return merged, ()
 
     def at_hand(self, names: tuple[str, ...], count: int, now_s: float) -> list[Merged] | None:
-        """As `bring`, if everything is there already; otherwise None."""
+        """Like `bring`, but return None if anything has to be done first."""
         merged = [self._merged.get(group) for group in self._groups(names, count)]
         found = [each for each in merged if each is not None and each.applied >= count]
         if len(found) < len(merged):
@@ -116,10 +116,11 @@ class Lineage:
 
     @property
     def is_held(self) -> bool:
+        """Whether any partitions are in memory."""
         return bool(self._merged)
 
     def let_go(self, before_s: float, standing: Container[str] = ()) -> None:
-        """Let go of what was not read since, but for what was read last, and what is to stay."""
+        """Release partitions not read since a time, except the last read and `standing`."""
         last_s = max((each.used_s for each in self._merged.values()), default=0.0)
         least_s = min(before_s, last_s)
         self._merged = {
@@ -133,8 +134,8 @@ class Lineage:
             return [(name, (name,)) for name in names]
         if count and names != tuple(self._pieces):
             raise ExecutionError(
-                f"a task has a share of dataset '{self._table}', which has changes and is not cut "
-                "into buckets; this is a fault of the planner: please report it"
+                f"a task has a share of dataset '{self._table}', which has changes but is not "
+                "divided into buckets; this is a bug in the planner: please report it"
             )
         return [(None, names)]
 
@@ -177,13 +178,13 @@ class Lineage:
             return
         batches = found[self._entries[ordinal].chunk].batches
         entry = entries.read(self._table, self._spec, batches)
-        # Where there is no room for all of them nothing changes anywhere.
+        # Reserve memory for all partitions first. If it does not fit, nothing has changed.
         rooms = [each.room(entry, partition) for (partition, _), each in behind]
         try:
             for ((partition, _), each), room in zip(behind, rooms, strict=True):
                 each.apply(entry, partition, room)
         except DuplicateError:
-            # They have taken what is refused; whoever reads what was before makes them anew.
+            # These partitions have applied the refused entry. Later reads build them again.
             for group, _ in behind:
                 del self._merged[group]
             raise
@@ -198,13 +199,13 @@ class Lineage:
 
 
 def _note(merged: Sequence[Merged], now_s: float) -> None:
-    """Keep what is half done from being let go."""
+    """Mark partially built partitions as used, so that they are not released."""
     for each in merged:
         each.used_s = now_s
 
 
 def _is_parted(spec: StoredTable) -> bool:
-    """Whether rows of one key are in one partition, so that each can be merged by itself."""
+    """Return whether all rows with a key are in one partition, so that each can be merged alone."""
     primary = spec.keys.primary if spec.keys else ()
     if not spec.cut.terms:
         return False

@@ -1,7 +1,7 @@
-"""The rows of a partition with the changes of a log, as each position of the log shows them.
+"""Merges the rows of a partition with a log, and shows them at any position of the log.
 
-Changes are applied once, in order. Nothing is taken away by that: rows only note when they were
-born and when they died, so any earlier position can still be read.
+Changes are applied once, in order, and remove nothing. Each row records at which entry it was added
+and deleted, so any earlier position can still be read.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ from caraway_engine.rows.pieces import Hold, RowRange, VisibleRows
 _SMALL_ROWS = 4096
 _MANY_SMALL = 32
 _KEY_BYTES = 200
-"""About what a row of the log takes in the dictionaries."""
+"""The approximate size of a logged row in the dictionaries."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """What an entry does: its rows that become rows of the log, and those that die by it."""
+    """The effect of an entry: its rows to add to the log, and the rows that it deletes."""
 
     ordinal: int
     first: int
@@ -38,9 +38,9 @@ class _Work:
 
 
 class Merged:
-    """A partition: its base, and as many entries of the log as were `applied`.
+    """A partition: its base, with the first `applied` entries of the log.
 
-    One thread at a time may call; what was `seen` never changes.
+    Calls must not be concurrent. Rows returned by `seen` never change.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Merged:
         """Take the rows of the base, and index them.
 
         Raises:
-            QueryError: a key is there twice, or is NULL, or the indexes do not fit.
+            QueryError: a key is duplicated or NULL, or the indexes do not fit in memory.
         """
         self.applied = 0
         self.used_s = 0.0
@@ -76,7 +76,7 @@ class Merged:
         self._log: list[RowRange] = []
         self._dead_log = bytearray()
         self._latest: dict[Key, int] = {}
-        """The last row of the log for each key, also of one that died."""
+        """The last row of the log for each key, even if it was deleted."""
         self._before: dict[int, int] = {}
         self._offsets: dict[Key, bytes] = {}
         self._seen_in_base: dict[Key, int] = {}
@@ -85,20 +85,20 @@ class Merged:
         self._logged = {each.columns: dict[Key, list[int]]() for each in self._indexes()}
 
     def room(self, entry: EntryChanges, partition: str | None) -> object:
-        """Make room for what the next entry brings here.
+        """Reserve memory for the next entry in this partition.
 
         Raises:
-            OutOfMemoryQueryError: there is none.
+            OutOfMemoryQueryError: it does not fit.
         """
         rows = entry.of(partition)
         return self._hold(_size(entry, len(rows))) if rows else None
 
     def apply(self, entry: EntryChanges, partition: str | None, room: object = None) -> None:
-        """Apply the next entry, as far as it concerns this partition, or all of it.
+        """Apply the next entry to this partition, or all of the entry for None.
 
         Raises:
             OutOfMemoryQueryError: it does not fit; nothing has changed.
-            DuplicateError: it breaks a unique index; this must not be used any more.
+            DuplicateError: it violates a unique index; this object must not be used again.
         """
         rows = entry.of(partition)
         if rows:
@@ -110,22 +110,22 @@ class Merged:
         self.applied += 1
 
     def seen(self, ordinal: int) -> Iterator[VisibleRows]:
-        """Yield the rows that a position shows.
+        """Yield the rows that are visible at a position.
 
         Raises:
-            OutOfMemoryQueryError: a copy without those that died does not fit.
+            OutOfMemoryQueryError: a copy without the deleted rows does not fit.
         """
         for piece, since in self._pieces(ordinal):
             yield from piece.seen(ordinal, since, self._hold)
 
     def count(self, ordinal: int) -> int:
-        """Count the rows that a position shows."""
+        """Return the number of rows that are visible at a position."""
         return sum(piece.count(ordinal, since) for piece, since in self._pieces(ordinal))
 
     def rows_of(
         self, columns: tuple[str, ...], sought: Sought, ordinal: int
     ) -> list[pa.RecordBatch]:
-        """Return the rows that a position shows and that have a key; there must be an index."""
+        """Return the visible rows with a key at a position. The columns must have an index."""
         key = sought.key
         is_primary = columns == self._primary
         index = self._index if is_primary else self._lookups[columns]
@@ -172,7 +172,7 @@ class Merged:
         return KeyIndex.over([p.batch.column(name) for name in columns] for p in self._base)
 
     def _base_numbers(self, entry: EntryChanges, rows: Sequence[int]) -> Sequence[int]:
-        """Find the row of the base with the key of each change, or -1."""
+        """Return the base row with the key of each change, or -1."""
         if self._index is None or entry.hashes is None or not len(self._index):
             return [-1] * len(rows)
         hashes = entry.hashes
@@ -182,7 +182,7 @@ class Merged:
         there = base_keys.keys_at(self._base, self._primary, sorted({n for n in found if n >= 0}))
         for place, number in enumerate(found):
             if number >= 0 and there[number] != entry.keys[rows[place]]:
-                # Two keys have one hash.
+                # Two keys have the same hash.
                 others = self._index.at(hashes[place].as_py())
                 keys = base_keys.keys_at(self._base, self._primary, others)
                 wanted = entry.keys[rows[place]]
@@ -190,7 +190,7 @@ class Merged:
         return found
 
     def _change(self, entry: EntryChanges, rows: Sequence[int], work: _Work) -> None:
-        """Find out what an entry does. All of it in one place, as it runs for each change."""
+        """Compute the effect of an entry. One long function, as it runs for each change."""
         ops, keys, offsets = entry.ops, entry.keys, entry.offsets
         bases = self._base_numbers(entry, rows)
         dead_base, dead_log = self._dead_base, self._dead_log
@@ -250,7 +250,7 @@ class Merged:
                 dead_log.append(0)
 
     def _check_unique(self, entry: EntryChanges, work: _Work) -> None:
-        """Look whether the rows that an entry leaves are unique where an index says so."""
+        """Check that the rows that an entry leaves are unique in each unique index."""
         unique = [each.columns for each in self._indexes() if each.is_unique]
         if not unique or not work.taken:
             return
@@ -269,7 +269,7 @@ class Merged:
             )
 
     def _truncate(self, offset: bytes | None, work: _Work) -> None:
-        """Have all rows die, but for those whose last change is a later one of the same source."""
+        """Delete all rows, except those with a later change from the same source."""
         in_log: set[int] = set()
         in_base: set[int] = set()
         if offset is not None:
@@ -298,7 +298,7 @@ class Merged:
             dying += ending
 
     def _take(self, entry: EntryChanges, work: _Work, holder: object) -> None:
-        """Take the rows of an entry, and note which rows died by it."""
+        """Add the rows of an entry to the log, and record the rows that it deletes."""
         if work.taken:
             rows = entry.rows
             if len(work.taken) < rows.num_rows:
@@ -315,18 +315,18 @@ class Merged:
         self._gather()
 
     def _gather(self) -> None:
-        """Put small pieces of the log together: a scan pays for each."""
+        """Join small pieces of the log, because every piece adds cost to a scan."""
         small = 0
         while small < len(self._log) and self._log[-1 - small].batch.num_rows < _SMALL_ROWS:
             small += 1
         if small >= _MANY_SMALL:
             first, *others = self._log[-small:]
-            # Without room for a copy they stay as they are.
+            # Without memory for a copy they stay as they are.
             with contextlib.suppress(OutOfMemoryQueryError):
                 self._log[-small:] = [first.joined(others, self._hold)]
 
     def _versions(self, key: Key) -> list[int]:
-        """Return all rows of the log that a key had."""
+        """Return all log rows of a key."""
         found: list[int] = []
         number = self._latest.get(key, -1)
         while number >= 0:
@@ -335,7 +335,7 @@ class Merged:
         return found
 
     def _since(self, ordinal: int) -> int | None:
-        """Say which row of the log is the first that no TRUNCATE ended; None if there was none."""
+        """Return the first row of the log after the last TRUNCATE, or None if there was none."""
         at = bisect_right(self._truncations, ordinal, key=lambda each: each[0])
         return self._truncations[at - 1][1] if at else None
 

@@ -1,7 +1,7 @@
-"""Rows in memory that die one by one, as they can be seen at each position of a log.
+"""Rows in memory that are deleted one by one, as visible at each position of a log.
 
-An ordinal counts entries of a log: what the base holds was born at 0, and the rows of the first
-entry at 1. A position n shows what was born at n or before, and has not died by then.
+An ordinal counts the entries of a log: rows of the base were added at 0, and rows of the first
+entry at 1. Position n shows the rows that were added at or before n and not deleted by then.
 """
 
 from bisect import bisect_right
@@ -16,19 +16,19 @@ from caraway_engine.rows import choosing
 
 _MOST_CUTS = 1000
 Hold = Callable[[int], object]
-"""Counts bytes as taken, for as long as what is returned is kept; may raise."""
+"""Counts bytes as used for as long as the returned object is kept; may raise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleRows:
-    """Rows as a position shows them, and what has to be kept for as long as they are read."""
+    """Rows that are visible at a position, and an object to keep while they are read."""
 
     batch: pa.RecordBatch
     holder: object
 
 
 class RowRange:
-    """Rows that were born in order, `first` the number of the first of them."""
+    """Consecutive rows in the order in which they were added, numbered from `first`."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class RowRange:
         self.first = first
         self.holder = holder
         self.births = births
-        """Ordinals, and how many rows were there with each."""
+        """Ordinals, each with the number of rows that exist at it."""
         self._died: list[int] = []
         self._rows: list[int] = []
         self._deaths: dict[int, int] = {}
@@ -51,16 +51,17 @@ class RowRange:
 
     @property
     def end(self) -> int:
+        """The number after the last row."""
         return self.first + int(self.batch.num_rows)
 
     def kill(self, number: int, ordinal: int) -> None:
-        """Have a row die that lives; ordinals never go back."""
+        """Delete a row; ordinals must not decrease."""
         self._died.append(ordinal)
         self._rows.append(number - self.first)
         self._deaths[number - self.first] = ordinal
 
     def count(self, ordinal: int, since: int = 0) -> int:
-        """Count the rows that a position shows, from number `since` on."""
+        """Return the number of rows that are visible at a position, from number `since` on."""
         low, high = self._range(ordinal, since)
         dead = bisect_right(self._died, ordinal)
         if low <= 0 and high == self.batch.num_rows:
@@ -68,10 +69,10 @@ class RowRange:
         return high - low - sum(low <= row < high for row in self._rows[:dead])
 
     def seen(self, ordinal: int, since: int, hold: Hold) -> Sequence[VisibleRows]:
-        """Return the rows that a position shows, from number `since` on.
+        """Return the rows that are visible at a position, from number `since` on.
 
         Raises:
-            OutOfMemoryQueryError: a copy without those that died does not fit.
+            OutOfMemoryQueryError: a copy without the deleted rows does not fit.
         """
         low, high = self._range(ordinal, since)
         dead = bisect_right(self._died, ordinal)
@@ -80,26 +81,26 @@ class RowRange:
         if not dead:
             return (VisibleRows(self.batch.slice(low, high - low), self.holder),)
         if self._kept is None or self._kept[0] != (low, high, dead):
-            self._kept = None  # It is not there beside the next one.
+            self._kept = None  # Free it before the next one is made.
             try:
                 found = self._filtered(low, high, dead, hold)
             except OutOfMemoryQueryError:
                 if dead > _MOST_CUTS:
                     raise
-                # What was deleted must not make unreadable what is left.
+                # Deleting rows must not make the rest unreadable.
                 return self._between(low, high, dead)
             self._kept = (low, high, dead), found
         found = self._kept[1]
         return (found,) if found is not None else ()
 
     def is_seen(self, number: int, ordinal: int) -> bool:
-        """Whether a position shows a row."""
+        """Return whether a row is visible at a position."""
         row = number - self.first
         _, high = self._range(ordinal, 0)
         return row < high and self._deaths.get(row, ordinal + 1) > ordinal
 
     def joined(self, others: Sequence["RowRange"], hold: Hold) -> "RowRange":
-        """Put pieces that follow each other into one."""
+        """Join consecutive pieces into one."""
         pieces = [self, *others]
         births: list[tuple[int, int]] = []
         for piece in pieces:
@@ -122,7 +123,7 @@ class RowRange:
         return max(0, since - self.first), high
 
     def _between(self, low: int, high: int, dead: int) -> Sequence[VisibleRows]:
-        """Return what is between rows that died, which is no copy, but slower to scan."""
+        """Return the slices between deleted rows: no copy is made, but scans are slower."""
         ends = [*sorted(row for row in self._rows[:dead] if low <= row < high), high]
         starts = [low, *(row + 1 for row in ends[:-1])]
         return [

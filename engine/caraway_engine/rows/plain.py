@@ -1,4 +1,4 @@
-"""Rows as they leave a fragment: plain strings for views, and no memory that others hold."""
+"""Converts rows that leave a fragment: plain strings instead of views, and no shared memory."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ types = pa.types
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """Return the type with strings and bytes in place of their views, also inside."""
+    """Return the type with strings and bytes in place of views, also in nested types."""
     return _rebuilt(type_, _plain_field)
 
 
@@ -35,16 +35,17 @@ def _rebuilt(type_: pa.DataType, inner: Callable[[pa.Field], pa.Field]) -> pa.Da
 
 
 def _kind(type_: pa.DataType) -> pa.DataType:
-    """Return what two columns of the same kind share, whatever they say of NULL inside."""
+    """Return the type without nullability of nested fields, for comparison."""
     return _rebuilt(type_, lambda field: pa.field(field.name, _kind(field.type)))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with strings and bytes in place of views."""
     return pa.schema([_plain_field(each) for each in schema])
 
 
 def check_same(found: pa.Schema, expected: pa.Schema) -> None:
-    """Compare types by position; a view and what it views are the same.
+    """Check that types match by position; a view type equals the type that it views.
 
     Raises:
         ExecutionError: they differ.
@@ -53,8 +54,8 @@ def check_same(found: pa.Schema, expected: pa.Schema) -> None:
     wanted = [_kind(each.type) for each in expected]
     if given != wanted:
         raise ExecutionError(
-            f"a fragment gave columns of the types ({', '.join(map(str, given))}) where the plan "
-            f"says ({', '.join(map(str, wanted))}); this is a fault of the planner, not of the "
+            f"a fragment returned columns of types ({', '.join(map(str, given))}) where the plan "
+            f"says ({', '.join(map(str, wanted))}); this is a bug in the planner, not in the "
             "statement: please report it"
         )
 
@@ -62,12 +63,12 @@ def check_same(found: pa.Schema, expected: pa.Schema) -> None:
 def plain_table(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, pool: pa.MemoryPool | None = None
 ) -> pa.Table:
-    """Make one compact table of batches, named and typed by position as the plain `schema` says.
+    """Make one compact table of batches, with the names and types of the plain `schema`.
 
-    What stays of it is allocated from the pool.
+    The memory that it keeps is allocated from the pool.
 
     Raises:
-        ExecutionError: a column that may not hold NULL does.
+        ExecutionError: a non-nullable column has NULL.
     """
     if not batches:
         return schema.empty_table()
@@ -86,10 +87,10 @@ def _plain_column(
         column = column.cast(field.type)
     if column.null_count and not field.nullable:
         raise ExecutionError(
-            f"column '{field.name}' of a fragment holds NULL where the plan says it cannot; this "
-            "is a fault of the planner, not of the statement: please report it"
+            f"column '{field.name}' of a fragment contains NULL, but is not nullable in the plan; "
+            "this is a bug in the planner, not in the statement: please report it"
         )
-    # This copies: a slice would keep the whole of what it was cut from, and take it along.
+    # This copies: a slice would keep the whole original alive and serialize it.
     return column.combine_chunks(memory_pool=pool)
 
 
@@ -98,7 +99,7 @@ def _plain_field(field: pa.Field) -> pa.Field:
 
 
 def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give rows that came through an exchange the names and types of the statement."""
+    """Return rows from an exchange with the names and types of the statement."""
     if not len(schema):
         return batch
     columns = [
@@ -109,5 +110,5 @@ def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def has_views(schema: pa.Schema) -> bool:
-    """Whether a column holds views, which keep all of the text that they are a part of."""
+    """Return whether a column has views, which keep the whole text that they point into alive."""
     return any(plain_type(each.type) != each.type for each in schema)

@@ -1,8 +1,8 @@
-"""Parts rows by the hash of columns, as the engine itself does when it repartitions.
+"""Hash-partitions rows exactly as the engine does when it repartitions.
 
-The engine does not offer its hash alone. But where it joins two tables by hash it has to part
-both, and the part of a plan that does so can be run without the join. The hash depends on the
-keys and on nothing else, so rows of equal keys meet in one partition whoever parted them.
+The engine does not expose its hash. But a hash join has to partition both sides. That part of a
+plan can run without the join. The hash depends only on the keys. So rows with equal keys meet in
+one partition, whichever process partitioned them.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from caraway_engine.rows import plain
 _KEPT = 16
 _CHUNK_BYTES = 8 * 1024 * 1024
 _MOST_BYTES = 1024**3
-"""A column of text ends at 2 GiB."""
+"""A text column ends at 2 GiB."""
 _BATCH_ROWS = 64 * 1024
 _contexts: OrderedDict[int, SessionContext] = OrderedDict()
 _lock = Lock()
 
 
 async def split(table: pa.Table, by: Split) -> tuple[pa.Table, ...]:
-    """Part a table into `by.count` ones, without the columns that were only there to be hashed.
+    """Partition a table into `by.count` tables, without columns that were only there to be hashed.
 
     Raises:
         ExecutionError: the engine cannot hash the keys.
@@ -39,12 +39,12 @@ async def split(table: pa.Table, by: Split) -> tuple[pa.Table, ...]:
     context = _context(by.count)
     plan = await asyncio.to_thread(_plan, context, table, by)
     running = (_collect(context, plan, number, schema) for number in range(by.count))
-    # All at once: the partitions share one input, which stops while any of them is not read.
+    # Read all partitions at once: they share one input, which stops while one is not read.
     return tuple(await asyncio.gather(*running))
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put the tables of one partition together, in chunks that are not small."""
+    """Concatenate the tables of one partition, and merge small chunks."""
     table = pa.concat_tables(tables)
     chunks = table.column(0).num_chunks if table.num_columns else 1
     are_small = table.nbytes < min(chunks * _CHUNK_BYTES, _MOST_BYTES)
@@ -62,7 +62,7 @@ async def _collect(
 
 
 def _plan(context: SessionContext, table: pa.Table, by: Split) -> ExecutionPlan:
-    """Plan a join with an empty table, and take of it what parts the rows."""
+    """Plan a join with an empty table, and return the part of the plan that partitions the rows."""
     name, empty = f"rows_{uuid.uuid4().hex}", f"none_{uuid.uuid4().hex}"
     rows = table.rename_columns([f"c{index}" for index in range(table.num_columns)])
     keys = pa.schema([pa.field(f"k{key}", table.schema.field(key).type) for key in by.keys])
@@ -79,7 +79,7 @@ def _plan(context: SessionContext, table: pa.Table, by: Split) -> ExecutionPlan:
 
 
 def _halves(rows: pa.Table) -> list[list[pa.RecordBatch]]:
-    """Make two partitions: few rows in a single one are not worth parting to the optimizer."""
+    """Make two partitions: the optimizer does not repartition few rows in a single one."""
     batches = rows.to_batches(max_chunksize=_BATCH_ROWS)
     empty = pa.RecordBatch.from_pylist([], schema=rows.schema)
     return [[*batches[::2], empty], [*batches[1::2], empty]]
@@ -95,7 +95,7 @@ def _repartitioning(plan: ExecutionPlan, by: Split) -> ExecutionPlan:
             return node
         waiting += node.children()
     raise ExecutionError(
-        "the engine does not part rows by these columns; this is a fault of the planner, not of "
+        "the engine does not partition rows by these columns; this is a bug in the planner, not in "
         "the statement: please report it"
     )
 

@@ -1,4 +1,4 @@
-"""Unique indexes while rows change: no two rows that can be read have the same values."""
+"""Checks unique indexes while rows change."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,12 +26,12 @@ def check(
     logged: Mapping[Key, Sequence[int]],
     dead_log: Sequence[int],
 ) -> None:
-    """Hold new rows against each other, and against those that are alive beside them.
+    """Check new rows against each other, and against the existing rows that are not deleted.
 
-    Rows with NULL in the index are like no other.
+    Rows with NULL in the index are never duplicates.
 
     Raises:
-        DuplicateError: two are the same.
+        DuplicateError: two rows have the same values.
     """
     is_whole = None
     for name in columns:
@@ -51,7 +51,7 @@ def check(
         if is_there:
             value = keyed.text(columns, [column[place] for column in held])
             raise DuplicateError(
-                f"dataset '{table}': {value} would be there twice, and its index says `unique`; "
+                f"dataset '{table}': {value} would be duplicated, but its index is `unique`; "
                 "these changes are not applied"
             )
         seen.add(key)

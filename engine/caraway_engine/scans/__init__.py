@@ -1,1 +1,1 @@
-"""Files and object stores as tables of DataFusion."""
+"""Reads files and object stores as DataFusion tables."""

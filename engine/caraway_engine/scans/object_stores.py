@@ -1,4 +1,4 @@
-"""Object stores as DataFusion knows them: made once for each alias, added to each context."""
+"""DataFusion's object stores: created once per alias, and registered in each context."""
 
 import os
 from collections import OrderedDict
@@ -18,7 +18,7 @@ _lock = Lock()
 
 
 def register(context: SessionContext, spec: TableSpec) -> None:
-    """Make the stores of a table known to a context: each one that executes needs them."""
+    """Register the stores of a table in a context; every context that runs queries needs them."""
     for store in {scan.store.alias: scan.store for scan in spec.scans if scan.store}.values():
         context.register_object_store(f"{store.kind}://", _made_once(store), host=store.alias)
 
@@ -71,7 +71,7 @@ _MAKERS: Mapping[str, Callable[[str, Mapping[str, str]], Any]] = {
     "abfss": _abfss,
 }
 
-# Options for which the constructors have no argument. They do read the environment.
+# Options without a constructor argument; the constructors read the environment.
 _VARIABLES: Mapping[str, Mapping[str, str]] = {
     "s3": {"skip_signature": "AWS_SKIP_SIGNATURE"},
     "gs": {"skip_signature": "GOOGLE_SKIP_SIGNATURE"},
@@ -86,7 +86,7 @@ def _unnamed(spec: StoreSpec) -> dict[str, str]:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables while one store is made; the lock of the caller keeps others out."""
+    """Set environment variables while one store is created. The caller's lock excludes others."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

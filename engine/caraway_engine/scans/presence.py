@@ -1,7 +1,7 @@
-"""Notices that a file of a table is gone before it is read.
+"""Detects missing files of a table before it is read.
 
-DataFusion takes a single file that does not exist for a folder without files, so a query over it
-would answer as if the table were empty.
+DataFusion treats a single file that does not exist as an empty folder. So a query over it would
+return no rows instead of an error.
 """
 
 import os
@@ -20,14 +20,14 @@ _NOTHING = "EmptyExec"
 
 @dataclass(frozen=True, slots=True)
 class SingleFiles:
-    """What must be there for a statement: local files with their tables, and remote tables."""
+    """What must exist for a statement: local files by table, and tables in object stores."""
 
     local: Mapping[str, TableName]
     remote: frozenset[TableName]
 
 
 def single_files(names: Iterable[TableName], tables: Mapping[TableName, TableSpec]) -> SingleFiles:
-    """Find the tables, among the named, that are read from files instead of folders."""
+    """Return the files and tables that are read from single files instead of folders."""
     local: dict[str, TableName] = {}
     remote: set[TableName] = set()
     for table in names:
@@ -42,28 +42,29 @@ def single_files(names: Iterable[TableName], tables: Mapping[TableName, TableSpe
 
 
 def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> None:
-    """Check that the files are still there; `plan` makes the physical plan of a whole table.
+    """Check that the files still exist; `plan` returns the physical plan of a whole table.
 
     Raises:
-        ExecutionError: one is not.
+        ExecutionError: a file is missing.
     """
     for path, table in files.local.items():
         if not os.path.exists(path) and not _is_glob(path):
-            raise _gone(table, f"its file '{PurePath(path).name}' is gone")
+            raise _gone(table, f"its file '{PurePath(path).name}' is missing")
     for table in files.remote:
-        # A table of which every file is there has a scan for each; what is gone leaves this.
+        # A table has a scan for each existing file; if one is missing, its plan has this node
+        # instead.
         if _reads_nothing(plan(table)):
-            raise _gone(table, "a file of it is gone from the object store")
+            raise _gone(table, "one of its files is missing in the object store")
 
 
 def _reads_nothing(plan: ExecutionPlan) -> bool:
-    """Tell if a node of a physical plan has no rows; what a node displays begins with its name."""
+    """Return whether a node of a physical plan is empty; its display begins with its name."""
     return plan.display().startswith(_NOTHING) or any(map(_reads_nothing, plan.children()))
 
 
 def _gone(table: TableName, what: str) -> ExecutionError:
     return ExecutionError(
-        f"dataset '{table}': {what}; put it back, or change the dataset in the manifest"
+        f"dataset '{table}': {what}; restore it, or change the dataset in the manifest"
     )
 
 

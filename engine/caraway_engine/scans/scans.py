@@ -1,4 +1,4 @@
-"""One scan of files as a DataFusion table in a scratch context."""
+"""Registers one scan of files as a DataFusion table in a scratch context."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -37,7 +37,7 @@ _TEXT_IS_VIEW = "datafusion.sql_parser.map_string_types_to_utf8view"
 
 
 def add(context: SessionContext, name: str, scan: FileScan) -> DataFrame:
-    """Register a scan under a name and return its rows, read with the schema of the scan."""
+    """Register a scan under a name, and return its rows with the schema of the scan."""
     if scan.format == "csv":
         _add_csv(context, name, scan, scan.csv or CsvDialect())
     elif len(scan.paths) == 1 and not scan.json_array:
@@ -90,7 +90,7 @@ def _add_one(context: SessionContext, name: str, scan: FileScan, path: str) -> N
 
 
 def _add_each(context: SessionContext, name: str, scan: FileScan) -> DataFrame:
-    """Unite one table for each file: SQL has no words for some of the types."""
+    """Return the union of one table per file, because SQL cannot express some of the types."""
     rows: DataFrame | None = None
     for number, path in enumerate(scan.paths):
         _add_one(context, f"{name}_{number}", scan, path)
@@ -127,7 +127,7 @@ def _partitions(scan: FileScan) -> list[tuple[str, pa.DataType]]:
 
 
 def _url(scan: FileScan, path: str) -> str:
-    # A bare path would be searched for glob characters; a URL is taken as it stands.
+    # In a bare path, glob characters would be expanded; a URL is used as it is.
     if scan.store is None:
         return Path(path).as_uri() + ("/" if path.endswith("/") else "")
     start = f"{scan.store.kind}://{scan.store.alias}/"

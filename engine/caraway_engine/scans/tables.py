@@ -1,4 +1,4 @@
-"""Table specs as tables of the engine: each kind of table has a reader, found by its type."""
+"""Builds DataFusion tables from table specs: each is made in a scratch context and taken out."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,1 +1,1 @@
-"""Sessions: one catalog snapshot that statements are planned and run over."""
+"""Sessions: plan and run statements over one catalog snapshot."""

@@ -1,4 +1,4 @@
-"""Plans of statements that read tables of databases: what is pushed of them, and how they begin."""
+"""Runs statements over remote tables: pushes parts of their plans down to databases."""
 
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AnsweredPlans:
-    """Finds out once for each plan what databases answer of it."""
+    """Computes and caches what databases can answer of each plan."""
 
     def __init__(self, registered: "Registered") -> None:
         self._registered = registered
@@ -30,8 +30,8 @@ class AnsweredPlans:
         self._lock = Lock()
 
     def startable(self, plan: StatementPlan, schema: pa.Schema) -> Startable:
-        """Return how a plan begins: over answers, or else as it is."""
-        # Here: pyarrow's datasets are slow to import, and few statements need them.
+        """Return a startable that reads the database's answers, or else the plan unchanged."""
+        # Imported here because pyarrow's datasets are slow to import and few statements need them.
         from caraway_engine.remote import streams
 
         natural = partial(natively.start, plan.dataframe, self._registered.scratch)
@@ -51,11 +51,11 @@ class AnsweredPlans:
         return replace(made, start=lambda: AnsweredExplain(start(), queries, made.schema))
 
     def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
-        """Have a statement run whole of which a database answers more than reads."""
+        """Keep a statement whole if its database computes more than a plain scan."""
         pushed = self._found(plan)
         if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
             return analysis
-        objection = "its database answers a part of it; it is run whole"
+        objection = "its database answers a part of it, so it runs whole"
         return replace(analysis, plan=None, objection=objection, widest_reads={}, filters={})
 
     def _over_answers(self, plan: StatementPlan, schema: pa.Schema) -> Startable | None:
@@ -75,11 +75,11 @@ class AnsweredPlans:
         try:
             dataframe = fragments.plan(context, pushed.fragment, inputs, (), tables)
             plain.check_same(pa.schema(dataframe.schema()), schema)
-        except Exception:  # Some plans cannot be read again. The statement can still run as it is.
+        except Exception:  # Not every plan can be decoded again; the plan as it is still runs.
             return None
         readings = [each.reading for each in made.values()]
         start = partial(streams.PreparedStream, readings, dataframe.execute_stream, schema)
-        # Answers of groupings are short, and there as a whole before the plan begins.
+        # Aggregated answers are short, and are fetched completely before the plan starts.
         is_waiting = not all(each.is_reducing for each in pushed.answers.values())
         return Startable(plan, schema, start, is_waiting=is_waiting)
 

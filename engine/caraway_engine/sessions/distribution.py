@@ -1,4 +1,4 @@
-"""What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
+"""Analyses a planned statement: which tables it reads and whether it can be distributed."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -26,9 +26,10 @@ from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`plan` is there if the statement may be distributed; otherwise `objection` says why not.
+    """The result of analysing a statement: its tables, its schema and its distributable plan.
 
-    `schema` is that of the answer. `tables` are those of the catalog that it reads or writes.
+    `plan` is set if the statement may be distributed; otherwise `objection` says why not. `schema`
+    is the schema of the result. `tables` are the catalog tables that it reads or writes.
     """
 
     schema: pa.Schema
@@ -41,7 +42,7 @@ class Analysis:
     objection: str | None
     widest_reads: Mapping[TableName, int]
     filters: pruning.Reads
-    """What the filters of `plan` say of the tables that it reads."""
+    """What the filters of `plan` require of the tables that it reads."""
 
 
 def analyse(
@@ -53,9 +54,9 @@ def analyse(
     specs: Mapping[TableName, TableSpec],
     optimized: Any = None,
 ) -> Analysis:
-    """Look at a planned statement. Planning is done; this costs a millisecond or two.
+    """Analyse a planned statement. This takes a millisecond or two, as planning is done.
 
-    `optimized` is the optimized plan, if it is known.
+    `optimized` is the optimized plan, if it is already known.
     """
     written = facts.write.table if facts.write else None
     plan: Plan | None = None
@@ -63,9 +64,9 @@ def analyse(
     schema = pa.schema(dataframe.schema())
     scans = frozenset(facts.scans)
     if facts.operation is not Operation.QUERY:
-        objection = "a statement that does not only read is run whole"
+        objection = "a statement that does more than read runs whole"
     elif is_product:
-        objection = "a join without equal keys is run whole"
+        objection = "a join without equal keys runs whole"
     else:
         optimized = optimized or dataframe.optimized_logical_plan()
         scans = plan_facts.optimized(optimized, facts).scans
@@ -88,7 +89,7 @@ def analyse(
 def _tables(
     scans: frozenset[TableName], facts: PlanFacts, specs: Mapping[TableName, TableSpec]
 ) -> frozenset[TableName]:
-    """Choose the tables of the catalog; of those that cast what they read only an alias is left."""
+    """Return the catalog tables of a plan. A table with cast columns appears only as an alias."""
     if not facts.is_complete:
         return frozenset(specs)
     written = {facts.write.table} if facts.write else set()
@@ -105,17 +106,18 @@ def _cut(
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
-    except Exception as exc:  # The engine refuses what its plan language has no words for.
-        return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
+    except Exception as exc:  # The engine refuses what Substrait cannot express.
+        return None, f"it cannot be expressed in Substrait ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     plan.ParseFromString(encoded)
     read = [specs[name] for name in scans & specs.keys()]
     if any(spec.is_external for spec in read):
-        # The engine cannot filter remote tables by constants, as it would find in their reads.
+        # The engine cannot apply a constant filter inside the read of a remote table.
+        # Move filters out of the reads.
         root = plan.relations[0].root
         root.input.CopyFrom(unfolding.unfolded(root.input))
         if any(spec.scans for spec in read):
-            return None, "tables of databases and files are read together"
+            return None, "it reads remote tables and files together"
     objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
     return (None, objection) if objection else (plan, None)
 
@@ -125,14 +127,14 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
         if kind(rel) == "read":
             name = table_name(rel)
             if name not in specs or not specs[name].is_shareable:
-                return f"table '{name}' is not one that executors can share"
+                return f"table '{name}' cannot be divided among executors"
     return None
 
 
 def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
-    """Leave out tables that share files with another table of the query.
+    """Count the reads of each divisible table, without tables that share files with another.
 
-    A task finds what it may read of a table by its files; it cannot tell such tables apart.
+    A task identifies its share of a table by file, so it cannot tell such tables apart.
     """
     reads = widest_reads(plan.relations[0].root.input)
     paths = {name: _paths(specs[name]) for name in reads}
@@ -161,7 +163,7 @@ def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
 def facts(
     specs: Mapping[TableName, TableSpec], whole: Container[TableName] = ()
 ) -> dict[TableName, TableFacts]:
-    """Tell the planner how large the tables are, and that those of `whole` are never divided."""
+    """Return the table facts for the stage planner. Tables in `whole` are never divided."""
     return {
         name: TableFacts(
             spec.size_bytes,

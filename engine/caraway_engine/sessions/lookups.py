@@ -1,10 +1,10 @@
-"""Point lookups: statements that are answered through an index, without being planned each time.
+"""Answers point lookups from an index, without planning each statement.
 
-Such a statement is `SELECT columns FROM t WHERE key = literal`, or `IN` a few literals, on all
-columns of the primary key or of an index. What a statement is follows from its shape: its text
-with the literals taken out. The first statement of a shape is planned with a literal of its own
-kind in each place that is found nowhere else, and the plan proves where each of them went. Any
-statement that is not proven so is none, and takes the ordinary way.
+A point lookup is `SELECT columns FROM t WHERE key = literal`, or `IN` a few literals. It must name
+all columns of the primary key or of one index. Statements are recognised by their shape: the text
+with the literals removed. The first statement of a shape is planned with a unique probe literal in
+each place. The plan then proves which column each literal is compared with. A statement without
+that proof is planned as usual.
 """
 
 from collections import OrderedDict
@@ -30,16 +30,17 @@ from caraway_engine.statements.shapes import Shape
 from caraway_engine.stored import StoredVersion
 
 MOST_ROWS_ASKED = 64
-"""So many keys are looked up one by one; of more the engine makes a plan."""
+"""The most keys that are looked up one by one. For more keys the engine makes a plan."""
 _KEPT_SHAPES = 512
 
 
 @dataclass(frozen=True, slots=True)
 class LookupShape:
-    """A shape that is a lookup: of `table`, by `columns`, each of which is one of the `places`.
+    """A statement shape that is known to be a lookup in `table` by `columns`.
 
-    `output` are the columns of the table that come out, under `schema`. `accepted` are the literals
-    that SQL compares with each column as they are: texts, or the numbers of a range.
+    `places` are the positions of the literals for each column. `output` are the table's columns in
+    the result, and `schema` is the result's schema. `accepted` are the literals that SQL compares
+    with each column without a cast: text, or a range of numbers.
     """
 
     table: TableName
@@ -53,17 +54,18 @@ class LookupShape:
 
 @dataclass(frozen=True, slots=True)
 class PointLookup:
-    """What a statement looks up: the rows with any of `keys`, which are values of the columns."""
+    """A lookup of the rows that have any of `keys`, which are values of the columns."""
 
     known: LookupShape
     keys: tuple[tuple[Any, ...], ...]
 
     @property
     def table(self) -> TableName:
+        """The table to look up rows in."""
         return self.known.table
 
     def answer(self, rows: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-        """Make the answer of the rows that were found, with all columns of the table."""
+        """Build the result from the rows that were found, which have all columns of the table."""
         known = self.known
         found = rows[0] if len(rows) == 1 else pa.concat_batches(rows)
         if known.limit is not None:
@@ -73,11 +75,11 @@ class PointLookup:
 
 
 Probe = Callable[[str], tuple[Plan, pa.Schema]]
-"""Plans a statement, without optimizing it, and says the schema of its answer. May raise."""
+"""Plans a statement without optimizing it, and returns the plan and its schema. May raise."""
 
 
 def pieces(version: StoredVersion, lookup: PointLookup) -> frozenset[str]:
-    """Name the pieces of a version that the rows can be in: one for each key, or all."""
+    """Return the names of the pieces that can hold the rows: one for each key, or all."""
     names: set[str] = set()
     for key in lookup.keys:
         seeking = version.content.seeking(lookup.known.columns, key)
@@ -86,7 +88,7 @@ def pieces(version: StoredVersion, lookup: PointLookup) -> frozenset[str]:
 
 
 class Lookups:
-    """Tells lookups from other statements, for the tables of one catalog."""
+    """Recognises point lookups over the tables of one catalog."""
 
     def __init__(self, tables: Mapping[TableName, TableSpec], probe: Probe) -> None:
         self._tables = {
@@ -99,9 +101,9 @@ class Lookups:
         self._lock = Lock()
 
     def find(self, statement: Statement) -> "PointLookup | Literal['unknown'] | None":
-        """Return what a statement looks up, None if it is no lookup; never blocks.
+        """Return the lookup that a statement makes, or None if it is not a lookup. Never blocks.
 
-        Of a shape that was not seen before nothing is known until it is learnt.
+        Returns 'unknown' for a shape that has not been learnt yet.
         """
         if not self._tables or statement.store is not None or statement.bound:
             return None
@@ -116,14 +118,14 @@ class Lookups:
         return None if known is None else _filled(known, shape)
 
     def learn(self, statement: Statement) -> None:
-        """Plan a statement to see whether its shape is that of a lookup; blocks."""
+        """Plan a statement to learn whether its shape is a lookup. Blocks."""
         shape = shapes.of(statement)
         if shape is None:
             return
         try:
             known = self._proven(shape)
         except QueryError:
-            known = None  # The ordinary way finds out, and says, what is wrong with it.
+            known = None  # Normal planning reports the error.
         with self._lock:
             self._known[shape.text] = known
             if len(self._known) > _KEPT_SHAPES:
@@ -189,7 +191,7 @@ def _limited(rel: Rel) -> tuple[int | None, Rel]:
 
 
 def _followed(rel: Rel, output: list[int] | None) -> tuple[list[int] | None, Rel | None]:
-    """Go down through projections of plain columns; None where there is another."""
+    """Descend through projections of plain columns; return None at any other projection."""
     while kind(rel) == "project":
         found = origins(rel)
         known = [each for each in found if each is not None]
@@ -201,7 +203,10 @@ def _followed(rel: Rel, output: list[int] | None) -> tuple[list[int] | None, Rel
 
 
 def _conditions(rel: Rel, shape: Shape, functions: Functions) -> dict[int, tuple[int, ...]] | None:
-    """Return which literals each column is compared with, if each is with some and all are used."""
+    """Return the literals that each column is compared with.
+
+    Returns None unless each condition compares a column and every literal is used once.
+    """
     probes = shape.probes()
     found: dict[int, tuple[int, ...]] = {}
     for each in conjuncts(rel.filter.condition, functions):
@@ -255,7 +260,7 @@ def _fits(value: Any, accepted: range | None) -> bool:
 
 
 def _is_compared(type_: pa.DataType) -> bool:
-    """Tell if SQL compares some literals with a column of this type as they are."""
+    """Return whether SQL compares some literals with a column of this type without a cast."""
     return pa.types.is_integer(type_) or _is_text(type_)
 
 
@@ -268,7 +273,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 
 def _range(type_: pa.DataType) -> range | None:
-    """Return the numbers that a column holds; None for a column of texts."""
+    """Return the range of numbers that a column can hold, or None for a text column."""
     if _is_text(type_):
         return None
     if pa.types.is_unsigned_integer(type_):

@@ -1,4 +1,4 @@
-"""Statements to plans, each made once for as long as the tables of a session stay."""
+"""Plans statements, and caches the plans while the tables of the session stay the same."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -38,7 +38,7 @@ _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 
 
 class StatementPlanner:
-    """Plans statements over what is registered."""
+    """Plans statements over the registered tables."""
 
     def __init__(self, registered: Registered) -> None:
         self._registered = registered
@@ -50,12 +50,16 @@ class StatementPlanner:
         self._positions = Positions(registered.scratch, registered.views)
 
     def startable(self, statement: Statement) -> Startable:
-        """Plan a statement, and have what it reads in memory.
+        """Plan a statement, and check that the rows that it reads are in memory.
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned.
         """
+        with self._registered.inputs.holding(statement.given):
+            return self._startable(statement)
+
+    def _startable(self, statement: Statement) -> Startable:
         plan = self._plan(statement)
         views = self._versions.views(plan.stored, statement.logs)
         if shown := {**views, **self._pruned(statement, plan, views)}:
@@ -74,18 +78,22 @@ class StatementPlanner:
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)
-        # A second try would be with all settings on.
+        # Retrying needs the default settings, so a plan with settings off runs only once.
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
         start = plan.dataframe.execute_stream
         return Startable(plan, schema, start, again if may_repeat else None)
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
-        """Plan a statement, not to run it here but to see what it asks of a cluster.
+        """Plan and analyse a statement for a cluster, without running it.
 
         Raises:
             QueryError: it cannot be planned.
         """
+        with self._registered.inputs.holding(statement.given):
+            return self._analysis(statement)
+
+    def _analysis(self, statement: Statement) -> distribution.Analysis:
         plan = self._plan(statement)
         if (known := self._kept.analysis(plan)) is not None:
             return known
@@ -108,13 +116,13 @@ class StatementPlanner:
         return analysis
 
     def recall(self, statement: Statement) -> distribution.Analysis | None:
-        """Return what `analyse` found before, if it did; never blocks."""
+        """Return the cached result of `analyse`, or None. Never blocks."""
         key = _key(statement)
         plan = self._kept.recall(key) if key else None
         return self._kept.analysis(plan) if plan else None
 
     def probed(self, sql: str) -> tuple[Substrait, pa.Schema]:
-        """Plan a statement as it is written; also tell the schema of its answer.
+        """Plan a statement exactly as written, and return its Substrait plan and schema.
 
         Raises:
             QueryError: it cannot be planned.
@@ -138,13 +146,13 @@ class StatementPlanner:
         return known
 
     def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement changes, if it does; nothing is refused here.
+        """Return what a statement writes, or None. Checks no permissions.
 
         Raises:
             QueryError: it cannot be planned.
         """
         try:
-            with viewing.limits_of(statement):
+            with viewing.limits_of(statement), self._registered.inputs.holding(statement.given):
                 dataframe = self._framed(statement, _READ_WRITE).dataframe
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
@@ -167,7 +175,7 @@ class StatementPlanner:
             context = self._contexts.serial if is_product else self._contexts.main
             settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
             if is_listing:
-                # Its own context has one partition, as the one for products has.
+                # This context has one partition, as the context for products does.
                 dataframe, is_product = self._described(statement, framed, facts), True
             else:
                 dataframe = self._runnable(dataframe, is_product, settings_off)
@@ -185,12 +193,12 @@ class StatementPlanner:
         if facts.changes_rows and writes.changes_nothing(dataframe):
             dataframe, joined = writes.nothing(self._contexts.main), None
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
-            raise SourceNotReadError("the statement reads no dataset whose source may answer")
+            raise SourceNotReadError("the statement reads no dataset that its source may answer")
         effect = statements.effect(facts)
         if effect.written is not None and effect.written in self._versions:
             raise QueryForbiddenError(
-                f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
-                "and come here with a refresh"
+                f"dataset '{effect.written}' is accelerated: change its rows at the source, "
+                "and refresh it"
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
         plan = StatementPlan(
@@ -210,21 +218,21 @@ class StatementPlanner:
         return plan
 
     def _described(self, statement: Statement, framed: PlannedStatement, facts: PlanFacts) -> Any:
-        """Plan a listing in a context that lacks what users do not know of.
+        """Plan a listing of schemas or settings in a context without internal schemas.
 
         Raises:
-            InvalidQueryError: it reads datasets as well.
+            InvalidQueryError: it also reads datasets.
         """
         if others := sorted(name for name in facts.scans if not plan_facts.is_system(name)):
             raise InvalidQueryError(
-                f"the statement reads '{others[0]}' beside a list of schemas or settings; "
-                "ask for them in two statements"
+                f"the statement reads '{others[0]}' and a list of schemas or settings; "
+                "use two statements"
             )
         context = self._registered.described()
         return context.sql(framed.sql, options=READ_ONLY, param_values=_values(statement))
 
     def _framed(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
-        """Plan a statement in a form in which no known fault of the engine shows."""
+        """Plan a statement, rewritten where needed to avoid known faults of the engine."""
         found = placeholders.find(statement.sql)
         found.check(statement.parameters)
         bounds.check(found.sql, statement.parameters, self._registered.sizes)
@@ -244,7 +252,7 @@ class StatementPlanner:
         shown: Mapping[TableName, Showable],
         options: SQLOptions,
     ) -> Any:
-        """Plan the text of a statement, over tables as they are shown and bound."""
+        """Plan the text of a statement over the tables that `shown` and `bound` substitute."""
         values = _values(statement)
         installed = self._registered.installed
         bound = {name: other for name, other in statement.bound.items() if other in installed}
@@ -270,7 +278,7 @@ class StatementPlanner:
     def _redirected(
         self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]
     ) -> Any:
-        """Insert into another table where the statement's own has one."""
+        """Redirect an INSERT to the table that `targets` names for its dataset."""
         if not targets:
             return dataframe
         insertion = writes.insertion(dataframe.logical_plan(), targets)
@@ -281,7 +289,7 @@ class StatementPlanner:
             return context.sql(insertion.sql(f"{token}insertion"), options=_READ_WRITE)
 
     def _runnable(self, dataframe: Any, is_product: bool, settings_off: frozenset[str]) -> Any:
-        """Plan a statement again where the main context as it is must not run it."""
+        """Plan a statement again if the main context with default settings must not run it."""
         context = self._contexts.main
         if is_product:
             context = self._contexts.serial
@@ -289,12 +297,12 @@ class StatementPlanner:
         return names.without(context, dataframe, settings_off)
 
     def _pruned(self, statement: Statement, plan: StatementPlan, views: Views) -> Shown:
-        """Find the partitions that a statement can need, of tables that it does not need whole."""
+        """Return the partitions that a statement needs, for tables that can be pruned."""
         tables = self._versions.prunable(plan.stored)
         if not tables or plan.effect.written is not None:
             return {}
-        analysis = self.analyse(statement)
-        # Of a plan that is not understood nothing is left out.
+        analysis = self._analysis(statement)
+        # Without a plan to analyse, keep every partition.
         return {} if analysis.plan is None else self._versions.pruned(
             tables, analysis.filters, views
         )  # fmt: skip
@@ -302,7 +310,7 @@ class StatementPlanner:
     def _positioned(
         self, statement: Statement, plan: StatementPlan, views: Shown, *, has_changes: bool
     ) -> StatementPlan:
-        """Plan a statement over its tables as they are with their logs."""
+        """Plan a statement over its tables at the log positions that it names."""
         key = _key(statement)
         if key and (known := self._positions.recall(key, views)):
             return known
@@ -322,11 +330,18 @@ class StatementPlanner:
 
 
 def _key(statement: Statement) -> str | None:
-    """Return under what a plan is kept; None: it is not, since it is of this statement alone.
+    """Return the cache key of a statement's plan, or None if the plan must not be cached.
 
-    The runtime's own statements name what those of users, in the same words, must not find.
+    The runtime's own statements get their own keys. They can read tables that are hidden from a
+    user's statement with the same text.
     """
-    if statement.parameters or statement.writable or statement.bound or statement.sources:
+    if (
+        statement.given
+        or statement.parameters
+        or statement.writable
+        or statement.bound
+        or statement.sources
+    ):
         return None
     return statement.sql if statement.sources is not None else f"own: {statement.sql}"
 

@@ -1,4 +1,4 @@
-"""Plans of statements and tasks, and those of one session that are kept."""
+"""Plans of statements and tasks, and the plan cache of a session."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,11 +21,12 @@ _CACHED_PLANS = 512
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class StatementPlan:
-    """A plan, with what is known of it: `stored` are the accelerated datasets that it reads.
+    """A plan and what is known about it.
 
-    `sql` is the text that it was made of, which is not always what the user wrote. `settings_off`
-    are those of the engine with which it would answer wrongly. `optimized` is the optimized plan,
-    where something has asked for it: the optimizer takes more time than all else.
+    `stored` are the accelerated datasets that it reads. `sql` is the text that was planned, which
+    may differ from what the user wrote. `settings_off` are engine settings that would make its
+    result wrong. `optimized` is the optimized plan if something needed it; optimizing is the most
+    expensive step.
     """
 
     dataframe: Any
@@ -42,10 +43,10 @@ class StatementPlan:
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """A plan whose rows are in memory, and how its stream is begun.
+    """A plan whose rows are in memory, and the callable that starts its stream.
 
-    `start_again` begins one that takes less memory, if the plan may run a second time. While it
-    runs, threads of the engine may wait for a database, where `is_waiting`.
+    `start_again` starts a stream that uses less memory, if the plan may run a second time. If
+    `is_waiting`, threads of the engine may block on a database while the plan runs.
     """
 
     plan: StatementPlan
@@ -56,7 +57,7 @@ class Startable:
 
 
 class KeptPlans:
-    """The plans of the statements that came last, and what was found out about plans."""
+    """Caches the most recently used plans, with their analyses and schemas."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[str, StatementPlan] = OrderedDict()
@@ -65,7 +66,7 @@ class KeptPlans:
         self._lock = Lock()
 
     def recall(self, sql: str) -> StatementPlan | None:
-        """Return the plan of a statement, if it was kept."""
+        """Return the cached plan of a statement, or None."""
         with self._lock:
             plan = self._plans.get(sql)
             if plan:
@@ -73,28 +74,28 @@ class KeptPlans:
             return plan
 
     def remember(self, sql: str, plan: StatementPlan) -> None:
-        """Keep a plan."""
+        """Cache a plan, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._plans[sql] = plan
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
 
     def analysis(self, plan: StatementPlan) -> Analysis | None:
-        """Return what was noted of a plan."""
+        """Return the cached analysis of a plan, or None."""
         with self._lock:
             return self._analyses.get(plan)
 
     def note_analysis(self, plan: StatementPlan, analysis: Analysis) -> None:
-        """Keep what a plan asks of a cluster, for as long as the plan is there."""
+        """Cache the analysis of a plan for the lifetime of the plan."""
         with self._lock:
             self._analyses[plan] = analysis
 
     def schema(self, plan: StatementPlan) -> pa.Schema | None:
-        """Return the schema that was noted of a plan."""
+        """Return the cached schema of a plan's result, or None."""
         with self._lock:
             return self._schemas.get(plan)
 
     def note_schema(self, plan: StatementPlan, schema: pa.Schema) -> None:
-        """Keep the schema of what a plan gives, for as long as the plan is there."""
+        """Cache the schema of a plan's result for the lifetime of the plan."""
         with self._lock:
             self._schemas[plan] = schema

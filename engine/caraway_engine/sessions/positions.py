@@ -1,7 +1,7 @@
-"""Plans over tables that have a log: each reads all of them where the statement says.
+"""Plans statements over tables with a log, each at the log position that the statement names.
 
-Such statements are planned in a context of their own, where the tables and the views over them
-stand in place of the others for a moment; the plan is then run like any.
+Such statements are planned in a separate context. Tables at that position, and the views over them,
+replace the registered tables while the plan is made. The plan then runs like any other.
 """
 
 from collections import OrderedDict
@@ -24,17 +24,16 @@ _CACHED_PLANS = 512
 
 
 class Showable(Protocol):
-    """A table as a statement is to see it."""
+    """A table to show to a statement in place of the registered one."""
 
     @property
     def table(self) -> Table: ...
 
 
 class Positions:
-    """Makes such plans, one at a time, and keeps those at the positions that were read last.
+    """Plans statements at log positions, one at a time, and caches the recent plans.
 
-    `views` has the text of each view of the catalog and what it reads, in the order in which they
-    can be made.
+    `views` has the SQL of each catalog view and the tables that it reads, in dependency order.
     """
 
     def __init__(
@@ -56,9 +55,9 @@ class Positions:
         plan: Callable[[SessionContext], Any],
         bound: Mapping[TableName, TableName] = MappingProxyType({}),
     ) -> Any:
-        """Return the logical plan of a statement with tables as these views have them.
+        """Return the logical plan of a statement that sees the tables as these views have them.
 
-        A table of `bound` is read from the other one that is named there.
+        A table in `bound` is read from the table that is named there.
         """
         self._forget(views)
         with self._planning:
@@ -68,7 +67,7 @@ class Positions:
                 return plan(self._context).logical_plan()
 
     def recall(self, sql: str, views: Shown) -> StatementPlan | None:
-        """Return the plan of a statement at just these positions, if it was kept."""
+        """Return the cached plan of a statement at exactly these positions, or None."""
         with self._lock:
             plan = self._plans.get(sql)
             if plan is None or plan.views != views:
@@ -77,14 +76,14 @@ class Positions:
             return plan
 
     def remember(self, sql: str, plan: StatementPlan) -> None:
-        """Keep a plan."""
+        """Cache a plan, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._plans[sql] = plan
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
 
     def _forget(self, views: Mapping[TableName, Showable]) -> None:
-        """Let go of plans that read other positions: each holds its rows in memory."""
+        """Drop plans at other positions, because each plan holds its rows in memory."""
         with self._lock:
             for sql, known in list(self._plans.items()):
                 both = known.views.keys() & views.keys()
@@ -119,9 +118,9 @@ class Positions:
                 _replaced(context, name, table)
 
     def _named(self, sql: str) -> list[TableName]:
-        """Return the views whose names stand in a statement, or in such views; in their order.
+        """Return the views that a statement names, directly or through other views, in order.
 
-        Plans do not tell: what a view stands for is in them, and its name is not.
+        Plans do not show this: a view is expanded in the plan and its name is lost.
         """
         texts = [sql.lower()]
         found: list[TableName] = []
@@ -134,7 +133,7 @@ class Positions:
 
 
 def _replaced(context: SessionContext, name: TableName, table: Table) -> Table:
-    """Put a table in the place of another, which is returned."""
+    """Replace a table, and return the one that was registered before."""
     schema_name, _, bare = name.rpartition(".")
     schema = context.catalog(CATALOG).schema(schema_name or "public")
     before = schema.table(bare)

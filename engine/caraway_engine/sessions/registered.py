@@ -1,4 +1,4 @@
-"""The tables and views of one snapshot, as the contexts of a session have them."""
+"""Registers the tables and views of a snapshot in the contexts of a session."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,15 +31,15 @@ from caraway_engine.statements.table_schemas import TableSchema
 logger = logging.getLogger(__name__)
 _INPUTS = f"{INPUT_SCHEMA}."
 _DEFECTS = (AssertionError, AttributeError, LookupError, NameError, RecursionError, TypeError)
-"""Defects of our own code: their texts do not help users."""
+"""Exceptions that mean a defect in our own code. Their texts do not help users."""
 Note = Callable[[TableName | None], None]
 READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
 class Registered:
-    """Makes what a snapshot names known to SQL, and tells what plans read of it.
+    """The registered tables and views of one snapshot, and what plans read of them.
 
-    `views` has the text of each view and what it reads, in the order in which they can be made.
+    `views` has the SQL of each view and the tables that it reads, in dependency order.
     """
 
     def __init__(
@@ -60,16 +60,16 @@ class Registered:
             SOURCE_SCHEMA: viewing.SourceSchema(),
         }
         self._stores: dict[str, TableSpec] = {}
-        """For each object store a table that is read from it."""
+        """One table for each object store, from which the store's settings are taken."""
         self.unmeasured = _unmeasured(snapshot.tables)
         self._null_safe: set[TableName] = set()
-        """The views that hold IS NOT DISTINCT FROM."""
+        """The views that use IS NOT DISTINCT FROM."""
         self.sizes = bounds.ViewSizes()
         self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
         for context in self.contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
         self.lacking: dict[TableName, TableName] = {}
-        """The table that a view lacks, of each view that cannot be planned for want of one."""
+        """The missing table of each view that cannot be planned because a table is missing."""
         self._view_reads: dict[TableName, frozenset[TableName]] = {}
 
     def install(
@@ -78,10 +78,10 @@ class Registered:
         versions: Iterable[stored.StoredVersion],
         note: Note,
     ) -> dict[TableName, str]:
-        """Register what has changed since the first of `previous`, and take the rest over.
+        """Register what changed since the first of `previous`, and reuse the rest.
 
-        `note` is told of each view before it is planned, since that may end the process.
-        Returns why some of the tables could not be registered.
+        Calls `note` with each view before planning it, because planning may end the process.
+        Returns why tables could not be registered, by table name.
         """
         failed: dict[TableName, str] = {}
         changed = self._take_over(previous[0]) if previous else self.snapshot.tables
@@ -110,7 +110,7 @@ class Registered:
         return failed
 
     def _take_over(self, base: "Registered") -> Mapping[TableName, TableSpec]:
-        """Take over what is the same in an earlier snapshot; returns what is not."""
+        """Reuse what an earlier snapshot has unchanged, and return the tables that changed."""
         specs, before = self.snapshot.tables, base.snapshot.tables
         changed = {
             name: spec
@@ -122,7 +122,7 @@ class Registered:
             _is_view(each.get(name)) for name in touched for each in (specs, before)
         )
         for name, (_, reads) in base.views.items():
-            # What another view stands for is in the plan of a view, and its name is not.
+            # A view's plan has the expansion of the views that it reads, but not their names.
             if name in specs and (has_other_views or not reads.isdisjoint(touched)):
                 changed[name] = specs[name]
         gone = touched | changed.keys()
@@ -143,58 +143,59 @@ class Registered:
         return changed
 
     def scratch(self) -> SessionContext:
-        """Make a context that only plans, and that sees what the others see."""
+        """Create a context for planning only, with the same tables as the other contexts."""
         context = self.contexts.scratch()
+        context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
         self._add_schemas(context, {name: each.copy() for name, each in self._schemas.items()})
         return context
 
     def described(self) -> SessionContext:
-        """Make a context for lists of schemas and settings, without what is the runtime's own.
+        """Create a context that lists schemas and settings without those internal to the runtime.
 
-        The engine lists every schema of a catalog, and where its temporary files are.
+        The engine would list every schema of the catalog, and the folder of its temporary files.
         """
         context = contexts.without_statistics(1)
         self._add_schemas(context, {k: v for k, v in self._schemas.items() if k != SOURCE_SCHEMA})
         return context
 
     def stored(self, facts: PlanFacts) -> frozenset[TableName]:
-        """Return the accelerated datasets whose rows a plan reads, also behind views."""
+        """Return the accelerated datasets that a plan reads, directly or through views."""
         if not self.versions.by_name or facts.is_only_described:
             return frozenset()
         return self._reads(facts) & self.versions.by_name.keys()
 
     def reads_remote(self, facts: PlanFacts) -> bool:
-        """Tell if a plan reads tables that databases keep, also behind views."""
+        """Return whether a plan reads remote tables, directly or through views."""
         tables = self.snapshot.tables
         return any(is_external(tables.get(name)) for name in self._reads(facts))
 
     def files(self, facts: PlanFacts) -> presence.SingleFiles:
-        """Return the files that must be there for a plan, also behind views."""
+        """Return the files that must exist for a plan, including those read through views."""
         return presence.single_files(self._reads(facts), self.snapshot.tables)
 
     def relations(self) -> known_faults.Relations:
-        """Return what of the tables decides how statements are mended."""
+        """Return the facts about the tables that decide how statements are rewritten."""
         null_safe = frozenset(contexts.place(name)[1] for name in self._null_safe)
         return known_faults.Relations(self.unmeasured, null_safe)
 
     def is_product(self, dataframe: Any, facts: PlanFacts) -> bool:
-        """Tell if a plan multiplies tables."""
+        """Return whether a plan contains a product."""
         plan = self.joined(dataframe, facts)
         return plan is not None and plan_facts.optimized(plan, facts).has_product
 
     def joined(self, dataframe: Any, facts: PlanFacts) -> Any | None:
-        """Optimize a plan if it may join tables."""
+        """Return the optimized plan if the statement may contain a join, or None."""
         if not facts.has_join and facts.is_complete:
             return None
         return dataframe.optimized_logical_plan()
 
     def physical_plan(self, name: TableName) -> ExecutionPlan:
-        """Plan to read a whole table."""
+        """Return a physical plan that reads a whole table."""
         sql = f"SELECT * FROM {contexts.quoted(name)}"
         return self.contexts.main.sql(sql).execution_plan()
 
     def translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
-        """Return a failure of the engine as one of ours; what is none of its failures is raised."""
+        """Translate an engine failure to a QueryError; raise it if it is not an engine failure."""
         if isinstance(exc, QueryError):
             return exc
         if isinstance(exc, KeyboardInterrupt | SystemExit):
@@ -212,7 +213,7 @@ class Registered:
         catalog.register_schema("runtime", viewing.SystemSchema(self.snapshot.system))
 
     def _schema(self, name: str) -> TableSchema | fragments.Inputs:
-        """Return a schema; one that is new is made known to every context."""
+        """Return a schema, and register it in every context if it is new."""
         if name == INPUT_SCHEMA:
             return self.inputs
         if name not in self._schemas:
@@ -236,12 +237,12 @@ class Registered:
         self._stores.update((scan.store.alias, spec) for scan in spec.scans if scan.store)
         for context in self.contexts:
             object_stores.register(context, spec)
-        # Equal, not the same: a spec that came from another process is a new object each time.
+        # Compare by value: a spec from another process is a new object each time.
         same = next((table for made_of, table in kept if made_of == spec), None)
         self._register(name, spec, tables.build_table(spec) if same is None else same)
 
     def _refusal(self, name: TableName, exc: BaseException) -> str:
-        """Return the reason why a table cannot be registered; other tables are not affected."""
+        """Return why a table cannot be registered. Other tables are not affected."""
         if isinstance(exc, CarawayError):
             return exc.message
         if isinstance(exc, OSError) and exc.strerror:
@@ -250,8 +251,8 @@ class Registered:
             return failures.translate(exc, tables=(), planning=True).message
         if isinstance(exc, KeyboardInterrupt | SystemExit):
             raise exc
-        logger.error("a table cannot be made", exc_info=exc, extra={"table": name})
-        return "its table cannot be made, for a reason that is in the log of the engine"
+        logger.error("table cannot be registered", exc_info=exc, extra={"table": name})
+        return "its table cannot be registered; see the engine's log"
 
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
         schema, bare = contexts.place(name)
@@ -259,7 +260,7 @@ class Registered:
         self.installed[name] = (spec, table)
 
     def _add_views(self, views: Mapping[TableName, str], note: Note) -> dict[TableName, str]:
-        """Views may read views: keep going round while at least one more can be planned."""
+        """Plan views that may read other views; repeat until no more can be planned."""
         waiting = dict(views)
         while waiting:
             failed: dict[TableName, str] = {}
@@ -317,11 +318,11 @@ def _is_view(spec: TableSpec | None) -> bool:
 
 
 def ignore(_view: TableName | None) -> None:
-    """Take note of nothing."""
+    """Ignore the view that is about to be planned."""
 
 
 def _unmeasured(specs: Mapping[TableName, TableSpec]) -> frozenset[str]:
-    """Name the tables whose statistics may not hold, and views, which may read them."""
+    """Return tables whose statistics may be wrong, and all views, as they may read such tables."""
     wrong = [name for name, spec in specs.items() if files.is_measured_wrongly(spec)]
     views = [name for name, spec in specs.items() if _is_view(spec)]
     return frozenset(name.rpartition(".")[2] for name in (*wrong, *views)) if wrong else frozenset()

@@ -1,4 +1,4 @@
-"""A session: one catalog snapshot made readable by SQL. Built once, then only read."""
+"""Sessions: each makes one catalog snapshot readable by SQL. Built once, then read-only."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,8 +27,8 @@ from caraway_engine.statements.statements import Effect
 class Session:
     """Runs statements and tasks over the tables of one snapshot.
 
-    `chunks` are those of accelerated datasets that are in memory; `pools` may be shared with
-    other sessions, and bound the memory of the statements of all of them.
+    `chunks` are the chunks of accelerated datasets in memory. `pools` may be shared between
+    sessions; they bound the memory of the statements of all of them.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class Session:
         versions: Iterable[stored.StoredVersion] = (),
         note: Note = ignore,
     ) -> dict[TableName, str]:
-        """Register every table; what is unchanged since one of `previous` is taken over.
+        """Register every table; reuse tables that are unchanged since one of `previous`.
 
-        So are `versions` of accelerated datasets, some rows of which may be in memory already.
-        Returns why some of the tables could not be registered.
+        Also reuses `versions` of accelerated datasets, whose rows may be partly in memory. Returns
+        why tables could not be registered, by table name.
         """
         earlier = [each._registered for each in previous if each]
         return self._registered.install(earlier, versions, note)
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
-        """The facts of each view: what it reads, or the table that it lacks."""
+        """The facts of each view: the tables that it reads, or the table that is missing."""
         known = self._registered
         return {
             **{name: ViewFacts(missing=table) for name, table in known.lacking.items()},
@@ -70,7 +70,7 @@ class Session:
         }  # fmt: skip
 
     def start(self, statement: Statement) -> EngineStream:
-        """Plan the statement and begin to run it; blocks while files are listed.
+        """Plan a statement and start running it. Blocks while files are listed.
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
@@ -83,7 +83,7 @@ class Session:
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
-            QueryError: it cannot be planned or started, or does not give what the task says.
+            QueryError: it cannot be planned or started, or its schema is not the task's.
         """
         own = task_works.started(task, inputs)
         if own is not None:
@@ -92,7 +92,7 @@ class Session:
         return self._begin(self._tasks.startable(task, inputs))
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
-        """List the files that a table is read from now, or None if no share of it can be read.
+        """List the files that a table is read from now, or return None if it cannot be shared.
 
         Raises:
             QueryError: they cannot be listed.
@@ -100,7 +100,7 @@ class Session:
         return self._tasks.pieces(table)
 
     def analyse(self, statement: Statement) -> Analysis:
-        """Plan a statement, not to run it here but to see what it asks of a cluster.
+        """Plan and analyse a statement for a cluster, without running it.
 
         Raises:
             QueryError: it cannot be planned.
@@ -108,7 +108,7 @@ class Session:
         return self._statements.analyse(statement)
 
     def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement changes, if it does; nothing is refused here.
+        """Return what a statement writes, or None. Checks no permissions.
 
         Raises:
             QueryError: it cannot be planned.
@@ -116,11 +116,11 @@ class Session:
         return self._statements.write_of(statement)
 
     def recall(self, statement: Statement) -> Analysis | None:
-        """Return what `analyse` found before, if it did; never blocks."""
+        """Return the cached result of `analyse`, or None. Never blocks."""
         return self._statements.recall(statement)
 
     def stage_schemas(self) -> StageSchemas:
-        """Answer the questions of one run of the stage planner."""
+        """Return the schemas and plan texts that one run of the stage planner asks for."""
         return StageSchemas(self._registered.contexts.main, self._registered.inputs)
 
     def _begin(self, made: Startable) -> EngineStream:
@@ -130,7 +130,7 @@ class Session:
             stream = made.start()
         except BaseException as exc:
             raise self._translate(exc) from exc
-        # By this method of its own: a session is there for as long as a stream of it is.
+        # Pass the bound method: it keeps the session alive as long as the stream.
         return EngineStream(
             stream,
             made.schema,

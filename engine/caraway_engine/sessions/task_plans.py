@@ -1,4 +1,4 @@
-"""Fragments to plans: what a task of a cluster runs, over its shares of tables."""
+"""Plans the fragments that tasks run over their shares of tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from caraway_engine.stored import ChunksAwayError
 
 
 class TaskPlanner:
-    """Plans tasks over what is registered, and lists what can be shared out to them."""
+    """Plans tasks over the registered tables, and lists what can be shared among tasks."""
 
     def __init__(self, registered: Registered) -> None:
         self._registered = registered
@@ -37,7 +37,7 @@ class TaskPlanner:
         self._whole_files = whole_files.WholeFiles()
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
-        """List the files that a table is read from now, or None if no share of it can be read.
+        """List the files that a table is read from now, or return None if it cannot be shared.
 
         Raises:
             QueryError: they cannot be listed.
@@ -62,11 +62,11 @@ class TaskPlanner:
             raise self._registered.translate(exc, planning=False) from exc
 
     def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
-        """Plan a task, and have what it reads in memory.
+        """Plan a task, and check that the rows that it reads are in memory.
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
-            QueryError: it cannot be planned, or does not give what the task says.
+            QueryError: it cannot be planned, or its schema is not the task's.
         """
         try:
             return self._startable(task, inputs)
@@ -106,7 +106,7 @@ class TaskPlanner:
                 self._start_shared_again, dataframe, facts, task, fragment, inputs, held
             )
         if remote:
-            from caraway_engine.remote import streams  # Here: few tasks need it.
+            from caraway_engine.remote import streams  # Slow to import; few tasks need it.
 
             start = partial(streams.LateStream, start)
         effect = Effect(written=None, reads_only_catalog=False)
@@ -119,10 +119,10 @@ class TaskPlanner:
     def _without_splits(
         self, task: Task, fragment: bytes
     ) -> tuple[Task, bytes, Mapping[str, Table]]:
-        """Have a fragment read tables of its splits; returns the task without these shares.
+        """Make a fragment read the task's splits, and return the task without those shares.
 
         Raises:
-            ExecutionError: the fragment does not read one of them.
+            ExecutionError: the fragment does not read one of the tables.
         """
         tables = self._registered.snapshot.tables
         remote = [each for each in task.shares if is_external(tables.get(each.table))]
@@ -143,7 +143,7 @@ class TaskPlanner:
         inputs: Sequence[TaskTable],
         held: Mapping[str, Table],
     ) -> Any:
-        """See `frugal.start`; this is for a plan that reads shares of tables."""
+        """Start a plan that reads shares of tables with less memory; see `frugal.start`."""
         serial = self._contexts.serial
         again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
         return frugal.execute(
@@ -151,17 +151,17 @@ class TaskPlanner:
         )
 
     def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
-        """Have in memory what a fragment reads under the names of the catalog.
+        """Check that the tables that a fragment reads in full are in memory.
 
         Raises:
-            ChunksAwayError: some of it is not there.
+            ChunksAwayError: some rows are not in memory.
             ExecutionError: it reads a dataset with a log through a view.
         """
         read = self._registered.stored(facts)
         for table in self._versions.views(read, task.logs):
             raise ExecutionError(
                 f"a fragment reads dataset '{table}' through a view, where its changes would be "
-                "missing; this is a fault of the planner: please report it"
+                "missing; this is a bug in the planner: please report it"
             )
         self._versions.fill(read)
 

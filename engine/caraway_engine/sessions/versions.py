@@ -1,4 +1,4 @@
-"""The accelerated datasets of one catalog, each in the version that the catalog names."""
+"""The accelerated datasets of a catalog, each at the version that the catalog names."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from caraway_engine.stored import MissingChunks, StoredShare, StoredVersion, Ver
 
 Views = Mapping[TableName, VersionView]
 Shown = Mapping[TableName, VersionView | StoredShare]
-"""What statements read in place of versions without a log."""
+"""The tables that statements see in place of versions without a log."""
 PRUNED_BYTES = 32 * 1024 * 1024
-"""Of a table of fewer bytes all is read: to leave some out takes longer."""
+"""Tables below this size are read in full: pruning them takes longer than reading them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class NarrowedTask:
 
 
 class DatasetVersions:
-    """Sees to it that what a statement or task reads of them is in memory."""
+    """Keeps the versions of accelerated datasets, and checks that their rows are in memory."""
 
     def __init__(self, chunks: Chunks, partitions: int) -> None:
         self._chunks = chunks
@@ -49,15 +49,15 @@ class DatasetVersions:
         return table in self.by_name
 
     def add(self, specs: Mapping[TableName, TableSpec], known: Sequence[StoredVersion]) -> None:
-        """Give each dataset its version: one of the known, or else a new one."""
+        """Assign a version to each accelerated dataset: an existing equal one, or a new one."""
         for name, spec in specs.items():
             if (version := spec.version) is not None:
-                # Equal, not the same: one that came from another process is a new object.
+                # Compare by value: a spec from another process is a new object.
                 same = next((each for each in known if each.spec == version), None)
                 self.by_name[name] = same or StoredVersion(name, version, self._partitions)
 
     def views(self, tables: Iterable[TableName], logs: Logs) -> Views:
-        """Return those of the tables that have a log, each where its log ends."""
+        """Return a view at the end of its log for each of the tables that has a log."""
         if not logs:
             return {}
         versions = {table: self.by_name[table] for table in tables}
@@ -65,7 +65,7 @@ class DatasetVersions:
         return {table: each.at(log) for table, (each, log) in found.items() if log}
 
     def prunable(self, tables: Iterable[TableName]) -> frozenset[TableName]:
-        """Choose the tables of which partitions may be left out, and that are worth it."""
+        """Return the tables that can be pruned by partition and are large enough to be worth it."""
         specs = ((table, self.by_name[table].spec) for table in tables)
         return frozenset(
             table
@@ -74,16 +74,16 @@ class DatasetVersions:
         )
 
     def pruned(self, tables: Iterable[TableName], filters: Reads, views: Views) -> Shown:
-        """Return those of the tables that filters leave a part of, with that part in memory.
+        """Return the tables that filters prune, each with only the partitions that are needed.
 
         Raises:
-            ChunksAwayError: rows of it are not there.
+            ChunksAwayError: rows of these partitions are not in memory.
         """
         parts: dict[TableName, StoredShare | MissingChunks] = {}
         for table in tables:
             version = self.by_name[table]
             if table in views and entries.buckets(version.spec) is None:
-                continue  # A change may be of any partition.
+                continue  # A change may belong to any partition.
             wanted = pruning.kept(version.spec, filters.get(table, ((),)), version.names)
             names = tuple(name for name in version.names if name in wanted)
             if len(names) < len(version.names):
@@ -92,10 +92,10 @@ class DatasetVersions:
         return {table: each for table, each in parts.items() if isinstance(each, StoredShare)}
 
     def fill(self, tables: Iterable[TableName], views: Shown | None = None) -> None:
-        """Have the rows of whole tables in memory, with their logs where there are views.
+        """Check that whole tables are in memory, with their logs where there are views.
 
         Raises:
-            ChunksAwayError: some are not there.
+            ChunksAwayError: some rows are not in memory.
         """
         views = views or {}
         stored.check_present(
@@ -103,11 +103,11 @@ class DatasetVersions:
         )
 
     def narrowed(self, task: Task, fragment: SubstraitFragment) -> NarrowedTask:
-        """Have a fragment read tables of its shares, and whole ones as their logs say.
+        """Make a fragment read the task's shares, and whole tables at the end of their logs.
 
         Raises:
             ChunksAwayError: some of their rows are not in memory.
-            ExecutionError: the shares are not of these versions, or not read.
+            ExecutionError: the shares are not of these versions, or are not read.
         """
         views = self.views(self.by_name, task.logs)
         shared = {

@@ -1,4 +1,4 @@
-"""Plans of statements that write: to another table, or as the changes that they would make."""
+"""Plans writes: an INSERT into another table, or the changes that a write would make."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,27 +29,27 @@ _INSTEAD = {
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """An INSERT into another table than the statement's: its rows, in their columns."""
+    """An INSERT whose rows go to another table than the one that the statement names."""
 
     target: TableName
     plan: Any
 
     def rows(self, context: SessionContext) -> Table:
-        """Make a view of the rows to insert."""
+        """Return a view of the rows to insert."""
         return context.create_dataframe_from_logical_plan(LogicalPlan(self.plan)).into_view()
 
     def sql(self, name: str) -> str:
-        """Word the INSERT of the rows, which are to be found under a name among the inputs."""
+        """Return the INSERT statement. Its rows are registered under `name` among the inputs."""
         columns = ", ".join(map(_quoted, subplans.schema(self.plan).names))
         target = contexts.quoted(self.target)
         return f"INSERT INTO {target} ({columns}) SELECT * FROM {INPUT_SCHEMA}.{_quoted(name)}"
 
 
 def insertion(plan: Any, targets: Mapping[TableName, TableName]) -> Insertion | None:
-    """Return the INSERT that stands for a plan, if its target has another table.
+    """Return the INSERT to run instead of a plan, if `targets` has its table.
 
     Raises:
-        InvalidQueryError: it is a write that is not supported.
+        InvalidQueryError: the write is not supported.
     """
     write = plan_facts.of(plan).write
     if write is None or write.table not in targets or write.name in (UPDATE, DELETE):
@@ -61,13 +61,13 @@ def insertion(plan: Any, targets: Mapping[TableName, TableName]) -> Insertion | 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A table in the place of another while a statement is planned."""
+    """A table that replaces another while a statement is planned."""
 
     table: Table
 
 
 def retargeted(facts: PlanFacts, targets: Mapping[TableName, TableName]) -> PlanFacts:
-    """Name the table that is changed in place of the dataset that the statement names."""
+    """Replace the written dataset in the facts by the table that is changed instead."""
     write = facts.write
     if write is None or write.table not in targets:
         return facts
@@ -76,10 +76,10 @@ def retargeted(facts: PlanFacts, targets: Mapping[TableName, TableName]) -> Plan
 
 
 def check_name(write: TableWrite) -> None:
-    """Refuse writes that no table takes.
+    """Refuse writes that no table supports.
 
     Raises:
-        InvalidQueryError: it is one.
+        InvalidQueryError: it is such a write.
     """
     if write.name not in (INSERT, UPDATE, DELETE):
         instead = _INSTEAD.get(write.name, "write INSERT INTO, UPDATE or DELETE")
@@ -93,10 +93,10 @@ def check(
     specs: Mapping[TableName, TableSpec],
     targets: Mapping[TableName, TableName],
 ) -> None:
-    """Refuse changes of rows that the engine would not make, or not rightly.
+    """Refuse changes of rows that the engine does not support or gets wrong.
 
     Raises:
-        InvalidQueryError: the rows are in files, or the statement holds a subquery.
+        InvalidQueryError: the rows are in files, or the statement has a subquery.
     """
     write = facts.write
     if write is None or facts.operation is not Operation.WRITE or write.table not in specs:
@@ -109,22 +109,22 @@ def check(
         raise InvalidQueryError(
             f"{write.name} of dataset '{write.table}' is not supported: {spec.why_unchangeable}"
         )
-    # The engine would take the conditions of the subquery for those of the table.
+    # The engine would apply the conditions of the subquery to the table.
     if facts.has_subquery:
         raise InvalidQueryError(
-            f"{write.name} of dataset '{write.table}' may not hold a subquery: its rows are in "
-            "memory only; ask the subquery first, and write its values"
+            f"{write.name} of dataset '{write.table}' cannot have a subquery: its rows are in "
+            "memory only; run the subquery first and use its values"
         )
 
 
 def changes_nothing(dataframe: Any) -> bool:
-    """Tell if no row can be meant by an UPDATE or a DELETE that the engine is to run.
+    """Return whether an UPDATE or DELETE cannot match any row.
 
-    The engine takes the conditions from the optimized plan. Where none can hold that plan has no
-    conditions any more, and it would change every row.
+    The engine takes the conditions from the optimized plan. If they can never hold, the optimizer
+    removes them, and the engine would change every row.
 
     Raises:
-        InvalidQueryError: it has another form than the engine takes conditions from.
+        InvalidQueryError: the engine cannot take the conditions from a plan of this form.
     """
     kinds = {node.kind for node in plan_nodes.nodes(dataframe.optimized_logical_plan())}
     if kinds <= _TAKEN:
@@ -132,13 +132,13 @@ def changes_nothing(dataframe: Any) -> bool:
     if kinds <= _TAKEN | {"EmptyRelation"}:
         return True
     raise InvalidQueryError(
-        "this UPDATE or DELETE is not supported over rows in memory; name the rows in WHERE by "
-        "their columns and constants"
+        "this UPDATE or DELETE is not supported over rows in memory; select the rows in WHERE by "
+        "comparing columns with constants"
     )
 
 
 def nothing(context: SessionContext) -> Any:
-    """Plan the answer of a write that changes no row."""
+    """Return a plan for the result of a write that changes no rows."""
     return context.sql("SELECT arrow_cast(0, 'UInt64') AS count")
 
 
@@ -150,23 +150,23 @@ def changes(
 ) -> Any:
     """Plan the rows that a write to an accelerated dataset would change, with their keys.
 
-    Of DELETE these are the keys. Of UPDATE and INSERT they are the new rows; of UPDATE the keys
-    that the rows had come after them; and where keys are new, whether there is such a key.
+    For DELETE, the rows are keys. For INSERT and UPDATE, they are the new rows. For UPDATE, the old
+    keys follow the columns. Where keys are new, the last column says whether the key exists.
 
     Raises:
-        InvalidQueryError: the dataset has no key to go by, or the write is not supported.
-        MovedOnError: the dataset is not as the statement has to find it.
+        InvalidQueryError: the dataset has no key, or the write is not supported.
+        MovedOnError: the dataset is no longer at the version that the statement names.
     """
     write = plan_facts.of(dataframe.logical_plan()).write
     assert write is not None
     check_name(write)
     version = specs[write.table].version if write.table in specs else None
     if version is None or version.key not in statement.logs:
-        raise MovedOnError(f"dataset '{write.table}' was loaded anew; run the statement again")
+        raise MovedOnError(f"dataset '{write.table}' was reloaded; run the statement again")
     primary = version.keys.primary if version.keys else ()
     if not primary and write.name != INSERT:
         raise InvalidQueryError(
-            f"{write.name} of dataset '{write.table}' needs a key that tells its rows apart; "
+            f"{write.name} of dataset '{write.table}' needs a key that identifies its rows; "
             "declare `primary_key` in its acceleration"
         )
     (raw,) = dataframe.logical_plan()._raw_plan.inputs()
@@ -188,7 +188,7 @@ def _changed(name: str, raw: Any, primary: Sequence[str], context: SessionContex
 
 
 def _sets(raw: Any, primary: Sequence[str]) -> bool:
-    """Tell if an UPDATE sets a column of the primary key."""
+    """Return whether an UPDATE sets a column of the primary key."""
     columns = zip(subplans.schema(raw).names, raw.to_variant().projections(), strict=True)
     return any(name in primary and not _is_column(each, name) for name, each in columns)
 
@@ -201,7 +201,7 @@ def _is_column(expression: Any, name: str) -> bool:
 
 
 def _looked_up(made: Any, table: TableName, primary: Sequence[str], context: Any) -> Any:
-    """Add whether there is a row with the key of each."""
+    """Add a column that says whether a row with the same key exists."""
     there = [f"{EXISTS}{number}" for number in range(len(primary))]
     keys = ", ".join(f"{_quoted(key)} AS {name}" for key, name in zip(primary, there, strict=True))
     names = [field.name for field in made.schema()]

@@ -1,1 +1,1 @@
-"""How the rows of a table are divided among tasks, and plans that read only a share of them."""
+"""Divides the rows of tables among tasks, and makes plans read only one task's share."""

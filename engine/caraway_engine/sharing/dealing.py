@@ -1,6 +1,6 @@
-"""What a table can be dealt out by, and who gets what of it. Pure; importing it loads no engine.
+"""Divides tables into pieces and assigns the pieces to owners. Pure; importing it loads no engine.
 
-A version of an accelerated dataset is dealt out by its pieces: its partitions, or its chunks.
+The pieces of an accelerated dataset's version are its partitions, or its chunks if it has none.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from caraway_engine.sharing.shares import ListedPiece
 
 
 def pieces(spec: StoredTable) -> tuple[ListedPiece, ...]:
-    """List what of a version can be dealt out: its partitions, or its chunks if it is not cut."""
+    """List the pieces of a version: its partitions, or its chunks if it is not partitioned."""
     return tuple(
         ListedPiece(
             name,
@@ -31,7 +31,7 @@ def pieces(spec: StoredTable) -> tuple[ListedPiece, ...]:
 
 
 def by_name(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:
-    """Return the chunks of each piece, in the order of the rows."""
+    """Return the chunks of each piece, in row order."""
     if not spec.cut.terms:
         return {name: (each,) for name, each in _named(spec.chunks).items()}
     parts: dict[str, list[ChunkInfo]] = {name: [] for name in entries.buckets(spec) or ()}
@@ -43,14 +43,14 @@ def by_name(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:
 def dealt(
     spec: TableSpec | None, files: tuple[ListedPiece, ...], owners: tuple[str, ...]
 ) -> tuple[tuple[Piece, ...], ...]:
-    """Deal all that a table is read from to its owners."""
+    """Assign all pieces of a table to its owners."""
     return shares.deal(files, owners, _buckets(spec, files))
 
 
 def holders(
     spec: StoredTable, owners: Sequence[ExecutorId], replicas: int = 1
 ) -> Mapping[str, tuple[ExecutorId, ...]]:
-    """Name the executors that have each piece of a version; the one to ask first comes first."""
+    """Return the executors that have each piece of a version, preferred executor first."""
     found = pieces(spec)
     names = tuple(map(str, owners))
     if not names:
@@ -69,7 +69,7 @@ def holders(
 
 
 def _buckets(spec: TableSpec | None, files: Sequence[ListedPiece]) -> int | None:
-    """Count the buckets of a table that is dealt out by them alone."""
+    """Return the number of buckets if the table is placed by bucket alone, else None."""
     version = spec.version if spec is not None else None
     if version is None or matching.colocation(version.cut, version.schema) is None:
         return None
@@ -77,13 +77,13 @@ def _buckets(spec: TableSpec | None, files: Sequence[ListedPiece]) -> int | None
 
 
 def _home(chunks: Sequence[ChunkInfo]) -> str:
-    """Name the executor that made all of the chunks; empty if there were several."""
+    """Return the executor that made all of the chunks, or "" if there were several."""
     homes = {each.home for each in chunks}
     return homes.pop() if len(homes) == 1 else ""
 
 
 def _named(chunks: Sequence[ChunkInfo]) -> dict[str, ChunkInfo]:
-    """Name chunks by what they hold, in each version alike; equal ones are in a table twice."""
+    """Name chunks by content hash, so that names are stable across versions; number duplicates."""
     named: dict[str, ChunkInfo] = {}
     seen: Counter[str] = Counter()
     for each in chunks:

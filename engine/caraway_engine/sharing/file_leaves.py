@@ -1,4 +1,4 @@
-"""Scans of files in serialized physical plans: what they read, and how to make them read less.
+"""Reads file scans in serialized physical plans, and restricts what they read.
 
 The messages are DataFusion's `PhysicalPlanNode` and `FileScanExecConf` (datafusion-proto).
 """
@@ -17,12 +17,12 @@ _KNOWN = frozenset({_GROUP, 2, 4, _LIMIT, 6, 7, _STORE, _ORDERING, 10, 11, 12, 1
 _FILE = 1
 _PATH, _SIZE, _RANGE, _STATISTICS = 1, 2, 5, 6
 _SMALL_BYTES = 1024 * 1024
-"""Below this a share is not worth splitting files for."""
+"""Shares smaller than this are not worth splitting files for."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """Bytes `start` to `end` of a file as a scan reads them; `rest` is all else that it says."""
+    """The byte range `start` to `end` that a scan reads of a file; `rest` has the other fields."""
 
     path: str
     size_bytes: int
@@ -34,10 +34,10 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scan: the files of each of its partitions.
+    """A scan node, with the files of each of its partitions.
 
-    `is_bound` says that files must stay in their partition and in their order, because the plan
-    above relies on it.
+    If `is_bound`, files must stay in their partition and order, because the plan above relies on
+    it.
     """
 
     message: bytes
@@ -48,25 +48,26 @@ class Leaf:
 
     @property
     def paths(self) -> frozenset[str]:
+        """The paths of all files that the scan reads."""
         return frozenset(file.path for group in self.groups for file in group)
 
     @property
     def is_splittable(self) -> bool:
-        """Whether partitions may read ranges of a file: where the engine itself made some."""
+        """Whether partitions may read ranges of a file, as the engine itself split some."""
         return self.format == "parquet" or any(
             not file.is_whole for group in self.groups for file in group
         )
 
 
 def read(message: bytes) -> Leaf:
-    """Read a serialized scan of files.
+    """Parse a serialized file scan.
 
     Raises:
-        ValueError: it is none, or not of a kind that is known.
+        ValueError: it is not a file scan of a known kind.
     """
     (node,) = wire.fields(message)
     if node.tag not in _SCANS:
-        raise ValueError(f"node {node.tag} of the plan is not a known scan of files")
+        raise ValueError(f"node {node.tag} of the plan is not a known file scan")
     conf = _conf(message, node)
     parts = list(wire.fields(message, conf.inside, conf.end))
     stores = [field.content(message).decode() for field in parts if field.tag == _STORE]
@@ -93,7 +94,7 @@ def restricted(leaf: Leaf, pieces: Mapping[str, Sequence[FileRange]]) -> bytes:
     """Serialize the scan so that it reads only the pieces, in as many partitions as before.
 
     Raises:
-        ValueError: a file is not the one that the pieces were cut from.
+        ValueError: a file has changed since the pieces were made.
     """
     groups = [_intersected(group, pieces) for group in leaf.groups]
     if not leaf.is_bound:
@@ -116,7 +117,7 @@ def _file(message: bytes, store: str) -> ReadFile:
             found = {f.tag: f.number for f in wire.fields(message, field.inside, field.end)}
             range_ = (found.get(1, 0), found.get(2, 0))
         elif field.tag != _STATISTICS:
-            # The statistics are those of the whole file, so they go.
+            # The statistics are of the whole file, so drop them.
             rest.append(message[field.start : field.end])
     start, end = range_ or (0, size)
     return ReadFile(store + path, size, start, end, range_ is None, b"".join(rest))

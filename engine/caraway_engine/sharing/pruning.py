@@ -1,7 +1,7 @@
-"""Which partitions of a dataset a statement can need, told by the filters of its plan.
+"""Finds the partitions that a statement needs, from the filters of its plan.
 
-Only what is certain counts: a column of the table, as it is stored, equals a literal of its type.
-Anything else leaves all partitions in.
+Only filters that compare a stored column with a literal of its type are used. Any other filter
+keeps all partitions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ from caraway_engine.statements import literals
 
 Facts = tuple[Fact, ...]
 Reads = Mapping[TableName, tuple[Facts, ...]]
-"""For each table what filters say of its rows, once for each time that it is read."""
+"""For each table, what the filters say about its rows, once per read of the table."""
 _Known = list[tuple[int, tuple[Any, ...]]]
-"""Columns by their positions, and the only values that they may have."""
+"""Column positions, each with the only values that the column may have."""
 
 
 def reads(plan: Plan) -> Reads:
-    """Find what the filters of a plan say of the tables that it reads."""
+    """Return what the filters of a plan say about the tables that it reads."""
     found: dict[TableName, tuple[Facts, ...]] = {}
     functions = Functions(plan)
     for table, facts in _visited(plan.relations[0].root.input, [], functions):
@@ -46,7 +46,7 @@ def reads(plan: Plan) -> Reads:
 
 
 def kept(spec: StoredTable, reads: Sequence[Facts], names: Iterable[str]) -> frozenset[str]:
-    """Return the partitions, of those named, of which at least one read may want rows."""
+    """Return the partitions among `names` that at least one of the reads may need."""
     keys = {naming.values_of(name): name for name in names}
     wanted: set[str] = set()
     for facts in reads:
@@ -56,16 +56,16 @@ def kept(spec: StoredTable, reads: Sequence[Facts], names: Iterable[str]) -> fro
 
 
 def pruned(spec: StoredTable, reads: Sequence[Facts], share: Share) -> Share:
-    """Leave out of a share the partitions that no read wants rows of."""
+    """Remove the partitions from a share that no read needs."""
     names = [piece.name for piece in share.pieces]
     wanted = kept(spec, reads, names)
     return replace(share, pieces=tuple(each for each in share.pieces if each.name in wanted))
 
 
 def is_cut(spec: TableSpec | None) -> TypeGuard[StoredTable]:
-    """Whether a table has partitions that can be left out.
+    """Return whether a table has partitions that can be pruned.
 
-    Not where one partition may hold the row that counts in place of one in another.
+    False if the row that wins for a duplicate key may be in another partition.
     """
     version = spec.version if spec is not None else None
     if version is None or not version.cut.terms:
@@ -97,7 +97,7 @@ def _visited(rel: Rel, known: _Known, functions: Functions) -> Iterator[tuple[Ta
 
 
 def _below(rel: Rel, known: _Known) -> _Known:
-    """Follow columns to those of the input that they are."""
+    """Map known columns of a relation's output to the columns of its input."""
     if not known:
         return known
     origin = origins(rel)
@@ -108,7 +108,7 @@ def _below(rel: Rel, known: _Known) -> _Known:
 def _facts(rel: Rel, known: _Known) -> Facts:
     names = list(rel.read.base_schema.names)
     if len(names) != len(rel.read.base_schema.struct.types):
-        return ()  # Nested types name their fields, too: positions are not those of columns.
+        return ()  # Nested types list field names too, so positions differ.
     columns: Sequence[int] = range(len(names))
     if rel.read.HasField("projection"):
         columns = [each.field for each in rel.read.projection.select.struct_items]
@@ -118,7 +118,7 @@ def _facts(rel: Rel, known: _Known) -> Facts:
 
 
 def _conditions(expression: Expression, functions: Functions) -> _Known:
-    """Return what must hold of columns wherever the expression is true."""
+    """Return what must hold for columns wherever the expression is true."""
     match expression.WhichOneof("rex_type"):
         case "singular_or_list":
             return _listed(expression.singular_or_list)
@@ -152,7 +152,7 @@ def _equal(first: Expression, second: Expression) -> _Known:
 
 
 def _either(sides: Sequence[_Known]) -> _Known:
-    """Keep what all sides say something of: it has a value that one of them allows."""
+    """Return columns that every side restricts, each with the values that any side allows."""
     first, *others = (dict(side) for side in sides)
     shared = [column for column in first if all(column in other for other in others)]
     return [

@@ -1,4 +1,4 @@
-"""Names of tables in a fragment: those of shares stand where those of the catalog stood."""
+"""Renames the tables that a fragment reads, from catalog tables to the task's shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from caraway_engine.stages.relations import kind, table_name, walk
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """A fragment, the tables whose names were replaced, and those that it reads by their own."""
+    """A fragment after renaming, the tables that were renamed (`read`) and the others (`left`)."""
 
     fragment: bytes
     read: frozenset[TableName]
@@ -20,7 +20,7 @@ class Renamed:
 
 
 def renamed(fragment: bytes, names: Mapping[TableName, str]) -> Renamed:
-    """Have a fragment read tables of the catalog as inputs of other names."""
+    """Make a fragment read catalog tables as inputs of other names."""
     plan = Plan()
     plan.ParseFromString(fragment)
     read: set[TableName] = set()

@@ -1,4 +1,4 @@
-"""Files of a table, dealt out to the tasks that read it together. Pure."""
+"""Divides the files of a table among the tasks that read it together. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from caraway_core.pieces import FileRange, Piece, SplitPiece, StoredPiece
 from caraway_core.tables import TableSplit
 
 _NEARLY_EVEN = 1.2
-"""The largest share may be so much larger than the mean before files are split."""
+"""Files are split only if the largest share exceeds the mean by more than this factor."""
 _LOAD_BOUND = 1.05
 _KEPT_DEALS = 256
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,6})")
 _SPARSE = 2
 _AT_HOME = 2**64
-"""More than any score."""
+"""Higher than any score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPiece:
-    """A file that a table is read from; `is_splittable` says whether a task can read a range.
+    """A file that a table is read from; `is_splittable` says whether tasks can read ranges of it.
 
-    What executors have read of one that `is_kept` stays in their memory; `home` names the one that
-    made it.
+    If `is_kept`, executors keep what they read of it in memory. `home` is the executor that made
+    it.
     """
 
     name: str
@@ -36,11 +36,11 @@ class ListedPiece:
 
 
 def cut(files: Sequence[ListedPiece], count: int) -> tuple[tuple[Piece, ...], ...]:
-    """Deal the bytes of the files into `count` shares that are as even as they should be.
+    """Divide the bytes of the files into `count` shares of similar size.
 
-    Whole files, which are read with less ado, if that is nearly even. Otherwise as even as the
-    files allow: those that cannot be split go first, the largest first, each to the share with
-    least; the others fill up what is missing, one after another, so that few of them are split.
+    Whole files are assigned if that is nearly even, because they are cheaper to read. Otherwise the
+    unsplittable files are assigned first, largest first, each to the smallest share. The other
+    files then fill the remaining space in order, so that few of them are split.
     """
     shares, sizes = _dealt(files, count)
     if max(sizes) * count <= sum(sizes) * _NEARLY_EVEN:
@@ -52,17 +52,17 @@ def cut(files: Sequence[ListedPiece], count: int) -> tuple[tuple[Piece, ...], ..
 
 @lru_cache(maxsize=_KEPT_DEALS)
 def place(files: tuple[ListedPiece, ...], owners: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
-    """Deal whole files so that each stays with its owner, as far as the load allows.
+    """Assign whole files to owners so that each file keeps its owner, as far as the load allows.
 
-    A file is best where it was made, and otherwise goes by rendezvous: of another owner that comes
-    or goes each of the others notices only its own part. Whoever has its part already leaves files
-    to the next; no share is larger than the mean by more than a file.
+    A file goes to the executor that made it, or else to its owner by rendezvous hashing. When an
+    owner joins or leaves, other owners change only by its part. A full owner passes files on to the
+    next in rank. No share exceeds the mean by more than one file.
     """
     shares: list[list[ListedPiece]] = [[] for _ in owners]
     rooms = [sum(file.size_bytes for file in files) / len(owners) * _LOAD_BOUND] * len(owners)
     ranked = [(_ranks(file.name, owners, file.home), file) for file in files]
     turned_away = []
-    # The surest first: who is turned away should be the one that hardly cares.
+    # Strongest preference first, so that the files turned away lose least by moving.
     for ranks, file in sorted(ranked, key=lambda each: (-each[0][0][0], each[1].name)):
         best = ranks[0][1]
         if rooms[best] < file.size_bytes:
@@ -70,7 +70,7 @@ def place(files: tuple[ListedPiece, ...], owners: tuple[str, ...]) -> tuple[tupl
             continue
         rooms[best] -= file.size_bytes
         shares[best].append(file)
-    # Only when everybody has what is best there, so that nobody's place is taken by these.
+    # Only after all first choices are placed, so that these files displace none of them.
     for ranks, file in turned_away:
         chosen = next((number for _, number in ranks if rooms[number] >= file.size_bytes), None)
         if chosen is None:
@@ -86,13 +86,13 @@ def place(files: tuple[ListedPiece, ...], owners: tuple[str, ...]) -> tuple[tupl
 
 @lru_cache(maxsize=_KEPT_DEALS)
 def place_buckets(count: int, owners: tuple[str, ...]) -> tuple[int, ...]:
-    """Say for each bucket the number of its owner, by the names of the owners alone.
+    """Return the owner of each bucket as an index, from the owners' names alone.
 
-    So all datasets cut into as many buckets have them in the same places, however large they are.
-    Owners that are numbered, as those of a StatefulSet are, keep all that they can: another one
-    takes only its own part, and of one that is lost only that is spread over the others. No owner
-    has more than one bucket above another, but for the parts of numbers that are missing, which
-    fall by chance. Of owners without numbers a little more moves.
+    All datasets with the same number of buckets are therefore placed alike, whatever their size.
+    Owners with numbered names, as in a StatefulSet, move as few buckets as possible. A new owner
+    takes only its part, and only the buckets of a lost owner are spread over the others. Bucket
+    counts differ by at most one, except for the buckets of missing numbers, which are placed by
+    hash. Owners without numbers move slightly more.
     """
     numbers = _numbers(owners)
     if numbers is None:
@@ -107,7 +107,7 @@ def place_buckets(count: int, owners: tuple[str, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=_KEPT_DEALS)
 def ranked(count: int, owners: tuple[str, ...], replicas: int) -> tuple[tuple[int, ...], ...]:
-    """Say for each bucket its owner, then who would own it without that one, and so on."""
+    """Return for each bucket its owner, followed by the owners that would take over in turn."""
     first = place_buckets(count, owners)
     if replicas <= 1 or len(owners) == 1:
         return tuple((owner,) for owner in first)
@@ -122,12 +122,12 @@ def ranked(count: int, owners: tuple[str, ...], replicas: int) -> tuple[tuple[in
 
 
 def _numbers(owners: Sequence[str]) -> list[int] | None:
-    """Return the numbers at the ends of names that are otherwise alike; None if they are not."""
+    """Return the numbers that end otherwise equal names, or None if the names differ."""
     found = [_NUMBERED.fullmatch(owner) for owner in owners]
     if not all(found) or len({each[1] for each in found if each}) > 1:
         return None
     numbers = [int(each[2]) for each in found if each]
-    # Were most of them missing, what these had would be most of all.
+    # With most numbers missing, most buckets would belong to missing owners.
     is_dense = max(numbers) < _SPARSE * (len(numbers) + 1)
     return numbers if is_dense and len(set(numbers)) == len(numbers) else None
 
@@ -137,7 +137,7 @@ def _best(bucket: int, numbers: Sequence[int]) -> int:
 
 
 def _in_turn(count: int, owners: int) -> list[int]:
-    """Let owner after owner take an even part of what those before it have."""
+    """Let each owner in turn take an even part of the buckets of the owners before it."""
     held = [list(range(count))]
     for taker in range(1, owners):
         for buckets in held:
@@ -152,7 +152,7 @@ def _in_turn(count: int, owners: int) -> list[int]:
 
 
 def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
-    """Give buckets to who ranks them highest of those with room, the surest first."""
+    """Assign buckets to the highest-ranking owner with room, strongest preference first."""
     even, more = divmod(count, len(owners))
     sizes = [0] * len(owners)
     placed: dict[int, int] = {}
@@ -172,9 +172,9 @@ def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
 def deal(
     files: tuple[ListedPiece, ...], owners: tuple[str, ...], buckets: int | None = None
 ) -> tuple[tuple[Piece, ...], ...]:
-    """Deal what a table is read from into a share for each owner.
+    """Divide the files or pieces of a table into a share for each owner.
 
-    Files of a table that is cut into so many `buckets` are these, in order.
+    If `buckets` is given, the files are the table's buckets, in order.
     """
     if buckets is not None:
         shares: list[list[Piece]] = [[] for _ in owners]
@@ -199,7 +199,7 @@ def _score(path: str, owner: str) -> int:
 
 
 def _dealt(files: Sequence[ListedPiece], count: int) -> tuple[list[list[Piece]], list[int]]:
-    """Deal whole files, the largest first, each to the share with least."""
+    """Assign whole files, largest first, each to the smallest share."""
     shares: list[list[Piece]] = [[] for _ in range(count)]
     sizes = [0] * count
     for file in sorted(files, key=lambda each: (-each.size_bytes, each.name)):
@@ -210,7 +210,7 @@ def _dealt(files: Sequence[ListedPiece], count: int) -> tuple[list[list[Piece]],
 
 
 def fill(files: Sequence[ListedPiece], shares: list[list[Piece]], sizes: Sequence[int]) -> None:
-    """Deal files that can be split, so that all shares come to about the same size."""
+    """Assign splittable files so that all shares reach about the same size."""
     rooms = _rooms(sizes, sum(file.size_bytes for file in files))
     number = 0
     for file in sorted(files, key=lambda each: each.name):
@@ -234,7 +234,7 @@ def piece(file: ListedPiece, start: int, end: int) -> Piece:
 
 
 def _rooms(sizes: Sequence[int], total: int) -> list[int]:
-    """Say how much each share takes of `total` bytes more: the smallest are filled up first."""
+    """Return how many of `total` more bytes each share takes; the smallest are filled first."""
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     filled = len(order)
     while filled > 1 and sizes[order[filled - 1]] * filled > total + sum(

@@ -1,7 +1,7 @@
-"""Makes the plan of a fragment read shares of tables instead of the whole tables.
+"""Makes the plan of a fragment read shares of tables instead of whole tables.
 
-Everything here is strict: where it is not certain which table a scan belongs to, or where the
-engine has answered from the statistics of whole files, the plan is refused, never run.
+The checks are strict. A plan is refused if a scan's table is ambiguous. It is also refused if the
+engine answered from the statistics of whole files.
 """
 
 import os
@@ -30,33 +30,35 @@ _LOCAL = "file://"
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Where files of a table are: a folder, which ends in `/`, or one file."""
+    """A location of a table's files: a folder, which ends in `/`, or one file."""
 
     path: str
 
     def holds(self, path: str) -> bool:
+        """Return whether a path is this file or inside this folder."""
         return path.startswith(self.path) if self.path.endswith("/") else path == self.path
 
 
 def roots(spec: TableSpec) -> tuple[Root, ...]:
-    """Say where the files of a table are, as the engine names them."""
+    """Return the locations of a table's files, as the engine names them."""
     return tuple(
         Root(path if scan.store else _LOCAL + path) for scan in spec.scans for path in scan.paths
     )
 
 
 def unread(table: TableName) -> ExecutionError:
+    """Return the error for a share of a table that the fragment does not read."""
     return ExecutionError(
         f"a task has a share of dataset '{table}', which its fragment does not read; "
-        "this is a fault of the planner: please report it"
+        "this is a bug in the planner: please report it"
     )
 
 
 def file_leaves_of(plan: ExecutionPlan) -> Iterator[Leaf]:
-    """Yield the scans of files in a physical plan.
+    """Yield the file scans of a physical plan.
 
     Raises:
-        ValueError: one cannot be read.
+        ValueError: a scan cannot be parsed.
     """
     for child in plan.children():
         yield from file_leaves_of(child)
@@ -65,7 +67,7 @@ def file_leaves_of(plan: ExecutionPlan) -> Iterator[Leaf]:
 
 
 def listed(plan: ExecutionPlan, spec: TableSpec) -> tuple[ListedPiece, ...] | None:
-    """List the files of a plan that reads one table; None if they are not found where it says."""
+    """List the files that a plan reads of one table, or None if some are outside its locations."""
     found: dict[str, ListedPiece] = {}
     for leaf in file_leaves_of(plan):
         if not all(any(root.holds(path) for root in roots(spec)) for path in leaf.paths):
@@ -77,10 +79,10 @@ def listed(plan: ExecutionPlan, spec: TableSpec) -> tuple[ListedPiece, ...] | No
 
 
 class Sharing:
-    """The shares of one task, and the tables that its fragment reads.
+    """The shares of one task, applied to the tables that its fragment reads.
 
-    `reads` says how often the fragment reads each name, and `tables` what those names are. A view
-    is what it stands for: its reads of a shared table are reads of the share.
+    `reads` has the number of times that the fragment reads each name, and `tables` their specs. A
+    view is expanded, so its reads of a shared table are reads of the share.
 
     Raises:
         ExecutionError: the fragment does not read a table that has a share.
@@ -107,13 +109,13 @@ class Sharing:
     def restrict(
         self, plan: ExecutionPlan, context: SessionContext, *, is_measured: bool
     ) -> ExecutionPlan | None:
-        """Return the plan in one partition, reading shares only.
+        """Return the plan with one partition, reading shares only.
 
-        None says that statistics of whole files have made the plan what it is; it has to be made
-        anew without them. `is_measured` says whether the engine had statistics.
+        Returns None if the plan depends on statistics of whole files; it must then be planned
+        without them. `is_measured` says whether the engine had statistics.
 
         Raises:
-            ExecutionError: files have changed since the shares were cut, or cannot be told apart.
+            ExecutionError: files have changed since the shares were made, or are ambiguous.
         """
         try:
             owned = [(leaf, self._owner(leaf)) for leaf in file_leaves_of(plan)]
@@ -127,30 +129,30 @@ class Sharing:
                 message = wire.replaced(message, leaf.message, new)
         except ValueError as exc:
             raise ExecutionError(
-                f"the files of a dataset cannot be shared out: {exc}; run the query again"
+                f"the files of a dataset cannot be divided: {exc}; run the query again"
             ) from exc
         if plan.partition_count > 1:
             message = wire.message(_COALESCE, wire.message(_INPUT, message))
         return ExecutionPlan.from_bytes(context, message)
 
     def _is_unaffected(self, shared: Sequence[tuple[Leaf, TableName]]) -> bool:
-        """Whether every read is there, and none was cut short by a limit, which skips files."""
+        """Return whether every read is in the plan and none has a limit, which skips files."""
         found = Counter(owner for _, owner in shared)
         return found == self._expected and not any(leaf.has_limit for leaf, _ in shared)
 
     def _check_present(self, shared: Sequence[tuple[Leaf, TableName]]) -> None:
-        """Look for files that were there when the shares were cut and are not there now.
+        """Check that the files of the shares still exist.
 
-        A scan leaves out files whose partition values do not match; that is not the same.
+        A scan also leaves out files whose partition values do not match; these are not missing.
         """
         for leaf, owner in shared:
             gone = self._pieces[owner].keys() - leaf.paths
             if gone and not _is_partitioned(self._tables[owner]):
-                raise ValueError(f"'{PurePath(min(gone)).name}' is gone")
+                raise ValueError(f"'{PurePath(min(gone)).name}' is missing")
         for pieces in self._pieces.values():
             for path in pieces:
                 if path.startswith(_LOCAL) and not os.path.exists(path.removeprefix(_LOCAL)):
-                    raise ValueError(f"'{PurePath(path).name}' is gone")
+                    raise ValueError(f"'{PurePath(path).name}' is missing")
 
     def _owner(self, leaf: Leaf) -> TableName:
         owners = [

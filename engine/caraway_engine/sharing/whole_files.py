@@ -1,7 +1,7 @@
-"""Shares that are whole files: tables of their own, planned like any other.
+"""Reads shares that consist of whole files as tables of their own.
 
-A plan over such a table keeps what the engine knows of its files, its dynamic filters, and its
-inputs where they are. Shares that begin or end inside of a file go the longer way of `sharing`.
+A plan over such a table keeps file statistics and dynamic filters, and its inputs stay in place.
+Shares that begin or end inside a file are handled by `sharing` instead.
 """
 
 import os
@@ -29,14 +29,14 @@ _LOCAL = "file://"
 
 @dataclass(frozen=True, slots=True)
 class NarrowedFragment:
-    """A fragment, and the tables that it reads, by the names that stand in it."""
+    """A fragment, and the tables that it reads by the names in it."""
 
     fragment: bytes
     tables: Mapping[str, Table]
 
 
 class WholeFiles:
-    """Makes tables of shares, and keeps those that were made last."""
+    """Makes tables from shares, and caches the most recent ones."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[tuple[TableName, tuple[Piece, ...]], Table] = OrderedDict()
@@ -45,17 +45,17 @@ class WholeFiles:
     def narrowed(
         self, fragment: bytes, shares: Sequence[Share], specs: Mapping[TableName, TableSpec]
     ) -> NarrowedFragment | None:
-        """Have a fragment read tables of its shares; None if that is not known to be right."""
+        """Make a fragment read tables of its shares, or return None if that may be incorrect."""
         if not shares or not all(_is_whole(share, specs.get(share.table)) for share in shares):
             return None
         names = {share.table: _name(share.table) for share in shares}
         renamed = renaming.renamed(fragment, names)
-        # A view may stand for a shared table, and a share that is not read is a fault: not here.
+        # A view may read a shared table, and an unread share is an error. `sharing` handles both.
         if names.keys() - renamed.read or not all(_is_plain(specs.get(n)) for n in renamed.left):
             return None
         made = {_name(share.table): self._table(share, specs[share.table]) for share in shares}
         if any(table.kind == "view" for table in made.values()):
-            return None  # A fragment's read takes columns, which the engine does of no view.
+            return None  # The engine cannot project the columns of a view in a fragment's read.
         return NarrowedFragment(renamed.fragment, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
@@ -75,17 +75,17 @@ class WholeFiles:
 def check_present(
     shares: Sequence[Share], made: Mapping[str, Table], context: SessionContext
 ) -> None:
-    """Look whether every file is there as it was: the engine takes one that is gone for empty.
+    """Check that every file still exists unchanged: the engine reads a missing file as empty.
 
     Raises:
-        ExecutionError: one is gone, or has another size.
+        ExecutionError: a file is missing or has another size.
     """
     for share in shares:
         pieces = [piece for piece in share.pieces if isinstance(piece, FileRange)]
         if all(piece.path.startswith(_LOCAL) for piece in pieces):
             found = {piece.path: _size(piece.path) for piece in pieces}
         else:
-            # Not the plan of the fragment: a filter may have taken the whole scan out of it.
+            # Do not use the fragment's plan: a filter may have removed the whole scan.
             plan = context.read_table(made[_name(share.table)]).execution_plan()
             files = (chain.from_iterable(leaf.groups) for leaf in sharing.file_leaves_of(plan))
             found = {file.path: file.size_bytes for file in chain.from_iterable(files)}
@@ -95,10 +95,10 @@ def check_present(
 
 
 def _changed(table: TableName, piece: FileRange, size_bytes: int | None) -> ExecutionError:
-    # Where it lies on the server is nothing for users.
+    # Users must not see server paths, so name only the file.
     what = f"dataset '{table}': '{PurePath(piece.path).name}'"
     if size_bytes is None:
-        return ExecutionError(f"{what} is gone; run the query again")
+        return ExecutionError(f"{what} is missing; run the query again")
     return ExecutionError(
         f"{what} has {size_bytes} bytes, and had {piece.size_bytes} "
         "when the query was planned; run the query again"

@@ -1,7 +1,7 @@
-"""Planning of distributed queries: Substrait in, stages and exchanges out; values, no I/O.
+"""Plans distributed queries: turns a Substrait plan into stages and exchanges. Values, no I/O.
 
-What runs the stages does not live here, nor does anything that knows where executors are. This
-module itself holds values only: who imports it to read a graph does not load the plan language.
+This package neither runs stages nor knows where executors are. This module holds only values, so
+importing it to read a graph does not load Substrait.
 """
 
 from caraway_engine.stages.graph import (

@@ -1,16 +1,15 @@
-"""Two-phase aggregation: what each task computes of its rows, and how that is put together."""
+"""Splits aggregates into two phases: partial results in each task, merged into the final result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from substrait.algebra_pb2 import AggregateFunction, AggregateRel, Expression, Rel
 from substrait.type_pb2 import Type
 
 from caraway_engine.stages.functions import Functions, cast
 from caraway_engine.stages.relations import project, reference
 
-# What the partial results of a function are put together with.
+# The aggregate that merges the partial results of each function.
 _MERGED_BY = {
     "sum": "sum",
     "count": "sum",
@@ -27,10 +26,11 @@ _COUNT_PRECISION = 20
 
 @dataclass(frozen=True, slots=True)
 class TwoPhase:
-    """`partial` is run by each task; `groups` are its first columns, by which rows are merged.
+    """An aggregate in two phases: a partial one in each task, and the merge of its rows.
 
-    `averages` tells for each measure where its sum is in the partial row, and whether a count
-    follows it.
+    Each task runs `partial`, and its rows merge by the first `groups` columns.
+    `slots` has the column of each measure in the partial row, and whether it is an average. The
+    count of an average is in the next column.
     """
 
     partial: Rel
@@ -39,7 +39,7 @@ class TwoPhase:
 
 
 def decompose(rel: Rel, child: Rel, functions: Functions) -> TwoPhase | None:
-    """Cut an aggregate in two, or return None when one of its functions does not decompose."""
+    """Split an aggregate into two phases, or return None if a function cannot be split."""
     aggregate = rel.aggregate
     if len(aggregate.groupings) > 1 or aggregate.common.HasField("emit"):
         return None
@@ -63,9 +63,9 @@ def decompose(rel: Rel, child: Rel, functions: Functions) -> TwoPhase | None:
 
 
 def merge(rel: Rel, cut: TwoPhase, source: Rel, functions: Functions, types: Sequence[Type]) -> Rel:
-    """Put partial rows, which `source` gives, together to what the whole aggregate gives.
+    """Merge the partial rows of `source` into the result of the whole aggregate.
 
-    `types` are those of the whole aggregate's columns: sums of sums are wider than sums.
+    `types` are the column types of the whole aggregate, because a sum of sums is wider than a sum.
     """
     final = Rel()
     grouping = final.aggregate.groupings.add()
@@ -105,7 +105,7 @@ def _add(aggregate: AggregateRel, name: str, slot: int, functions: Functions) ->
 def _quotient(
     total: Expression, count: Expression, type_: Type, functions: Functions
 ) -> Expression:
-    """Divide as the engine's avg does: for decimals, four more digits, then cut, not rounded."""
+    """Divide as the engine's avg does: decimals get four more digits and are truncated."""
     divisor = Type()
     if type_.WhichOneof("kind") == "decimal":
         divisor.decimal.precision = _COUNT_PRECISION
@@ -114,8 +114,3 @@ def _quotient(
         return functions.call("divide", total, cast(count, divisor))
     divisor.fp64.nullability = Type.NULLABILITY_NULLABLE
     return functions.call("divide", cast(total, divisor), cast(count, divisor))
-
-
-def is_averaged_exactly(types: pa.Schema) -> bool:
-    """Whether averages over columns of these types can be put together without a difference."""
-    return not any(pa.types.is_decimal256(each.type) for each in types)

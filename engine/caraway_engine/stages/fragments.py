@@ -1,4 +1,4 @@
-"""Fragments of queries: Substrait plans over tables of the catalog and over rows brought here."""
+"""Plans fragments: Substrait plans over catalog tables and over exchanged rows."""
 
 import re
 import secrets
@@ -11,23 +11,25 @@ from datafusion import DataFrame, SessionContext
 from datafusion.catalog import SchemaProvider, Table
 from datafusion.substrait import Consumer, Serde
 
+from caraway_core.protocols.dispatch import GivenRows
 from caraway_core.protocols.fleet import TaskTable
 from caraway_engine.rows import plain
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 
-# A name as Substrait writes it: a tag, a length, the text. Literals that hold the prefix stay.
+# A name as Substrait encodes it: a tag, a length, the text. Leaves literals that contain the prefix
+# unchanged.
 _PLACEHOLDER = re.compile(
     b"(?s)(\n%c%s\n.)%s" % (len(INPUT_SCHEMA), INPUT_SCHEMA.encode(), INPUT_PREFIX.encode())
 )
 _BATCH_ROWS = 64 * 1024
-"""An operator works on one batch at a time, so a batch of a whole table would occupy one core."""
+"""An operator processes one batch at a time, so a whole table in one batch would use one core."""
 
 
 class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
-    """The schema in which fragments find their inputs, each under a token that nobody can guess.
+    """The schema that holds the inputs of fragments, each under an unguessable token.
 
-    It lists none of them, so that statements do not see what other queries are about; a dataset
-    may have the name of this schema, and its tables are listed.
+    Inputs are not listed, so that statements cannot see the inputs of other queries. A dataset's
+    schema may have the same name; its tables are listed.
     """
 
     def __init__(self) -> None:
@@ -37,24 +39,29 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
 
     @property
     def owner_name(self) -> str | None:
+        """Return None: the schema has no owner."""
         return None
 
     @property
     def table_names(self) -> list[str]:
+        """The names of the dataset tables in this schema, without inputs."""
         return sorted(self._tables)
 
     def table(self, name: str) -> Table | None:
+        """Return a dataset table or an input, or None."""
         return self._tables.get(name) or self._passing.get(name)
 
     def table_exist(self, name: str) -> bool:
+        """Return whether there is a dataset table or an input of this name."""
         return name in self._tables or name in self._passing
 
     def register_table(self, name: str, table: Table) -> None:
+        """Add the table of a dataset."""
         self._tables[name] = table
 
     @contextmanager
     def passing(self, inputs: Sequence[TaskTable], tables: Mapping[str, Table]) -> Iterator[str]:
-        """Show inputs and tables for as long as a plan is made; yields what replaces the prefix."""
+        """Register inputs and tables while a plan is made; yield the token for the prefix."""
         token = secrets.token_hex(len(INPUT_PREFIX) // 2)
         names = []
         try:
@@ -69,6 +76,20 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
         finally:
             for name in names:
                 del self._passing[name]
+
+    @contextmanager
+    def holding(self, given: GivenRows | None) -> Iterator[None]:
+        """Show the rows that came with a statement for as long as it is planned."""
+        if given is None:
+            yield
+            return
+        rows = given.rows
+        name = given.name.rpartition(".")[2]
+        self._passing[name] = self._made(name, TaskTable(name, rows.schema, (rows,)))
+        try:
+            yield
+        finally:
+            self._passing.pop(name, None)
 
     def _made(self, name: str, rows: TaskTable) -> Table:
         self._scratch.register_record_batches(name, [_batches(rows)])
@@ -85,9 +106,9 @@ def plan(
     rows: Sequence[TaskTable],
     tables: Mapping[str, Table] = MappingProxyType({}),
 ) -> DataFrame:
-    """Plan a fragment; what it reads of the inputs is in the plan and no longer in the schema.
+    """Plan a fragment. The plan keeps its inputs, which are removed from the schema again.
 
-    `tables` may be read in the same way as inputs, under their names.
+    `tables` are read in the same way as inputs, by name.
     """
     with inputs.passing(rows, tables) as token:
         named = _PLACEHOLDER.sub(rb"\g<1>" + token.encode(), fragment)

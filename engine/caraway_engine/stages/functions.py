@@ -1,4 +1,4 @@
-"""The functions that a Substrait plan names, and how to name more of them."""
+"""Looks up and declares the functions of a Substrait plan."""
 
 from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
@@ -6,7 +6,7 @@ from substrait.type_pb2 import Type
 
 
 class Functions:
-    """Function names by their anchors in one plan, and the making of fragments that use them."""
+    """Maps function names and anchors of one plan, and builds fragments that use them."""
 
     def __init__(self, plan: Plan) -> None:
         self._declarations = list(plan.extensions)
@@ -16,14 +16,16 @@ class Functions:
         self._anchors = {name: anchor for anchor, name in self._names.items()}
 
     def name(self, anchor: int) -> str:
+        """Return the name of a function by its anchor, or ""."""
         return self._names.get(anchor, "")
 
     @property
     def names(self) -> frozenset[str]:
+        """The names of all functions that the plan declares."""
         return frozenset(self._anchors)
 
     def anchor(self, name: str) -> int:
-        """Return the anchor of a function, declaring it if the plan did not."""
+        """Return the anchor of a function, and declare it if the plan did not."""
         if name not in self._anchors:
             anchor = max(self._names, default=-1) + 1
             declaration = Plan().extensions.add()
@@ -36,6 +38,7 @@ class Functions:
         return self._anchors[name]
 
     def call(self, name: str, *arguments: Expression) -> Expression:
+        """Return a call of a scalar function."""
         expression = Expression()
         expression.scalar_function.function_reference = self.anchor(name)
         for each in arguments:
@@ -43,7 +46,7 @@ class Functions:
         return expression
 
     def plan(self, rel: Rel) -> bytes:
-        """Serialize a relation as a plan of its own, a fragment."""
+        """Serialize a relation as a plan of its own: a fragment."""
         plan = Plan()
         plan.version.minor_number = 80
         plan.extensions.extend(self._declarations)
@@ -52,7 +55,7 @@ class Functions:
 
 
 def cast(expression: Expression, type_: Type) -> Expression:
-    """Make the expression that casts another one, failing where a value does not fit."""
+    """Return an expression that casts another one and fails if a value does not fit."""
     new = Expression()
     new.cast.input.CopyFrom(expression)
     new.cast.type.CopyFrom(type_)

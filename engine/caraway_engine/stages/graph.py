@@ -1,4 +1,4 @@
-"""What a query becomes: stages joined by exchanges. Values only."""
+"""The stage graph of a query: stages connected by exchanges. Values only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ class ReadMode(StrEnum):
     """How a stage reads the tables that another stage made."""
 
     ALL = "all"
-    """Every task reads every table: a gather if there is one task, else a broadcast."""
+    """Every task reads every table: a gather if there is one task, otherwise a broadcast."""
     OWN = "own"
-    """The task of slot i reads the table that slot i made; nothing moves."""
+    """The task of slot i reads the table that slot i made; no rows move."""
     PARTITION = "partition"
-    """The task of partition i reads partition i of every table: the hash exchange."""
+    """The task of partition i reads partition i of every table: a hash exchange."""
     TOP_K = "top_k"
     """One task reads every table, and merges the best rows that each task left: see `TopRows`."""
     ONCE = "once"
-    """The task of the first slot reads everything, all others read nothing."""
+    """The task of the first slot reads everything, and the others read nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ Layout = Literal["single", "slots", "partitions"]
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """The rows that come out are parted by the hash of `keys`; `extra` columns are dropped."""
+    """Hash partitioning of a stage's output by `keys`; the last `extra` columns are dropped."""
 
     keys: tuple[int, ...]
     count: int
@@ -72,12 +72,12 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A fragment, how many tasks run it, and what becomes of their rows.
+    """A fragment, the number of tasks that run it, and how their rows are exchanged.
 
-    `single`: one task. `slots`: one for each slot, which reads its share of `tables`.
-    `partitions`: one for each of `count` hash partitions. `note` says what its rows are for, and
-    `estimate_bytes` how many there were thought to be. `colocated` names the groups of tables
-    whose shares it joins as they lie.
+    The layout `single` means one task. `slots` means one task per slot, each with its share of
+    `tables`. `partitions` means one task for each of `count` hash partitions. `note` describes the
+    rows, and `estimate_bytes` is their estimated size. `colocated` are the table groups that it
+    joins without moving rows.
     `works` is what its tasks do in place of the fragment, one for each, or one for all.
     """
 
@@ -103,7 +103,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a finished stage turned out to hold."""
+    """The measured size of a finished stage."""
 
     rows: int
     size_bytes: int
@@ -111,9 +111,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class StageGraph:
-    """Stages by name, in an order in which each comes after those that it reads.
+    """Stages by name, each after the stages that it reads.
 
-    Without a `root` the graph ends where sizes must be known before one can go on.
+    Without a `root`, the graph ends at stages whose sizes must be measured before planning
+    continues.
     """
 
     stages: Mapping[str, Stage]
@@ -122,7 +123,7 @@ class StageGraph:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Tables of one group have the rows of equal keys, in `column`, in the share of one slot."""
+    """Tables of one `group` have equal values of `column` in the share of one slot."""
 
     group: str
     column: int
@@ -132,7 +133,7 @@ class Buckets:
 class TableFacts:
     """What the planner knows of a table: its size, and whether tasks can read shares of it.
 
-    Executors keep one that `is_kept` in memory, with all of its columns.
+    Executors keep a table that `is_kept` in memory, with all of its columns.
     """
 
     size_bytes: int
@@ -142,13 +143,13 @@ class TableFacts:
     buckets: Buckets | None = None
 
     def read_bytes(self, width: int) -> float:
-        """Say how much is read when a statement asks for so many columns."""
+        """Return the number of bytes read for this many columns."""
         return self.size_bytes if self.is_kept else self.size_bytes * width / max(1, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where a query may run: as many slots as executors, each with so much memory."""
+    """The resources of a query: the slots, one per executor, and the memory of each."""
 
     slots: int
     memory_bytes: int = 8 * 2**30
@@ -156,16 +157,19 @@ class Cluster:
     policy: Policy = field(default_factory=Policy)
 
     def may_broadcast(self, size_bytes: float, other_bytes: float) -> bool:
+        """Return whether a join side should be broadcast; see `Policy.may_broadcast`."""
         return self.policy.may_broadcast(size_bytes, other_bytes, self.slots, self.memory_bytes)
 
     def may_join_in_place(self, size_bytes: float) -> bool:
+        """Return whether a join can run without moving rows; see `Policy.may_join_in_place`."""
         return self.policy.may_join_in_place(size_bytes, self.slots, self.memory_bytes)
 
     def partitions(self, size_bytes: float) -> int:
+        """Return the number of hash partitions for rows of this size."""
         return self.policy.partitions(size_bytes, self.slots, self.memory_bytes)
 
     def divided(self, widest_reads: Mapping[TableName, int]) -> frozenset[TableName]:
-        """Choose the tables of which each task reads a share: the large ones, in all reads."""
+        """Return the tables that tasks read in shares: those whose widest read is large."""
         return frozenset(
             table
             for table, width in widest_reads.items()

@@ -1,4 +1,4 @@
-"""How a join is planned: side by side, by broadcast, after a reduction, or by the hash of keys."""
+"""Plans joins: colocated, by broadcast, after a reduction, or by hash exchange."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a join. `may_be_spread` holds while the other side is whole in each task."""
+    """One side of a join. If `may_be_spread`, tasks can divide it while each has the other side."""
 
     part: StagePart
     path: str
@@ -25,6 +25,7 @@ class _Side:
 
 
 def visit_join(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+    """Plan a join, or return None while an input must be measured first."""
     inputs = children(rel)
     left, right = planner.visit(inputs[0], path + ".0"), planner.visit(inputs[1], path + ".1")
     if left is None or right is None:
@@ -42,7 +43,7 @@ def visit_join(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
 def _placed(
     planner: "Planner", rel: Rel, sides: tuple[_Side, _Side], equalities: list[str]
 ) -> tuple[StagePart, StagePart] | None:
-    """Bring matching rows together, moving as little as is known to suffice."""
+    """Bring matching rows together, and move as few rows as possible."""
     left, right = sides
     if left.part.is_everywhere and right.part.is_everywhere:
         return left.part, right.part
@@ -81,7 +82,7 @@ def _with_small(
     size: float,
     equalities: list[str],
 ) -> tuple[StagePart, StagePart] | None:
-    """Place (small, large), of which the small side is made, and known in its size."""
+    """Place the small side, which is made and measured, and the large side; return both."""
     cluster = planner.cluster
     fits = cluster.may_broadcast(size, large.part.size_bytes)
     whole = planner.reading(stage, ReadMode.ALL, size)
@@ -107,9 +108,9 @@ def _reduced(
     size: float,
     equalities: list[str],
 ) -> tuple[StagePart, StagePart] | None:
-    """Keep of the large side what matches the small one, which is often little, and measure it.
+    """Semi-join the large side with the small one before exchanging it, and measure the result.
 
-    Right for joins in which rows of the large side count only as matches of the small one's.
+    Correct for joins that keep rows of the large side only as matches of the small side.
     """
     cluster = planner.cluster
     whole = planner.reading(stage, ReadMode.ALL, size)
@@ -148,9 +149,9 @@ def _by_hash(
 
 
 def _are_aligned(left: _Side, right: _Side) -> bool:
-    """Whether both sides are parted alike by keys of this join, so that nothing has to move.
+    """Return whether both sides are partitioned alike by keys of this join.
 
-    By the hash of an exchange, or as buckets of one group, of which each slot has the same.
+    True for hash partitions of an exchange, and for buckets of one group.
     """
     if left.part.is_everywhere or right.part.is_everywhere:
         return False
@@ -181,7 +182,7 @@ def _put_together(planner: "Planner", rel: Rel, left: StagePart, right: StagePar
 
 
 def _keys_after(rel: Rel, left: StagePart, right: StagePart) -> tuple[int, ...] | None:
-    """Follow the key columns through the join; a side that is filled with NULLs loses them."""
+    """Return where the key columns are after the join; a side that is NULL-filled loses them."""
     type_ = join_type(rel)
     if type_ in joins.LEFT_MAY_BE_SPREAD and left.keys:
         return left.keys

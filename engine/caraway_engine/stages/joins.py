@@ -1,4 +1,4 @@
-"""What a join asks of where its rows are."""
+"""Analyses joins: their keys, and which sides may be spread over tasks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from substrait.algebra_pb2 import Expression, Rel
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import field_of, fields, join_type, project, subqueries, width
 
-# A side may be spread over tasks, while every task has all of the other side, when each row of
-# the spread side meets its matches in one task, and rows of the other side only serve as matches.
+# One side may be spread over tasks that each have all of the other side if two things hold. Each
+# row of the spread side meets all its matches in one task. Rows of the other side serve only as
+# matches.
 LEFT_MAY_BE_SPREAD = frozenset({"INNER", "LEFT", "LEFT_SEMI", "LEFT_ANTI", "LEFT_MARK"})
 RIGHT_MAY_BE_SPREAD = frozenset({"INNER", "RIGHT", "RIGHT_SEMI", "RIGHT_ANTI", "RIGHT_MARK"})
 KNOWN = LEFT_MAY_BE_SPREAD | RIGHT_MAY_BE_SPREAD | {"OUTER"}
@@ -18,7 +19,7 @@ _EQUALITIES = ("equal", "is_not_distinct_from")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A pair of expressions that are equal in matching rows; `right` counts from its own side."""
+    """Two expressions that are equal in matching rows. `right` counts columns from its own side."""
 
     left: Expression
     right: Expression
@@ -26,11 +27,12 @@ class Key:
 
     @property
     def columns(self) -> tuple[int | None, int | None]:
+        """The columns that the two expressions are, or None for other expressions."""
         return field_of(self.left), field_of(self.right)
 
 
 def keys(rel: Rel, left_width: int, functions: Functions) -> tuple[Key, ...]:
-    """Find the equalities between the two sides that every match must fulfil."""
+    """Return the equalities between the two sides that every match must satisfy."""
     if rel.WhichOneof("rel_type") == "cross" or not rel.join.HasField("expression"):
         return ()
     found = []
@@ -41,7 +43,7 @@ def keys(rel: Rel, left_width: int, functions: Functions) -> tuple[Key, ...]:
 
 
 def distinct(keys: Sequence[Key]) -> tuple[Key, ...]:
-    """Leave out keys whose column is in another key: rows are parted well enough by the rest."""
+    """Drop keys that share a column with an earlier key: the earlier ones partition well enough."""
     kept: list[Key] = []
     for key in keys:
         left, right = key.columns
@@ -55,13 +57,13 @@ def distinct(keys: Sequence[Key]) -> tuple[Key, ...]:
 
 
 def spreads(rel: Rel) -> tuple[bool, bool]:
-    """Whether the left and whether the right side may be spread with the other side whole."""
+    """Return whether the left and the right side may be spread, with the other side whole."""
     type_ = join_type(rel)
     return type_ in LEFT_MAY_BE_SPREAD, type_ in RIGHT_MAY_BE_SPREAD
 
 
 def conjuncts(expression: Expression, functions: Functions) -> Iterator[Expression]:
-    """Yield the conditions that all have to hold where an expression is true."""
+    """Yield the conditions that an expression combines with `and`."""
     call = expression.scalar_function
     if (
         expression.WhichOneof("rex_type") == "scalar_function"
@@ -97,7 +99,7 @@ def _side(expression: Expression, left_width: int) -> str:
 
 
 def moved(expression: Expression, by: int) -> Expression:
-    """Copy an expression with every column counted from elsewhere."""
+    """Return a copy of an expression with all column positions shifted."""
     new = Expression()
     new.CopyFrom(expression)
     for each in fields(new):
@@ -126,7 +128,7 @@ def reduction(
 
 
 def conjunction(conditions: Sequence[Expression], functions: Functions) -> Expression:
-    """Join conditions with `and`."""
+    """Combine conditions with `and`."""
     first, *others = conditions
     for each in others:
         first = functions.call("and", first, each)
@@ -134,14 +136,14 @@ def conjunction(conditions: Sequence[Expression], functions: Functions) -> Expre
 
 
 def count_conditions(rel: Rel, functions: Functions) -> int:
-    """Count the conditions that a match must fulfil."""
+    """Return the number of conditions that a match must satisfy."""
     if not rel.join.HasField("expression"):
         return 0
     return len(list(conjuncts(rel.join.expression, functions)))
 
 
 def is_own_equality(condition: Expression, left_width: int, functions: Functions) -> bool:
-    """Whether a condition is that two columns of one side are equal."""
+    """Return whether a condition compares two columns of the same side for equality."""
     call = condition.scalar_function
     if condition.WhichOneof("rex_type") != "scalar_function":
         return False
@@ -153,7 +155,7 @@ def is_own_equality(condition: Expression, left_width: int, functions: Functions
 
 
 def equalities(rel: Rel, functions: Functions) -> list[str]:
-    """Name the equality of each condition that is one."""
+    """Return the name of the equality function of each condition that is an equality."""
     if not rel.join.HasField("expression"):
         return []
     names = [

@@ -1,12 +1,12 @@
-"""Gives the columns that meet in a join different names.
+"""Gives the columns of a join's two inputs distinct names.
 
-A fragment refers to columns by position, but the engine's physical optimizer looks a column up by
-its bare name when it moves a filter from an operator to its input. Below a join whose inputs share
-a name, the filter then lands on the other column. See apache/datafusion#25244.
+A fragment refers to columns by position. But the engine's physical optimizer looks columns up by
+bare name when it moves a filter to an input. If the inputs of a join share a name, the filter may
+land on the wrong column. See apache/datafusion#25244.
 
-The columns of an exchange have names that are unique within the statement. Other columns keep the
-names of their tables, or have names that the engine derives from an expression. Where two of them
-would meet in a join, those of one side are renamed.
+Columns of an exchange have names that are unique in the statement. Other columns keep the names of
+their tables, or names that the engine derives from expressions. If two such names meet in a join,
+those of one side are renamed.
 """
 
 import re
@@ -29,26 +29,26 @@ from caraway_engine.stages.relations import (
 )
 
 Name: TypeAlias = frozenset[str | int]
-"""The table columns and integer literals from which the engine derives the name of a column.
+"""The table columns and integer literals from which the engine derives a column's name.
 
-Columns with different ones have different names; columns with equal ones may have the same name.
+Different values mean different names; equal values may mean the same name.
 """
 _UNNAMED: Name = frozenset()
-"""Such as `count(*)`, or `mark` in which a join notes whether a row has a match."""
+"""For example `count(*)`, or the `mark` column of a join."""
 _MARKED = re.compile(
     r"CASE WHEN Int64\(\d+\) IS NOT NULL THEN ((?:(?!CASE WHEN Int64\().)*?) END", re.DOTALL
 )
 
 
 class Naming:
-    """Keeps the inputs of joins apart for one statement."""
+    """Renames join inputs for one statement, so that their column names differ."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._marks = 0
 
     def apart(self, left: Rel, right: Rel, type_: str) -> tuple[Rel, Rel]:
-        """Rename columns of one input of a join that have the name of one in the other input."""
+        """Rename the columns of one join input that have the same name as a column of the other."""
         ours, theirs = names(left), names(right)
         if type_ == "LEFT_MARK":
             return self._renamed(left, ours, {*theirs, _UNNAMED}), right
@@ -71,9 +71,9 @@ class Naming:
         )
 
     def _marked(self, column: Expression) -> Expression:
-        """Give a column another name in the only words that the plan language has for it.
+        """Rename a column with the only construct that Substrait has for it.
 
-        The engine names a column after its expression and then simplifies the expression.
+        The engine names a column after its expression, and then simplifies the expression.
         """
         mark = Expression()
         mark.literal.i64 = self._marks
@@ -85,7 +85,7 @@ class Naming:
 
 
 def without_marks(text: str) -> str:
-    """Return the engine's text of a fragment with the names that its columns had before."""
+    """Return the engine's text of a fragment with the original column names."""
     while (inner := _MARKED.sub(r"\1", text)) != text:
         text = inner
     return text
@@ -122,9 +122,9 @@ def _of_read(rel: Rel) -> list[Name]:
 
 
 def places(read: Rel) -> Iterator[int]:
-    """Yield the places of the columns' own names in the list of names of a read.
+    """Yield the positions of the columns' own names in a read's list of names.
 
-    The names of the fields inside a column follow its own name.
+    The names of nested fields follow the name of their column.
     """
     place = 0
     for type_ in read.read.base_schema.struct.types:
@@ -133,7 +133,7 @@ def places(read: Rel) -> Iterator[int]:
 
 
 def _inner_names(type_: Type) -> int:
-    """Count the names that the fields inside a type have in the list of names."""
+    """Return how many names the nested fields of a type have in the list of names."""
     match type_.WhichOneof("kind"):
         case "struct":
             return sum(1 + _inner_names(each) for each in type_.struct.types)

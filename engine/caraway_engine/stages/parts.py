@@ -1,4 +1,4 @@
-"""A piece of a query while it is planned: a relation, and over which tasks its rows are spread."""
+"""A part of a query during planning: a relation, and how its rows are spread over tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +12,12 @@ from caraway_engine.stages.relations import origins
 
 @dataclass(frozen=True, slots=True)
 class StagePart:
-    """`single` means that any one task gives all rows; otherwise the tasks' rows add up to them.
+    """A relation and the layout of its rows.
 
-    `keys` are the columns by whose hash the rows are parted: of a part over `partitions`, or over
-    `slots` whose shares of tables are buckets of one `group`. `colocated` names the groups whose
-    tables were joined as they lie.
+    With layout `single`, any one task gives all rows. Otherwise the tasks' rows together are all
+    rows. `keys` are the columns whose hash determines the task, over `partitions`, or over `slots`
+    with buckets of one `group`. `colocated` are the table groups that were joined without moving
+    rows.
     """
 
     rel: Rel
@@ -32,6 +33,7 @@ class StagePart:
 
     @property
     def is_everywhere(self) -> bool:
+        """Whether any one task gives all rows."""
         return self.layout == "single"
 
     def wrapped(self, rel: Rel, size_bytes: float | None = None) -> "StagePart":
@@ -45,14 +47,14 @@ class StagePart:
 
 
 def moved(keys: tuple[int, ...] | None, origin: Sequence[int | None]) -> tuple[int, ...] | None:
-    """Follow key columns to where they come out; None if one of them does not."""
+    """Return the output positions of key columns, or None if one is missing."""
     if keys is None or not all(key in origin for key in keys):
         return None
     return tuple(origin.index(key) for key in keys)
 
 
 def joined(rel: Rel, parts: Sequence[StagePart], size_bytes: float) -> StagePart:
-    """Put a relation with several inputs on top of parts of which at most one kind is spread."""
+    """Put a relation with several inputs on top of parts; the spread ones share one layout."""
     spread = next((part for part in parts if not part.is_everywhere), parts[0])
     return StagePart(
         rel,

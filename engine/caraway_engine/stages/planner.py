@@ -1,9 +1,9 @@
-"""From a Substrait plan to a graph of stages.
+"""Turns a Substrait plan into a graph of stages.
 
-The plan is walked from its leaves up. Each relation is put on top of what its inputs became, in
-the same fragment, for as long as the answer of the tasks together stays the answer of the whole.
-Where it does not, the rows go through an exchange, and which one is decided from sizes that were
-measured: the graph then ends at the stage to be measured, and `advance` goes on from there.
+The plan is walked from its leaves up. Each relation joins the fragment of its inputs as long as the
+tasks' combined result stays correct. Otherwise the rows go through an exchange. The kind of
+exchange is chosen from measured sizes: the graph ends at the stage to be measured, and `advance`
+continues from there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,9 +43,9 @@ from caraway_engine.stages.visits import VISITS
 
 
 class Planner:
-    """Plans one query, again after each measurement, from where it stood.
+    """Plans one query, and continues after each measurement.
 
-    What was decided stays decided, so parts of the plan that are finished are kept.
+    Decisions are final, so the finished parts of the plan are kept.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Planner:
     def advance(self, finished: Mapping[str, Measured]) -> StageGraph:
         """Plan as far as the sizes of finished stages allow.
 
-        The graph has a root when nothing is left to be decided. Every stage of an earlier graph
-        is in the later ones, as it was.
+        The graph has a root when nothing is left to decide. Every stage of an earlier graph is
+        unchanged in later ones.
         """
         self._finished = finished
         part = self.visit(self._root, "")
@@ -76,7 +76,7 @@ class Planner:
         return StageGraph(dict(self._stages), root)
 
     def visit(self, rel: Rel, path: str) -> StagePart | None:
-        """Plan a relation; None while something below it must be measured first."""
+        """Plan a relation, or return None while something below it must be measured first."""
         if path in self._parts:
             return self._parts[path]
         filled, extra = self._with_subqueries(rel, path)
@@ -89,7 +89,7 @@ class Planner:
         return part
 
     def _with_subqueries(self, rel: Rel, path: str) -> tuple[Rel | None, tuple[ExchangeRead, ...]]:
-        """Plan the subqueries in the expressions of a relation and put them in their places."""
+        """Plan the subqueries in a relation's expressions and insert their plans."""
         if not any(True for _ in subqueries(getattr(rel, kind(rel)))):
             return rel, ()
         copy = Rel()
@@ -107,14 +107,14 @@ class Planner:
         return (copy if is_whole else None), tuple(readings)
 
     def kept(self, part: StagePart, path: str, note: str) -> tuple[Stage, Measured | None]:
-        """Have the rows of a part made and left where they are; also tell how large they are."""
+        """End a stage at this part, and keep its rows in place; return the stage and its size."""
         stage = self._stage(part, path + "!", note=note)
         return stage, self._finished.get(stage.name)
 
     def hashed(
         self, part: StagePart, path: str, keys: Sequence[Expression], count: int, note: str
     ) -> Stage:
-        """Have the rows of a part parted by the hash of the key expressions."""
+        """End a stage at this part that hash-partitions its rows by the key expressions."""
         columns = [field_of(each) for each in keys]
         computed = [each for each in keys if field_of(each) is None]
         rel = append(part.rel, computed) if computed else part.rel
@@ -139,14 +139,15 @@ class Planner:
         return self.reading(stage, ReadMode.ALL, size)
 
     def reading(self, stage: Stage, mode: ReadMode, size_bytes: float) -> StagePart:
-        """Make the part that reads what a stage made."""
+        """Return the part that reads the output of a stage."""
         if mode is ReadMode.OWN and stage.layout == "single":
-            # What one task made is whole for whoever reads it, beside shares of tables too.
+            # The output of a single task is complete for every reader, also next to shares of
+            # tables.
             mode = ReadMode.ALL
         return self._reading(stage, mode, size_bytes)
 
     def beside(self, stage: Stage, size_bytes: float) -> StagePart:
-        """Make the part in which each slot reads some of what a stage made, and no two the same."""
+        """Return a part in which each slot reads a disjoint portion of a stage's output."""
         own = self._reading(stage, ReadMode.OWN, size_bytes)
         return StagePart(own.rel, size_bytes, "slots", self.cluster.slots, own.readings)
 
@@ -159,7 +160,7 @@ class Planner:
             schema = schema.remove(len(schema) - 1)
         rel = self.schemas.leaf(name, schema)
         if stage.name in self._without_columns:
-            # An exchange of rows without columns carries one that nobody reads.
+            # An exchange of rows without columns has one column that nobody reads.
             del rel.read.projection.select.struct_items[:]
         reading = ExchangeRead(stage.name, mode, name, schema, top)
         if mode in (ReadMode.ALL, ReadMode.TOP_K):
@@ -200,7 +201,7 @@ class Planner:
 
 
 def widest_reads(root: Rel) -> dict[TableName, int]:
-    """Tell for each table how many columns the widest read of it takes."""
+    """Return the largest number of columns that a single read takes of each table."""
     widest: dict[TableName, int] = {}
     for rel in walk(root):
         if kind(rel) == "read":

@@ -1,4 +1,4 @@
-"""Reading and rebuilding Substrait relations, without knowing what they mean for distribution."""
+"""Reads and rebuilds Substrait relations."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,21 +22,24 @@ _RIGHT_ONLY = ("JOIN_TYPE_RIGHT_SEMI", "JOIN_TYPE_RIGHT_ANTI")
 
 
 def kind(rel: Rel) -> str:
+    """Return the kind of a relation, such as `join`."""
     return str(rel.WhichOneof("rel_type"))
 
 
 def body(rel: Rel) -> Any:
+    """Return the message inside a relation, such as its JoinRel."""
     return getattr(rel, kind(rel))
 
 
 def children(rel: Rel) -> list[Rel]:
+    """Return the inputs of a relation."""
     if kind(rel) == "set":
         return list(rel.set.inputs)
     return [getattr(body(rel), name) for name in INPUT_FIELDS[kind(rel)]]
 
 
 def with_children(rel: Rel, new: Sequence[Rel]) -> Rel:
-    """Copy a relation with other inputs."""
+    """Return a copy of a relation with other inputs."""
     copy = Rel()
     copy.CopyFrom(rel)
     if kind(rel) == "set":
@@ -56,7 +59,7 @@ def join_type(rel: Rel) -> str:
 
 
 def width(rel: Rel) -> int:
-    """Count the columns that come out."""
+    """Return the number of output columns."""
     emit = body(rel).common.emit.output_mapping
     if body(rel).common.HasField("emit"):
         return len(emit)
@@ -95,7 +98,7 @@ def _join_width(rel: Rel) -> int:
 
 
 def origins(rel: Rel) -> list[int | None]:
-    """Tell for each column of a one-input relation which input column it is, if it is one."""
+    """Return the input column of each output column of a one-input relation, or None."""
     if kind(rel) == "project":
         inside = width(rel.project.input)
         direct: list[int | None] = list(range(inside))
@@ -108,7 +111,7 @@ def origins(rel: Rel) -> list[int | None]:
 
 
 def field_of(expression: Expression) -> int | None:
-    """Return the input column that an expression is, or None if it is more than that."""
+    """Return the input column that an expression refers to, or None for other expressions."""
     if expression.WhichOneof("rex_type") != "selection":
         return None
     selection = expression.selection
@@ -121,7 +124,7 @@ def field_of(expression: Expression) -> int | None:
 
 
 def reference(index: int) -> Expression:
-    """Make the expression that is input column `index`."""
+    """Return an expression that refers to input column `index`."""
     expression = Expression()
     expression.selection.direct_reference.struct_field.field = index
     expression.selection.root_reference.SetInParent()
@@ -129,7 +132,7 @@ def reference(index: int) -> Expression:
 
 
 def fields(message: Any) -> Iterator[Any]:
-    """Yield each field reference inside an expression, not those of its subqueries."""
+    """Yield each field reference inside an expression, except those of its subqueries."""
     if isinstance(message, Expression):
         rex = message.WhichOneof("rex_type")
         if rex == "subquery":
@@ -142,7 +145,7 @@ def fields(message: Any) -> Iterator[Any]:
 
 
 def subqueries(message: Any) -> Iterator[Expression.Subquery]:
-    """Yield the subqueries in the expressions of a relation, not those of its inputs."""
+    """Yield the subqueries in the expressions of a relation, except those of its inputs."""
     for each in _submessages(message):
         if isinstance(each, Expression) and each.WhichOneof("rex_type") == "subquery":
             yield each.subquery
@@ -151,7 +154,7 @@ def subqueries(message: Any) -> Iterator[Expression.Subquery]:
 
 
 def walk(rel: Rel) -> Iterator[Rel]:
-    """Yield a relation and all below it, subqueries included."""
+    """Yield a relation and all relations below it, including subqueries."""
     yield rel
     for subquery in subqueries(body(rel)):
         if subquery.WhichOneof("subquery_type") == "scalar":
@@ -171,7 +174,7 @@ def _submessages(message: Any) -> Iterator[Any]:
 
 
 def table_name(rel: Rel) -> TableName:
-    """Name the table that a read names, without the default catalog and schema."""
+    """Return the table that a read names, without the default catalog and schema."""
     names = list(rel.read.named_table.names)
     while len(names) > 1 and names[0] in ("caraway", "public"):
         names = names[1:]
@@ -179,7 +182,7 @@ def table_name(rel: Rel) -> TableName:
 
 
 def project(rel: Rel, expressions: Sequence[Expression]) -> Rel:
-    """Wrap a relation so that the expressions, over its columns, are what comes out."""
+    """Wrap a relation so that its output is exactly the expressions over its columns."""
     inside = width(rel)
     new = Rel()
     new.project.input.CopyFrom(rel)
@@ -189,6 +192,6 @@ def project(rel: Rel, expressions: Sequence[Expression]) -> Rel:
 
 
 def append(rel: Rel, expressions: Sequence[Expression]) -> Rel:
-    """Wrap a relation so that the expressions come after its own columns."""
+    """Wrap a relation so that the expressions follow its own columns."""
     own = [reference(index) for index in range(width(rel))]
     return project(rel, [*own, *expressions])

@@ -1,12 +1,11 @@
 """Rewrites a plan before exchanges are planned.
 
 The engine's optimizer leaves a semi join above the joins of its left side. On one machine that
-costs little; here the rows that it would have dropped are sent to other executors first. So it is
-moved towards the rows that it filters.
+costs little. On a cluster, rows that it would drop are sent to other executors first. So the semi
+join is moved down towards the rows that it filters.
 
-Where the condition of a join holds that two columns are equal, the engine reads from the plan
-language that one is of the left side and one of the right. That two columns of one side are equal
-is said to it in other words.
+The engine misreads one kind of join condition in Substrait. It takes an equality of two columns as
+one column of each side. So an equality within one side is expressed differently.
 """
 
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ _OPPOSITES = {"equal": "not_equal", "is_not_distinct_from": "is_distinct_from"}
 
 
 def lower_semi_joins(rel: Rel, functions: Functions) -> Rel:
-    """Put each semi join on pairs of equal columns as far down its left side as it can go."""
+    """Push each semi join on equal columns as far down its left side as possible."""
     rel = with_children(rel, [lower_semi_joins(each, functions) for each in children(rel)])
     if kind(rel) != "join" or join_type(rel) != "LEFT_SEMI" or rel.join.common.HasField("emit"):
         return rel
@@ -48,7 +47,7 @@ def lower_semi_joins(rel: Rel, functions: Functions) -> Rel:
 
 
 def reword_own_equalities(rel: Rel, functions: Functions) -> Rel:
-    """Say otherwise, in the conditions of joins, that columns of one side equal each other."""
+    """Rewrite equalities between columns of the same side in join conditions."""
     copy = Rel()
     copy.CopyFrom(rel)
     for each in walk(copy):

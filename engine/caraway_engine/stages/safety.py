@@ -1,8 +1,8 @@
-"""What is known to survive being sent to executors in pieces; anything else is run whole.
+"""Decides which plans can be distributed; any other plan runs whole.
 
-Measured traps stand behind each line: the plan language drops some flags silently (the NULL
-awareness of NOT IN, window frames with a RANGE offset, IGNORE NULLS), so this is a list of what
-is allowed, and the differential tests are what it rests on.
+This is an allow list, because Substrait silently drops some flags. Examples are the NULL awareness
+of NOT IN, window frames with a RANGE offset, and IGNORE NULLS. Each entry is covered by the
+differential tests.
 """
 
 from typing import Any
@@ -71,14 +71,14 @@ _SAFE_BOUNDS = ("unbounded", "current_row", None)
 
 
 def objection(plan: Plan, uncut: str | None, functions: Functions) -> str | None:
-    """Say what keeps a plan from being distributed; `uncut` is what the plan language loses."""
+    """Return why a plan cannot be distributed, or None; `uncut` is what Substrait would lose."""
     if uncut:
-        return f"'{uncut}' is run whole"
+        return f"'{uncut}' runs whole"
     unknown = functions.names - FUNCTIONS
     if unknown:
-        return f"function {', '.join(sorted(unknown))} is run whole"
+        return f"function {', '.join(sorted(unknown))} runs whole"
     if len(plan.relations) != 1 or plan.relations[0].WhichOneof("rel_type") != "root":
-        return "a plan of this shape is run whole"
+        return "a plan of this shape runs whole"
     for rel in _walked(plan.relations[0].root.input):
         if reason := _relation(rel, functions):
             return reason
@@ -94,27 +94,27 @@ def _walked(rel: Rel) -> list[Rel]:
 
 def _relation(rel: Rel, functions: Functions) -> str | None:
     if kind(rel) not in RELATIONS:
-        return f"relation '{kind(rel)}' is run whole"
+        return f"relation '{kind(rel)}' runs whole"
     if kind(rel) == "read" and rel.read.WhichOneof("read_type") != "named_table":
-        return "rows given in the statement are run whole"
+        return "rows given in the statement run whole"
     if kind(rel) == "set" and rel.set.op != rel.set.SET_OP_UNION_ALL:
-        return "this set operation is run whole"
+        return "this set operation runs whole"
     if kind(rel) == "join" and join_type(rel) not in joins.KNOWN:
-        return f"join type {join_type(rel)} is run whole"
+        return f"join type {join_type(rel)} runs whole"
     if kind(rel) == "join" and len(set(joins.equalities(rel, functions))) > 1:
-        return "a join on equal and on null-equal keys is run whole"
+        return "a join on equal and on null-equal keys runs whole"
     if kind(rel) == "aggregate" and any(len(each.measure.sorts) for each in rel.aggregate.measures):
-        return "an ordered aggregate is run whole"
+        return "an ordered aggregate runs whole"
     return _message(body(rel))
 
 
 def _message(message: Any) -> str | None:
-    """Look through the expressions and types of a relation, not into its inputs."""
+    """Check the expressions and types of a relation, without its inputs."""
     if isinstance(message, Expression) and (reason := _expression(message)):
         return reason
     name = type(message).__name__
     if name == "Type" and message.WhichOneof("kind") not in TYPES:
-        return f"type {message.WhichOneof('kind')} is run whole"
+        return f"type {message.WhichOneof('kind')} runs whole"
     for descriptor, value in message.ListFields():
         if descriptor.message_type is None or descriptor.message_type.name == "Rel":
             continue
@@ -127,13 +127,13 @@ def _message(message: Any) -> str | None:
 def _expression(expression: Expression) -> str | None:
     rex = expression.WhichOneof("rex_type")
     if rex not in EXPRESSIONS:
-        return f"expression '{rex}' is run whole"
+        return f"expression '{rex}' runs whole"
     if rex == "literal" and expression.literal.WhichOneof("literal_type") not in LITERALS:
-        return f"literal {expression.literal.WhichOneof('literal_type')} is run whole"
+        return f"literal {expression.literal.WhichOneof('literal_type')} runs whole"
     if rex == "subquery" and expression.subquery.WhichOneof("subquery_type") != "scalar":
-        return "a subquery of this kind is run whole"
+        return "a subquery of this kind runs whole"
     if rex == "selection" and not expression.selection.HasField("root_reference"):
-        return "a reference to an outer query is run whole"
+        return "a reference to an outer query runs whole"
     if rex == "window_function":
         return _window(expression.window_function)
     return None
@@ -143,9 +143,9 @@ def _window(function: Any) -> str | None:
     is_range = function.bounds_type != function.BOUNDS_TYPE_ROWS
     for bound in (function.lower_bound, function.upper_bound):
         if is_range and bound.WhichOneof("kind") not in _SAFE_BOUNDS:
-            return "a window frame with a RANGE offset is run whole"
+            return "a window frame with a RANGE offset runs whole"
         if bound.WhichOneof("kind") in ("preceding", "following") and not _offset(bound):
-            return "a window frame with an offset of zero is run whole"
+            return "a window frame with an offset of zero runs whole"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What the planner asks the engine: the schema of a fragment, and how to read an exchange."""
+"""The protocol between the stage planner and the engine: schemas of fragments and exchanges."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,29 +11,29 @@ from caraway_engine.rows.plain import plain_type
 
 
 class TypeSchemas(Protocol):
-    """Answers from the types alone; nothing is read or run."""
+    """Answers from types alone, without reading or running anything."""
 
     def schema(self, plan: bytes, stage: str = "") -> pa.Schema:
         """Return the schema of a fragment's rows, as they enter the exchange of a stage."""
         ...
 
     def text(self, plan: bytes) -> str:
-        """Word a fragment for a reader."""
+        """Return a fragment's plan as readable text."""
         ...
 
     def leaf(self, name: str, schema: pa.Schema) -> Rel:
-        """Make the relation that reads an exchange, and let `schema` know of it."""
+        """Return a relation that reads an exchange, and register it for `schema`."""
         ...
 
     def types(self, schema: pa.Schema) -> Sequence[Type]:
-        """Name the types of the columns in the plan's language."""
+        """Return the Substrait types of the columns."""
         ...
 
 
 def plain(schema: pa.Schema, stage: str = "") -> pa.Schema:
-    """Give the columns the types and names that they have in the exchange of a stage.
+    """Return the schema with the types and names that the columns have in a stage's exchange.
 
-    No two exchanges of a statement have a column of the same name.
+    No two exchanges of a statement share a column name.
     """
     prefix = f"{stage}_c" if stage else "c"
     return pa.schema(

@@ -1,4 +1,4 @@
-"""Answers what the stage planner asks, with the engine's own types."""
+"""Provides schemas and plan texts to the stage planner, from the engine's own types."""
 
 import re
 from collections import OrderedDict
@@ -24,7 +24,7 @@ _EXCHANGED = re.compile(r"\b(s\d+)\.\1_(?=c\d)")
 
 
 class StageSchemas:
-    """Plans fragments over inputs without rows, to learn what comes out of them."""
+    """Plans fragments over empty inputs to learn their output schemas."""
 
     def __init__(self, context: SessionContext, inputs: fragments.Inputs) -> None:
         self._context = context
@@ -32,22 +32,24 @@ class StageSchemas:
         self._known: dict[str, TaskTable] = {}
 
     def schema(self, plan: bytes, stage: str = "") -> pa.Schema:
+        """See `TypeSchemas.schema`."""
         return plain(pa.schema(self._planned(plan).schema()), stage)
 
     def text(self, plan: bytes) -> str:
-        """Describe a fragment as EXPLAIN does, without what keeps names apart."""
+        """Describe a fragment as EXPLAIN does, without the tokens that keep names distinct."""
         text = _TOKEN.sub("", str(self._planned(plan).logical_plan().display_indent()))
         return naming.without_marks(_EXCHANGED.sub(r"\1.", text))
 
     def _planned(self, plan: bytes) -> DataFrame:
         try:
             return fragments.plan(self._context, plan, self._inputs, list(self._known.values()))
-        except Exception as exc:  # Whatever the engine says: the statement can still run whole.
+        except Exception as exc:  # On any engine error, the statement can still run whole.
             raise NotDistributableError(
-                f"a piece of it cannot be planned ({str(exc).splitlines()[0][:200]})"
+                f"a part of it cannot be planned ({str(exc).splitlines()[0][:200]})"
             ) from exc
 
     def leaf(self, name: str, schema: pa.Schema) -> Rel:
+        """See `TypeSchemas.leaf`."""
         self._known[name] = TaskTable(name, schema, ())
         rel = _read_of(schema)
         del rel.read.named_table.names[:]
@@ -55,6 +57,7 @@ class StageSchemas:
         return rel
 
     def types(self, schema: pa.Schema) -> Sequence[Type]:
+        """See `TypeSchemas.types`."""
         return list(_read_of(schema).read.base_schema.struct.types)
 
 
@@ -63,7 +66,7 @@ _lock = Lock()
 
 
 def _read_of(schema: pa.Schema) -> Rel:
-    """Return the read of a table with this schema, in the engine's own words."""
+    """Return the engine's Substrait read of a table with this schema."""
     unnamed = plain(schema)
     with _lock:
         if unnamed not in _leaves:

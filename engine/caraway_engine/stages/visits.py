@@ -1,4 +1,4 @@
-"""How each kind of relation is planned on top of what its inputs became."""
+"""Plans each kind of relation on top of the parts that its inputs became."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ def _visit_read(planner: "Planner", rel: Rel, path: str) -> StagePart:
 
 
 def _bucket_keys(rel: Rel, facts: TableFacts) -> tuple[int, ...] | None:
-    """Find the column of the buckets among those that a read gives."""
+    """Return the position of the bucket column in the output of a read."""
     if facts.buckets is None or len(rel.read.base_schema.struct.types) != facts.columns:
         return None
     columns = list(range(facts.columns))
@@ -79,7 +79,7 @@ def _is_window(expression: Expression) -> bool:
 
 
 def _common_partition(windows: list[Expression]) -> list[Expression]:
-    """Return the partition keys that all windows share: rows parted by them suit each window."""
+    """Return the partition keys that all windows share; partitioning by them suits each window."""
     first, *others = ([*each.window_function.partitions] for each in windows)
     return [key for key in first if all(key in other for other in others)]
 
@@ -87,7 +87,7 @@ def _common_partition(windows: list[Expression]) -> list[Expression]:
 def _placed(
     planner: "Planner", child: StagePart, path: str, by: list[Expression], note: str
 ) -> StagePart | None:
-    """Bring all rows with equal `by` to one task: few rows to a single one, else by their hash."""
+    """Bring rows with equal `by` to one task: gather few rows, hash-partition many."""
     if child.is_everywhere:
         return child
     if not by:
@@ -106,20 +106,21 @@ def _placed(
 
 
 def _distinct(by: list[Expression]) -> list[Expression]:
-    """Leave out what is there already."""
+    """Remove duplicate expressions."""
     return list({each.SerializeToString(deterministic=True): each for each in by}.values())
 
 
 def parted(
     planner: "Planner", part: StagePart, path: str, by: list[Expression], size: float, note: str
 ) -> StagePart:
-    """Part rows by the hash of the key expressions, in as many tables as memory asks for."""
+    """Hash-partition rows by the key expressions, into as many partitions as memory requires."""
     count = planner.cluster.partitions(size)
     stage = planner.hashed(part, path, by, count, note)
     return with_keys(planner.reading(stage, ReadMode.PARTITION, size), by)
 
 
 def with_keys(part: StagePart, by: list[Expression]) -> StagePart:
+    """Return a part that is known to be partitioned by these expressions."""
     columns = [field_of(each) for each in by]
     known = tuple(column for column in columns if column is not None)
     return StagePart(
@@ -183,7 +184,7 @@ def _visit_sort(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
 
 
 def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
-    """Let each task take the rows that may be needed, then take those that are."""
+    """Plan LIMIT and OFFSET: each task takes the rows that may be needed, then one task selects."""
     below = rel.fetch.input
     sort = below if kind(below) == "sort" else None
     child = planner.visit(sort.sort.input, path + ".0.0") if sort else planner.visit(
@@ -227,7 +228,7 @@ def _top(sort: Rel | None, count: int) -> TopRows | None:
 
 
 def _rows_needed(rel: Rel) -> int | None:
-    """Return offset and count together; None without a count."""
+    """Return the sum of offset and count, or None without a count."""
     fetch = rel.fetch
     if not fetch.HasField("count_expr"):
         return None
@@ -250,7 +251,7 @@ def _visit_set(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
 
 
 def _beside(planner: "Planner", part: StagePart, path: str) -> StagePart:
-    """Spread a part over the slots, so that it can stand beside shares of tables."""
+    """Spread a part over the slots, so that it can be in a union with shares of tables."""
     if part.layout == "slots":
         return part
     stage, measured = planner.kept(part, path, "one side of a union")

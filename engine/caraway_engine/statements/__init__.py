@@ -1,1 +1,1 @@
-"""What is known of a statement: its size, its shape, and what its typed plan says it does."""
+"""Analyses statements: their size, their shape, and what their typed plan does."""

@@ -1,8 +1,8 @@
 """Refuses statements that are too large to plan, before the engine sees them.
 
-Each bound is where plain DataFusion 55 plans for about two seconds on one core, or where it asks
-for much memory; docs/decisions/0031 has the figures. What is smaller than a bound may still take
-long or much: that is for the limits of the process that runs it.
+Each bound is where plain DataFusion 55 plans for about two seconds on one core, or needs much
+memory; docs/decisions/0031 has the figures. A smaller statement may still be expensive; the limits
+of the process that runs it apply then.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.statements import measuring
 from caraway_engine.statements.sizes import LIGHT, Size
 
 _SHORT = 400
 _MEDIUM = 4_000
-"""Of texts of so many characters, without the words below, few bounds have to be looked at."""
+"""Texts up to this many characters, without the words below, need few of the checks."""
 _MULTIPLYING = ("cube", "with", "grouping", "rollup")
 _DEEPENING = ("(", "[", "{", "case", "not", "-", "+", "~", "interval", " at ")
 _LONG_VALUE = 4_096
@@ -26,7 +27,7 @@ _ASTRONOMIC = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """How much of one thing a statement may have, and how it says that there is more."""
+    """The most that a statement may have of one thing, and the message if it has more."""
 
     most: int
     thing: str
@@ -36,8 +37,8 @@ class Bound:
 BOUNDS: Mapping[str, Bound] = {
     "nesting": Bound(
         45,
-        "levels of parentheses, CASE, subqueries and operators in each other",
-        "name inner queries in a WITH, or leave out parentheses",
+        "nested levels of parentheses, CASE, subqueries and operators",
+        "name inner queries in a WITH, or remove parentheses",
     ),
     "logical_chain": Bound(
         4_000,
@@ -127,16 +128,17 @@ class ViewSizes:
         self._heavy: tuple[str, ...] | None = None
 
     def add(self, name: str, size: Size) -> None:
+        """Record the size of a view."""
         self.known[name] = size
         self._heavy = None
 
     def without(self, names: Collection[str]) -> "ViewSizes":
-        """Return the sizes of the others."""
+        """Return the sizes without those of these views."""
         return ViewSizes({name: size for name, size in self.known.items() if name not in names})
 
     @property
     def heavy(self) -> tuple[str, ...]:
-        """Name those that may make a short text large."""
+        """The names of views that may make a short text large."""
         if self._heavy is None:
             self._heavy = tuple(
                 name.rpartition(".")[2].lower()
@@ -155,7 +157,7 @@ def check(
     """Refuse a statement that is too large to plan; takes microseconds for a small one.
 
     Raises:
-        InvalidQueryError: it is; the message says in what, and what to do.
+        InvalidQueryError: it is too large; the message names the bound and the remedy.
     """
     long_values = {
         name: size for name, value in parameters.items() if (size := _bytes(value)) > _LONG_VALUE
@@ -167,17 +169,17 @@ def check(
 def measured(
     sql: str, long_values: Mapping[str, int] = MappingProxyType({}), views: ViewSizes = _NO_VIEWS
 ) -> Size:
-    """Return the size of a statement that may be planned. Raises as `check` does."""
+    """Return the size of a statement that may be planned. Raises the same as `check`."""
     return measuring.measure(sql, views.known, long_values, _refuse_beyond)
 
 
 def check_nesting(sql: str) -> None:
     """Refuse a text that is nested too deeply for the engine's parser.
 
-    Beyond its limit the parser may take time that doubles with each level.
+    Beyond that depth, parsing time may double with each level.
 
     Raises:
-        InvalidQueryError: it is.
+        InvalidQueryError: it is nested too deeply.
     """
     measuring.measure(sql, {}, {}, lambda size: _refuse(size, "nesting", BOUNDS["nesting"]))
 
@@ -192,7 +194,7 @@ def _refuse(size: Size, name: str, bound: Bound) -> None:
     if found > bound.most:
         raise InvalidQueryError(
             f"the statement has too many {bound.thing}: at most {bound.most:,} are allowed, "
-            f"and here are {_counted(found)} or more; {bound.remedy}"
+            f"found {_counted(found)} or more; {bound.remedy}"
         )
 
 
@@ -214,6 +216,8 @@ def _is_small(sql: str, views: ViewSizes) -> bool:
 
 
 def _bytes(value: Any) -> int:
+    if isinstance(value, ArrowValue):
+        return len(value.ipc)
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, list | tuple):

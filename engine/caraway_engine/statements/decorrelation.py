@@ -1,4 +1,4 @@
-"""An optimizer that makes joins of subqueries and leaves everything else in a plan as it is."""
+"""Decorrelates plans with an optimizer that only turns subqueries into joins."""
 
 from functools import cache
 from typing import Any
@@ -13,19 +13,19 @@ _AFTER = "logical_plan after "
 
 
 def frame(raw: Any, simplifies: bool = False) -> Any:
-    """Make a query of a plan that is to be decorrelated."""
+    """Return a dataframe for a plan that is to be decorrelated."""
     return decorrelating(simplifies).create_dataframe_from_logical_plan(LogicalPlan(raw))
 
 
 @cache
 def one_row(simplifies: bool) -> Any:
-    """Make the query of one row, to which a subquery can be added."""
+    """Return a one-row dataframe, to which a subquery can be added."""
     return decorrelating(simplifies).sql("SELECT 1")
 
 
 @cache
 def decorrelating(simplifies: bool = False) -> SessionContext:
-    """Make the context that decorrelates and does nothing else. Plans bring their tables along."""
+    """Return the context that only decorrelates. Plans bring their own tables."""
     config = (
         SessionConfig()
         .set("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", "false")

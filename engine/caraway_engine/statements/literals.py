@@ -1,4 +1,4 @@
-"""The literals of a plan as Python values."""
+"""Converts the literals of a plan to Python values."""
 
 import datetime as dt
 import decimal
@@ -7,13 +7,13 @@ from typing import Any
 from substrait.algebra_pb2 import Expression
 
 UNKNOWN = object()
-"""Stands for an expression that is no literal, or one that Python has no value for."""
+"""Marks an expression that is not a literal, or has no value in Python."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECONDS = 6
 
 
 def value(expression: Expression) -> Any:
-    """Return the value of a literal; None for NULL, and UNKNOWN for anything else."""
+    """Return the value of a literal: None for NULL, and UNKNOWN for anything else."""
     if expression.WhichOneof("rex_type") != "literal":
         return UNKNOWN
     literal = expression.literal
@@ -29,7 +29,7 @@ def _value(literal: Any, kind: str) -> Any:
             return None
         case "i8" | "i16" | "i32" | "i64":
             number = int(getattr(literal, kind))
-            # Unsigned ones come in signed words, where the largest are negative.
+            # Unsigned integers are stored as signed ones, where the largest are negative.
             return UNKNOWN if literal.type_variation_reference and number < 0 else number
         case "boolean" | "fp64" | "string" | "binary":
             return getattr(literal, kind)

@@ -1,7 +1,7 @@
 """Measures how large a statement is before the engine sees it, in one pass over its tokens.
 
-What a statement reads through CTEs and views counts each time it is read: the engine plans it each
-time. A text that is not SQL has a size, too; the engine says what is wrong with it.
+What a statement reads through CTEs and views counts once per read, because the engine plans it each
+time. Text that is not SQL has a size, too; the engine reports its errors.
 """
 
 import re
@@ -22,17 +22,17 @@ _IGNORED = frozenset({"comment", "other"})
 _PREFIXES = frozenset("not at interval".split())
 _BEFORE_SIGNS = frozenset("select when then else and or not case where on having by in".split())
 _SIGNED = frozenset({"open", "comma", "operator"})
-"""Behind these a `-` is the sign of a number."""
+"""After these tokens, a `-` is the sign of a number."""
 _ARITHMETIC = frozenset("+ - * / %".split())
 _BINDING: Mapping[str, int] = {
     "or": 1, "and": 2, "not": 3, "is": 4, "like": 5, "ilike": 5, "similar": 5, "between": 6, "=": 6,
     "<>": 6, "!=": 6, "<": 6, ">": 6, "<=": 6, ">=": 6, "|": 7, "^": 8, "&": 9, "+": 10, "-": 10,
     "*": 11, "/": 11, "%": 11,
 }  # fmt: skip
-"""The strength of operators: the parser goes a level deeper for each that binds more."""
+"""The precedence of operators: the parser recurses for each one that binds tighter."""
 _BINDS_MOST = 12
 _OF_A_QUERY = 1
-"""Levels that a SELECT in parentheses takes beside those of the parentheses."""
+"""The levels of a SELECT in parentheses in addition to those of the parentheses."""
 _CLAUSES = frozenset(
     "select from where group having order limit offset window qualify fetch values set".split()
 )
@@ -53,16 +53,16 @@ _OF_ALL = (
     "arguments", "columns", "name_bytes",
     "grouping_sets", "literal_bytes", "windows",
 )  # fmt: skip
-"""What does not grow where a CTE or a view is read."""
+"""The sizes that do not grow when a CTE or a view is read."""
 Watch = Callable[[Size], None]
 
 
 def measure(
     sql: str, views: Mapping[str, Size], parameters: Mapping[str, int], watch: Watch
 ) -> Size:
-    """Measure a statement; `parameters` are bytes of values, by name.
+    """Measure a statement; `parameters` has the size in bytes of each value, by name.
 
-    `watch` is called as sizes grow, and may raise to stop early.
+    Calls `watch` as sizes grow; it may raise to stop early.
     """
     return _Measuring(sql, views, parameters, watch).run()
 
@@ -78,10 +78,11 @@ class _Measuring:
         self._frames = [Frame()]
         self._scopes = [StatementScope()]
         self._all = Size()
-        """What is written, whatever is read how often."""
+        """The totals of the text as written, regardless of how often CTEs are read."""
         self._resume = 0
 
     def run(self) -> Size:
+        """Measure the whole text."""
         word, before = "", ""
         for token in lexer.matches(self._sql):
             kind = token.lastgroup or ""
@@ -244,7 +245,7 @@ class _Measuring:
         elif frame.with_ == "next":
             frame.with_ = ""
         elif frame.expects_table:
-            # Joins in parentheses, or a subquery, which says SELECT next.
+            # Joins in parentheses, or a subquery, which continues with SELECT.
             inner.in_from = inner.expects_table = inner.is_relation = True
             frame.expects_table = False
         self._push(inner)
@@ -282,7 +283,7 @@ class _Measuring:
             self._longest(frame)
 
     def _prefix(self, frame: Frame) -> None:
-        """Read what stands before one expression, and takes a level."""
+        """Process a prefix operator, which takes a level for one expression."""
         frame.pending.append(_BINDS_MOST)
         self._deep(frame)
 
@@ -296,7 +297,7 @@ class _Measuring:
             self._watch(self._all)
 
     def _table(self, start: int) -> bool:
-        """Count the table that is named here; returns whether there is one."""
+        """Count the table that is named at this position; return whether there is one."""
         found = _TABLE.match(self._sql, start)
         frame = self._frames[-1]
         name = found["name"].lower() if found else ""

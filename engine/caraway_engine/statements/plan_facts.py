@@ -1,8 +1,8 @@
-"""Answers what a statement reads, writes and may do from its typed plan, never from text.
+"""Finds out what a statement reads, writes and may do from its typed plan, never from its text.
 
-A literal or an alias may hold any text, also that of a plan, so the displayed plan proves nothing.
-Where a part of a plan cannot be seen the answers are the careful ones: the statement counts as
-volatile, as one that reads every table, and as one that is run whole.
+A literal or an alias may contain any text, including that of a plan, so displayed plans prove
+nothing. Where a part of a plan is hidden, the cautious answers are given: the statement is
+volatile, reads every table and runs whole.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ _SYSTEM_SCHEMAS = frozenset({"runtime", "information_schema"})
 VOLATILE = frozenset(
     {"now", "random", "uuid", "current_date", "current_time", "input_file_name", "file_row_index"}
 )
-"""The functions whose value depends on more than their arguments, by their own names."""
+"""Functions whose value depends on more than their arguments, by their canonical names."""
 
 
 class Operation(Enum):
@@ -62,13 +62,13 @@ _NEVER_CUT = frozenset({"Unnest", "RecursiveQuery", *_OPERATIONS})
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What is known of a plan that is not optimized.
+    """The facts of a plan before it is optimized.
 
-    `scans` says how often each table is read. `aliases` are the names given to relations: of a
-    view or of a table that casts its columns nothing else is left in a plan. `functions` are the
-    scalar ones that it calls, or may call. What is `nested` is in subqueries. `uncut` names what
-    would be lost if the plan were sent out in pieces, or is None. `is_complete`: every part of the
-    plan was seen.
+    `scans` has the number of reads of each table. `aliases` are the names given to relations; a
+    view, or a table with cast columns, appears in a plan only as an alias. `functions` are the
+    scalar functions that may be called. `nested` facts are those of subqueries. `uncut` names what
+    would be lost if the plan were distributed, or is None. `is_complete` means that every part of
+    the plan was visible.
     """
 
     operation: Operation
@@ -86,42 +86,44 @@ class PlanFacts:
 
     @property
     def reads_system(self) -> bool:
+        """Whether the statement reads tables of the runtime."""
         return any(map(is_system, self.scans))
 
     @property
     def is_volatile(self) -> bool:
-        """Tell if rows may differ from one moment to the next although no dataset changed."""
+        """Whether rows may differ from one moment to the next although no dataset changed."""
         return not self.is_complete or self.reads_system or not VOLATILE.isdisjoint(self.functions)
 
     @property
     def reads_only_catalog(self) -> bool:
+        """Whether the statement only reads datasets, and always with the same result."""
         is_query = self.operation is Operation.QUERY
         return is_query and not self.write and not self.has_copy and not self.is_volatile
 
     @property
     def changes_rows(self) -> bool:
-        """Tell if the statement changes or removes rows that are there."""
+        """Whether the statement changes or removes existing rows."""
         return self.write is not None and self.write.name in (UPDATE, DELETE)
 
     @property
     def is_diagnostic(self) -> bool:
-        """Tell if the statement asks about another one."""
+        """Whether the statement is about another statement."""
         return self.operation in (Operation.EXPLAIN, Operation.ANALYZE, Operation.DESCRIBE)
 
     @property
     def is_only_described(self) -> bool:
-        """Tell if the statement says how another one would run, and reads none of its rows."""
+        """Whether the statement only describes another one, and reads none of its rows."""
         return self.operation in (Operation.EXPLAIN, Operation.DESCRIBE)
 
 
 def is_system(table: TableName) -> bool:
-    """Tell if a table belongs to the runtime, not to the manifest."""
+    """Return whether a table belongs to the runtime, not to the manifest."""
     schema, dot, _ = table.partition(".")
     return bool(dot) and schema in _SYSTEM_SCHEMAS
 
 
 def of(plan: Any) -> PlanFacts:
-    """Walk a logical plan, as it was planned, and say what it does."""
+    """Return the facts of a logical plan that is not optimized."""
     found = _Found()
     found.add(plan)
     return found.facts()
@@ -129,10 +131,9 @@ def of(plan: Any) -> PlanFacts:
 
 @dataclass(frozen=True, slots=True)
 class OptimizedFacts:
-    """What is known of a plan after it was optimized, which is how it runs.
+    """The facts of an optimized plan, which is the plan that runs.
 
-    `has_product`: it compares every row of a table with every row of another, as a join does that
-    has no pair of equal keys.
+    `has_product` means that it contains a product: a join without a pair of equal keys.
     """
 
     scans: frozenset[TableName]
@@ -140,7 +141,7 @@ class OptimizedFacts:
 
 
 def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
-    """Walk an optimized plan, given the facts of the plan before."""
+    """Return the facts of an optimized plan, given the facts of the plan before."""
     scans = set(before.nested_scans)
     has_product = False
     try:
@@ -165,7 +166,7 @@ def _nodes(plan: Any) -> Iterator[PlanNode]:
 
 
 def table_name(catalog: str | None, schema: str | None, table: str) -> TableName:
-    """Return the name of a table in the manifest for its name in a plan."""
+    """Return the manifest's name of a table from its name in a plan."""
     parts = [catalog or _CATALOG, schema or _SCHEMA, table]
     if parts[0] == _CATALOG:
         parts = parts[1:] if parts[1] != _SCHEMA else parts[2:]
@@ -173,7 +174,7 @@ def table_name(catalog: str | None, schema: str | None, table: str) -> TableName
 
 
 def _referred(reference: str) -> TableName:
-    """As `table_name`, of a reference that the engine gives in one string."""
+    """Like `table_name`, for a reference that the engine gives as one string."""
     return TableName(reference.removeprefix(f"{_CATALOG}.").removeprefix(f"{_SCHEMA}."))
 
 
@@ -182,7 +183,7 @@ def _scanned(node: PlanNode) -> TableName:
 
 
 class _Found:
-    """Gathers the facts of a plan, node by node."""
+    """Collects the facts of a plan, node by node."""
 
     def __init__(self) -> None:
         self._operation: Operation | None = None
@@ -199,7 +200,7 @@ class _Found:
         self._is_simplified = False
 
     def add(self, plan: Any, *, is_lifted: bool = False) -> None:
-        """Look at a plan; a lifted one comes from a subquery and has none of its own."""
+        """Visit a plan. If `is_lifted`, it comes from a subquery and is decorrelated."""
         for node in plan_nodes.nodes(plan):
             if self._operation is None:
                 self._operation = _OPERATIONS.get(node.kind, Operation.QUERY)
@@ -211,6 +212,7 @@ class _Found:
                 self._mentioned(node, str(exc))
 
     def facts(self) -> PlanFacts:
+        """Return the facts found so far."""
         return PlanFacts(
             self._operation or Operation.UNKNOWN,
             self._write,
@@ -227,7 +229,7 @@ class _Found:
         )
 
     def _mentioned(self, node: PlanNode, hidden: str) -> None:
-        """Take what a node mentions where it cannot be walked."""
+        """Record what a node mentions where it cannot be walked."""
         self._lose(hidden)
         try:
             found = subplans.mentioned(node)
@@ -268,7 +270,7 @@ class _Found:
     def _join(self, variant: Any, is_lifted: bool) -> None:
         self._has_join = True
         self._has_nested_join |= is_lifted
-        # Decorrelation does not tell NOT IN, which knows of NULL, from NOT EXISTS.
+        # Decorrelation does not distinguish NOT IN, which is NULL-aware, from NOT EXISTS.
         if is_lifted and str(variant.join_type()) == "LeftAnti" and not variant.null_equals_null():
             self._lose("null_aware")
 
@@ -318,7 +320,7 @@ class _Found:
 
 
 def _is_kept(frame: Any) -> bool:
-    """Tell if the plan language has words for a window frame."""
+    """Return whether Substrait can express a window frame."""
     units, lower, upper = frame.get_frame_units(), frame.get_lower_bound(), frame.get_upper_bound()
     if units == "ROWS":
         return True

@@ -1,8 +1,8 @@
-"""Walks logical plans in their typed form: the nodes, and what is inside their expressions.
+"""Walks the nodes of typed logical plans and their expressions.
 
-Python sees a node as a variant and an expression as a `RawExpr`. Two things are hidden from it:
-some clauses of aggregates and windows, which stand in the protobuf form of the expression, and the
-plans of subqueries, see `subplans`.
+In Python a node is a variant and an expression is a `RawExpr`. Two things are not visible: some
+clauses of aggregates and windows, and the plans of subqueries. The clauses are read from the
+expression's protobuf form; for subqueries see `subplans`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,16 +21,16 @@ _LEAVES = frozenset(
      "LambdaVariable", "ScalarSubquery", "Exists"}
 )  # fmt: skip
 _DEEP = 32
-"""Operands are copies of all below them, so a chain this deep is read from its bytes instead."""
+"""Operands are copies of everything below, so a deeper chain is read from its bytes instead."""
 
 
 class HiddenError(Exception):
-    """Some part of a plan cannot be seen from here."""
+    """A part of a plan is not visible from Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanNode:
-    """One node of a plan. `variant` is None where `kind` is unknown."""
+    """A node of a plan. `variant` is None if `kind` is unknown."""
 
     kind: str
     variant: Any
@@ -39,7 +39,7 @@ class PlanNode:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The protobuf form of an aggregate or a window function, as far as Python hides it."""
+    """The clauses of an aggregate or a window function that Python hides, from protobuf."""
 
     filter: tuple[Any, ...] = ()
     partition_by: tuple[Any, ...] = ()
@@ -49,12 +49,13 @@ class Clauses:
 
     @property
     def parts(self) -> tuple[Any, ...]:
+        """All expressions in the clauses."""
         return (*self.filter, *self.partition_by, *self.order_by)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """The numbers of the fields of one protobuf message."""
+    """The field numbers of one protobuf message."""
 
     filter: int
     order_by: int
@@ -74,9 +75,9 @@ _CLAUSES = {
 
 
 def nodes(plan: Any) -> Iterator[PlanNode]:
-    """Yield the nodes of a plan, the root first. Subqueries inside expressions are left out.
+    """Yield the nodes of a plan, root first, without subqueries inside expressions.
 
-    DISTINCT ON, whose expressions Python does not see, comes as the aggregate that it is.
+    DISTINCT ON, whose expressions Python does not see, is returned as an aggregate.
     """
     waiting = [getattr(plan, "_raw_plan", plan)]
     while waiting:
@@ -88,7 +89,7 @@ def nodes(plan: Any) -> Iterator[PlanNode]:
 
 
 def typed(raw: Any) -> PlanNode:
-    """Return a node of a plan in its typed form."""
+    """Return a plan's node in typed form."""
     try:
         variant = raw.to_variant()
     except Exception:
@@ -148,7 +149,7 @@ def expressions(node: PlanNode) -> list[Any]:
     """Return the expressions of a node itself.
 
     Raises:
-        HiddenError: Python does not see them.
+        HiddenError: they are not visible from Python.
     """
     if node.kind not in _EXPRESSIONS:
         raise HiddenError(node.kind)
@@ -156,7 +157,7 @@ def expressions(node: PlanNode) -> list[Any]:
 
 
 class ExpressionPart(NamedTuple):
-    """An expression within another. `clauses` are there for aggregates and window functions."""
+    """An expression within another; `clauses` is set for aggregates and window functions."""
 
     kind: str
     expression: Any
@@ -164,10 +165,10 @@ class ExpressionPart(NamedTuple):
 
 
 def inside(expression: Any) -> Iterator[ExpressionPart]:
-    """Yield an expression and all that it is made of, but not what is in subqueries.
+    """Yield an expression and its parts, except those inside subqueries.
 
     Raises:
-        HiddenError: Python does not see a part of it; all that it sees was yielded before.
+        HiddenError: a part is not visible. All visible parts are yielded before.
     """
     hidden: HiddenError | None = None
     waiting = [(expression, 0)]
@@ -203,10 +204,10 @@ def _operands(expression: Any, kind: str, depth: int) -> Sequence[Any]:
 
 
 def clauses(expression: Any) -> Clauses:
-    """Read the clauses of an aggregate or a window function.
+    """Return the clauses of an aggregate or a window function.
 
     Raises:
-        HiddenError: one holds a subquery, or something else that has no protobuf form.
+        HiddenError: one contains a subquery or something else without a protobuf form.
     """
     while expression.variant_name() == "Alias":
         expression = expression.rex_call_operands()[0]
@@ -226,7 +227,7 @@ def clauses(expression: Any) -> Clauses:
 
 
 def _grouped(expression: Any) -> list[Any]:
-    """Return what is grouped by in GROUPING SETS, CUBE or ROLLUP."""
+    """Return the expressions in GROUPING SETS, CUBE or ROLLUP."""
     message, fields = _fields(expression)
     inner = [field.content(message) for field in fields]
     (outer,) = wire.fields(message)
@@ -238,7 +239,7 @@ def _grouped(expression: Any) -> list[Any]:
 
 
 def _flattened(expression: Any) -> list[Any]:
-    """Return the operands of a chain of one operator; none where it has no protobuf form."""
+    """Return the operands of a chain of one operator, or [] if it has no protobuf form."""
     try:
         message, fields = _fields(expression)
     except HiddenError:
@@ -266,6 +267,6 @@ def _decoded(message: bytes) -> Any:
 
 
 def _is_distinct_all(raw: Any) -> bool:
-    """Tell DISTINCT from DISTINCT ON."""
+    """Return whether a node is DISTINCT and not DISTINCT ON."""
     made = decorrelation.frame(raw.inputs()[0]).distinct().logical_plan()
     return bool(made._raw_plan == raw)

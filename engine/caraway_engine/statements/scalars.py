@@ -1,21 +1,24 @@
-"""Bound values: from what JSON can say to typed Arrow scalars."""
+"""Converts bound JSON values to typed Arrow scalars."""
 
 import decimal
 from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import ParametersError
 
 _INT64 = range(-(2**63), 2**63)
 
 
 def bind(name: str, value: object) -> pa.Scalar:
-    """Give a value its type: integers are Int64, or Decimal where they are too long for it.
+    """Convert a value: integers become Int64, or Decimal if they do not fit.
 
     Raises:
         ParametersError: the value is an object, a mixed array or a number of over 38 digits.
     """
+    if isinstance(value, ArrowValue):
+        return value.scalar
     try:
         return pa.scalar(_widened(value))
     except (pa.ArrowException, ValueError, OverflowError) as exc:

@@ -1,7 +1,7 @@
-"""The shape of a statement: its text with the literals taken out, so that equal ones are known.
+"""Computes the shape of a statement: its text without literals, to recognise equal statements.
 
-Only texts in which it is certain what a literal is have a shape. None is needed: a statement
-without one is run as any other.
+Only texts in which every literal is certain have a shape. A statement without a shape runs like any
+other.
 """
 
 import re
@@ -17,7 +17,7 @@ _MOST_LITERALS = 64
 _FIRST_PROBE = 7_301_000_000_000_000
 _INTEGERS = range(-(1 << 63), 1 << 63)
 _SELECT = re.compile(r"\s*select\b.*?\bwhere\b", re.IGNORECASE | re.DOTALL)
-# These are in no lookup, so nothing has to be planned to find that out.
+# These never occur in a lookup, so such statements need not be planned to find out.
 _OTHERS = re.compile(
     r"\b(?:join|group\s+by|order\s+by|having|distinct|union|except|intersect|between|like|exists"
     r"|over)\b",
@@ -30,29 +30,29 @@ _KEPT = frozenset("()=<>!+-*/%|&^~.")
 _BEFORE_COUNTS = ("limit", "offset")
 _SIGN = re.compile(r"[=(,]\s*-$")
 _LONGEST_NUMBER = 18
-# What a token in quotes touches may be a prefix of it, and what a number touches a part of it.
+# A token that touches a quoted token may be its prefix, and one that touches a number a part of it.
 _PREFIX = re.compile(r"[\w@#$'\"]")
 _TOUCHING = re.compile(r"[\w@#$'\".]")
 
 
 class _NoShapeError(Exception):
-    """The statement has none."""
+    """The statement has no shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`text` has a mark in place of each literal, which tells integers from texts."""
+    """The shape of a statement: its text with marks for integer and string literals."""
 
     text: str
     values: tuple[int | str, ...]
 
     def probe(self) -> str:
-        """Return a statement of this shape whose literals are found nowhere else."""
+        """Return a statement of this shape whose literals are unique in its text."""
         marks = iter(self.probes())
         return re.sub("\x00[is]", lambda _: _literal(next(marks)), self.text)
 
     def probes(self) -> Mapping[int | str, int]:
-        """Return the literals of the probe, and which place each has."""
+        """Return the literals of the probe, with the position of each."""
         return {
             _FIRST_PROBE + place if isinstance(value, int) else f"caraway probe {place}": place
             for place, value in enumerate(self.values)
@@ -60,7 +60,7 @@ class Shape:
 
 
 def of(statement: Statement) -> Shape | None:
-    """Return the shape of a statement, if it has one."""
+    """Return the shape of a statement, or None."""
     sql = statement.sql
     if len(sql) > _LONGEST or not _SELECT.match(sql) or "\x00" in sql or _OTHERS.search(sql):
         return None
@@ -70,7 +70,7 @@ def of(statement: Statement) -> Shape | None:
             found.check(statement.parameters)
             sql = found.sql
         shape = _marked(sql, statement.parameters)
-    except Exception:  # Whatever is wrong with it, the ordinary way says so.
+    except Exception:  # Normal planning reports the error.
         return None
     return shape if 0 < len(shape.values) <= _MOST_LITERALS else None
 
@@ -97,7 +97,7 @@ def _marked(sql: str, parameters: Mapping[str, Any]) -> Shape:
 
 
 def _value(kind: str, text: str, parameters: Mapping[str, Any]) -> int | str:
-    """Return the value of a literal, or the one bound to a placeholder."""
+    """Return the value of a literal, or the value bound to a placeholder."""
     value: Any
     if kind == "placeholder":
         value = parameters[text[1:]]
@@ -114,7 +114,7 @@ def _value(kind: str, text: str, parameters: Mapping[str, Any]) -> int | str:
 
 
 def _stays(sql: str, kind: str, start: int, end: int) -> bool:
-    """Whether a token stays as it is: a name in quotes, or the `;` behind a statement."""
+    """Return whether a token stays unchanged: a quoted name, or the `;` at the end."""
     if kind == "name":
         is_closed = sql.count('"', start, end) % 2 == 0
         return sql[start] == '"' and is_closed and not _PREFIX.match(sql[start - 1 : start])

@@ -1,16 +1,16 @@
-"""How large a statement is, and where in it the measuring stands: values only."""
+"""The size of a statement, and the state of measuring it: values only."""
 
 from dataclasses import dataclass, field
 
 LIGHT = 2
-"""A view of so many tables is light: a short text cannot name it often enough to be too large."""
+"""The most tables of a light view: a short text cannot name it often enough to be too large."""
 _LIGHT_OPERATORS = 10
 _LIGHT_BYTES = 10_000
 
 
 @dataclass(slots=True)
 class Size:
-    """How much of what a statement holds; of chains the longest one."""
+    """The amounts that a statement contains; for chains, the longest one."""
 
     tables: int = 0
     joined: int = 0
@@ -31,7 +31,7 @@ class Size:
 
     @property
     def is_light(self) -> bool:
-        """Tell if a short text cannot name it often enough to become large."""
+        """Whether a short text cannot name this view often enough to become large."""
         return (
             max(self.tables, self.joined) <= LIGHT
             and self.branches <= LIGHT
@@ -40,7 +40,7 @@ class Size:
         )
 
     def read(self, other: "Size") -> None:
-        """Add a relation that is planned once more because it is read."""
+        """Add a relation, which is planned again each time it is read."""
         self.tables += other.tables
         self.branches += other.branches
         self.operators += other.operators
@@ -49,10 +49,10 @@ class Size:
 
 @dataclass(slots=True)
 class Frame:
-    """What is between two parentheses, a CASE, or the whole text."""
+    """The part of a text inside parentheses or CASE, or the whole text."""
 
     before: str = ""
-    """The word in front of the parenthesis."""
+    """The word before the parenthesis."""
     cte: str = ""
     is_case: bool = False
     is_relation: bool = False
@@ -61,18 +61,18 @@ class Frame:
     in_from: bool = False
     expects_table: bool = False
     level: int = 0
-    """How deep the parser is where this begins."""
+    """The parser's depth at the start."""
     pending: list[int] = field(default_factory=list)
-    """How the operators bind whose right side is read now."""
+    """The precedences of operators whose right operand is being read."""
     logical: int = 0
     arithmetic: int = 0
     computing: int = 0
     items: int = 1
     joined: int = 0
-    """Tables of the SELECT that is read now, and of the largest before."""
+    """The tables of the current SELECT; `most_joined` is the largest number so far."""
     most_joined: int = 0
     with_: str = ""
-    """Which part of a WITH comes next: a name, `as`, or a body."""
+    """The next expected part of a WITH: a name, `as`, or a body."""
     name: str = ""
     sets: int = 1
 
@@ -81,12 +81,13 @@ class Frame:
     longest_computing: int = 0
 
     def next_select(self) -> None:
+        """Start the next SELECT of a set operation."""
         self.most_joined = max(self.most_joined, self.joined)
         self.joined = 0
         self.sets = 1
 
     def next_expression(self) -> None:
-        """Begin another one; what stands beside each other makes no chain."""
+        """Start another expression; adjacent expressions form no chain."""
         self.longest_logical = max(self.longest_logical, self.logical)
         self.longest_computing = max(self.longest_computing, self.computing)
         self.longest_arithmetic = max(self.longest_arithmetic, self.arithmetic)
@@ -96,7 +97,7 @@ class Frame:
 
 @dataclass(slots=True)
 class StatementScope:
-    """A CTE or the statement itself, with the CTEs that are made in it."""
+    """A CTE or the statement itself, with the CTEs that are defined in it."""
 
     size: Size = field(default_factory=Size)
     known: dict[str, Size] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""The plans of subqueries inside expressions, which Python does not see of DataFusion 55.
+"""Finds the plans of subqueries inside expressions, which DataFusion 55 hides from Python.
 
-They become visible when an optimizer with nothing but the decorrelation rules makes joins of them.
+An optimizer with only the decorrelation rules turns subqueries into joins, which are visible.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from caraway_engine.statements.plan_nodes import SUBQUERIES, ExpressionPart, Hid
 
 @dataclass(frozen=True, slots=True)
 class Subplan:
-    """The plan of a subquery, and what joins it to the rest: its correlated predicates.
+    """The plan of a subquery, and the correlated predicates that join it to the outer plan.
 
-    `is_simplified`: it was simplified on the way, so functions of constants may be missing.
+    If `is_simplified`, the plan was simplified, so functions of constants may be missing.
     """
 
     plan: Any
@@ -33,24 +33,24 @@ class Subplan:
 def subplan(part: ExpressionPart, node: PlanNode) -> Subplan:
     """Return the plan of a subquery in an expression of a node.
 
-    It is decorrelated: subqueries of its own are joins, as far as the engine makes joins of them.
+    It is decorrelated: nested subqueries are joins, where the engine can convert them.
 
     Raises:
-        HiddenError: the engine does not make a join of it.
+        HiddenError: the engine cannot turn it into a join.
     """
-    # Some predicates have to be simplified before they are seen to be correlated.
+    # Some predicates only turn out to be correlated after simplification.
     for simplifies in (False, True):
         for lift in (_alone, _above):
             try:
                 join = _topmost_join(lift(part, node, simplifies))
-            except Exception:  # The engine says in many ways that it cannot.
+            except Exception:  # The engine fails in many different ways.
                 continue
             return Subplan(join.right(), tuple(plan_nodes.of_join(join)), simplifies)
     raise HiddenError(part.kind)
 
 
 def _alone(part: ExpressionPart, _node: PlanNode, simplifies: bool) -> Any:
-    """Plan a query of nothing but the subquery, which is cheap to decorrelate."""
+    """Plan a query of only the subquery, which is cheap to decorrelate."""
     if part.kind == "Exists":
         return decorrelation.one_row(simplifies).filter(Expr(part.expression))
     if part.kind == "ScalarSubquery":
@@ -59,7 +59,7 @@ def _alone(part: ExpressionPart, _node: PlanNode, simplifies: bool) -> Any:
 
 
 def _above(part: ExpressionPart, node: PlanNode, simplifies: bool) -> Any:
-    """Plan the subquery on top of what its node reads, whose columns it may name."""
+    """Plan the subquery on top of its node's input, whose columns it may reference."""
     expression = Expr(part.expression)
     is_condition = part.kind != "ScalarSubquery"
     return _below(node, simplifies).filter(expression if is_condition else expression.is_not_null())
@@ -67,17 +67,17 @@ def _above(part: ExpressionPart, node: PlanNode, simplifies: bool) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Mentioned:
-    """The tables and functions that a part of a plan mentions, wherever it does."""
+    """The tables and functions that a part of a plan mentions anywhere."""
 
     tables: tuple[tuple[str, ...], ...]
     functions: frozenset[str]
 
 
 def mentioned(node: PlanNode) -> Mentioned:
-    """List what a node and all below it mention, where Python does not see every expression.
+    """Return what a node and everything below it mention, even in hidden expressions.
 
     Raises:
-        HiddenError: the plan cannot be written in the plan language either.
+        HiddenError: the plan cannot be expressed in Substrait either.
     """
     plan = Plan()
     try:
@@ -99,12 +99,12 @@ def _named_tables(message: Any) -> Iterator[tuple[str, ...]]:
 
 
 def schema(raw: Any) -> pa.Schema:
-    """Return the columns that come out of a plan."""
+    """Return the output columns of a plan."""
     return pa.schema(decorrelation.frame(raw).schema())
 
 
 def may_be_null(part: ExpressionPart, node: PlanNode, found: Subplan) -> bool:
-    """Tell if NULL can be on the left of IN or in its subquery, which is `found`."""
+    """Return whether NULL is possible on the left of IN or in its subquery, which is `found`."""
     fields = list(schema(found.plan))
     if len(fields) > 1 or fields[0].nullable:
         return True
@@ -118,7 +118,7 @@ def _below(node: PlanNode, simplifies: bool = False) -> Any:
 
 
 def _topmost_join(frame: Any) -> Any:
-    """Return the join that decorrelation has put on top of all others."""
+    """Return the join that decorrelation put on top of all others."""
     for node in plan_nodes.nodes(frame.optimized_logical_plan()):
         if node.kind == "Join":
             return node.variant

@@ -1,8 +1,8 @@
-"""Limits what a statement may name and see while it is planned.
+"""Limits what a statement can see while it is planned.
 
-The sources behind accelerated datasets are tables of a schema of their own. The runtime reads them;
-to a statement of a user they do not exist, however their names are written. System tables show the
-rows that the statement's viewer may see.
+The sources behind accelerated datasets are tables of a separate schema. The runtime reads them; for
+users' statements they do not exist, however their names are written. System tables show the rows
+that the statement's viewer may see.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ _viewer: ContextVar[PrincipalId | None] = ContextVar("caraway-viewer", default=N
 
 @contextmanager
 def limits_of(statement: Statement) -> Iterator[None]:
-    """Plan within what a statement may see; the engine looks names up in the thread that plans."""
+    """Plan with a statement's limits. The engine looks names up in the thread that plans."""
     sources, viewer = _sources.set(statement.sources), _viewer.set(statement.viewer)
     try:
         yield
@@ -34,7 +34,7 @@ def limits_of(statement: Statement) -> Iterator[None]:
 
 @contextmanager
 def without_sources() -> Iterator[None]:
-    """Plan as for a user, who can name no source."""
+    """Plan as for a user, who can see no sources."""
     sources = _sources.set(_NOTHING)
     try:
         yield
@@ -44,7 +44,7 @@ def without_sources() -> Iterator[None]:
 
 @contextmanager
 def with_sources() -> Iterator[None]:
-    """Plan what the runtime itself words, which may name every source."""
+    """Plan SQL that the runtime generated, which may read every source."""
     sources = _sources.set(None)
     try:
         yield
@@ -53,44 +53,52 @@ def with_sources() -> Iterator[None]:
 
 
 def is_source(name: str) -> bool:
+    """Return whether a name is that of a source behind an accelerated dataset."""
     return name.startswith(f"{SOURCE_SCHEMA}.")
 
 
 class SourceSchema(TableSchema):
-    """The sources behind accelerated datasets; it lists none, and finds those that may be named."""
+    """The sources behind accelerated datasets: not listed, and only permitted ones are found."""
 
     @property
     def table_names(self) -> list[str]:
+        """The listed tables: none."""
         return []
 
     def table(self, name: str) -> Table | None:
+        """Return a source that the statement may read, or None."""
         return self._tables.get(name) if _may_name(name) else None
 
     def table_exist(self, name: str) -> bool:
+        """Return whether a source exists and the statement may read it."""
         return name in self._tables and _may_name(name)
 
 
 class SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
-    """The `runtime` schema: each look-up makes the table from what is known at that moment."""
+    """The `runtime` schema: each lookup builds the table from the current state."""
 
     def __init__(self, system: Mapping[TableName, SystemTable]) -> None:
         self._system = system
 
     @property
     def owner_name(self) -> str | None:
+        """Return None: the schema has no owner."""
         return None
 
     @property
     def table_names(self) -> list[str]:
+        """The names of all system tables."""
         return sorted(self._system)
 
     def table(self, name: str) -> Table | None:
-        import pyarrow.dataset as ds  # Here: it is slow to import, and few statements need it.
+        """Build a system table for the current viewer, or return None."""
+        import pyarrow.dataset as ds  # Slow to import; few statements need it.
 
         make = self._system.get(TableName(name))
         return Table(ds.dataset(make(_viewer.get()))) if make else None
 
     def table_exist(self, name: str) -> bool:
+        """Return whether a system table exists."""
         return name in self._system
 
 

@@ -1,4 +1,4 @@
-"""The wire format of protobuf, for messages whose definition Python does not have."""
+"""Reads and writes the protobuf wire format, for messages without a Python definition."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a message: `start` to `end` with its tag, `inside` where its content begins.
+    """A field of a message, from `start` to `end` with its tag; its content begins at `inside`.
 
-    `number` is the value of a field that is a number, and is 0 for any other.
+    `number` is the value of a varint field, and 0 for other fields.
     """
 
     tag: int
@@ -21,6 +21,7 @@ class Field:
     is_bytes: bool
 
     def content(self, message: bytes) -> bytes:
+        """Return the bytes of the field's content."""
         return message[self.inside : self.end]
 
 
@@ -47,27 +48,29 @@ def fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[F
         else:
             raise ValueError(f"no protobuf field has the wire type {kind}")
         if at > stop:
-            raise ValueError("a protobuf field is longer than what it is in")
+            raise ValueError("a protobuf field is longer than its message")
         yield Field(key >> 3, begin, inside, at, number, kind == _BYTES)
 
 
 def number(tag: int, value: int) -> bytes:
+    """Encode a varint field."""
     return _written(tag << 3 | _VARINT) + _written(value)
 
 
 def message(tag: int, content: bytes) -> bytes:
+    """Encode a field that contains a message."""
     return _head(tag, len(content)) + content
 
 
 def replaced(outer: bytes, inner: bytes, new: bytes) -> bytes:
-    """Put `new` in the place of each message `inner`, and mend the lengths of all around it.
+    """Replace each message `inner` by `new`, and update the lengths of all messages around it.
 
     Raises:
-        ValueError: `inner` is not a message inside of `outer`.
+        ValueError: `inner` is not a message inside `outer`.
     """
     places = list(_places(outer, inner))
     if not places:
-        raise ValueError("the message is not inside of the other")
+        raise ValueError("the message is not inside the other")
     for place in reversed(places):
         outer = _replaced_at(outer, place, place + len(inner), new)
     return outer
@@ -96,7 +99,7 @@ def _replaced_at(outer: bytes, start: int, end: int, new: bytes) -> bytes:
 
 
 def _around(outer: bytes, start: int, end: int) -> list[Field]:
-    """Find the messages that hold the one from `start` to `end`, from the outermost to itself."""
+    """Return the messages that contain the range, outermost first, including itself."""
     found: list[Field] = []
     low, high = 0, len(outer)
     while (low, high) != (start, end):

@@ -1,10 +1,10 @@
-"""Versions of accelerated datasets: as much of each as statements and tasks have asked for.
+"""Versions of accelerated datasets, loaded as far as statements and tasks read them.
 
-A version is a table without rows until somebody reads it. Then its chunks have to be in memory,
-which the engine cannot see to: it says which are missing, is given them, and is asked again.
+A version is a table without rows until it is read. Then its chunks have to be in memory, but the
+engine cannot load them. It reports which chunks are missing; the caller loads them and retries.
 
-Where there is a log beside it, each position of the log is a table of its own. What a log does to
-rows is not here: see `lineages` and `merging`.
+If a version has a log, each position of the log is a table of its own. How changes are applied to
+rows is in `lineages` and `merging`.
 """
 
 from caraway_engine.stored.version import StoredVersion

@@ -1,4 +1,4 @@
-"""What a version holds as it was stored, and what all its views share."""
+"""The stored rows of a version, which all its views share."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class VersionRows:
-    """Rows of a version, and what has to be kept for as long as they are read."""
+    """Rows of a version, and the objects that must be kept while they are read."""
 
     batches: Sequence[pa.RecordBatch]
     holders: Sequence[object]
@@ -36,7 +36,7 @@ class VersionRows:
 
 @dataclass(frozen=True, slots=True)
 class Seeking:
-    """What is sought by the columns of an index, and the pieces that it can be in."""
+    """A key to look up in an index, and the pieces that may have it."""
 
     columns: tuple[str, ...]
     sought: Sought
@@ -44,9 +44,9 @@ class Seeking:
 
 
 class Content:
-    """The pieces of a version, and where in them rows with some values can be.
+    """The pieces of a version, and an index of which pieces may have a key.
 
-    Whoever merges a log with them holds `merging`, and gives it away between slices of the work.
+    To merge a log with the pieces, hold `merging`, and release it between slices of the work.
     """
 
     def __init__(self, table: TableName, spec: StoredTable, partitions: int, clock: Clock) -> None:
@@ -56,20 +56,20 @@ class Content:
         self.clock = clock
         self.merging = FairLock()
         self.standing: frozenset[tuple[str, ...]] = frozenset()
-        """Shares that stay in memory, read or not: another executor may be lost that reads them."""
+        """Shares that stay in memory even if unread, for when another executor is lost."""
         self.pieces = dealing.by_name(spec)
         self.names = tuple(self.pieces)
-        """The names of its pieces, in the order of the rows."""
+        """The names of the pieces, in row order."""
         self.lineage = Lineage(table, spec, self.pieces)
-        """Of the log that was read last."""
+        """The lineage of the log that was read last."""
         self.no_rows = making.no_rows(spec.schema)
         self._is_in_buckets = entries.buckets(spec) is not None
         self._orders: dict[tuple[str, ...], tuple[tuple[str, ...], list[int]]] = {}
 
     def lineage_of(self, log: Log, before: Lineage | None) -> Lineage:
-        """Return where a log is merged, perhaps where it was `before`; `merging` is held.
+        """Return the lineage for a log, possibly the one used `before`. Requires `merging`.
 
-        One that has gone on from an earlier entry to others has another one.
+        A log that diverges from the known entries gets a new lineage.
         """
         known = [self.lineage] if before is None else [self.lineage, before]
         for each in known:
@@ -83,7 +83,7 @@ class Content:
         return self.lineage
 
     def stand_by(self, names: tuple[str, ...]) -> None:
-        """Keep a share that was loaded, if several executors are to have each."""
+        """Keep a loaded share in memory, if the dataset has replicas."""
         if self.spec.replicas > 1:
             self.standing |= {names}
 
@@ -98,7 +98,7 @@ class Content:
         return self.pieces[name]
 
     def plain(self, names: Iterable[str], chunks: Chunks) -> VersionRows | MissingChunks:
-        """Return rows as they were stored, or what is missing."""
+        """Return rows as they were stored, or the chunks that are missing."""
         looked_up = [(info, chunks.held(info)) for name in names for info in self.infos(name)]
         if away := tuple(info for info, chunk in looked_up if chunk is None):
             return MissingChunks(self.table, self.spec, away)
@@ -109,7 +109,7 @@ class Content:
         return VersionRows(batches, found)
 
     def seeking(self, columns: tuple[str, ...], values: Sequence[Any]) -> Seeking | None:
-        """Say what to look up in the index of just these columns; None if NULL is sought.
+        """Return what to look up in the index of exactly these columns; None if a value is NULL.
 
         Raises:
             ExecutionError: there is no index of these columns.
@@ -125,7 +125,7 @@ class Content:
         return Seeking(order, sought, self._holding(order, arrays, sought))
 
     def found(self, seeking: Seeking, merged: Iterable[Merged], count: int) -> pa.RecordBatch:
-        """Return the rows that are looked up, after so many entries; `merging` is held."""
+        """Return the rows with the key after `count` entries of the log. Requires `merging`."""
         rows = [
             row for each in merged for row in each.rows_of(seeking.columns, seeking.sought, count)
         ]
@@ -136,7 +136,7 @@ class Content:
     def _holding(
         self, columns: tuple[str, ...], values: Sequence[pa.Array], sought: Sought
     ) -> tuple[str, ...]:
-        """Name the pieces that rows with these values can be in."""
+        """Return the pieces that may have rows with these values."""
         if not self._is_in_buckets:
             return self.names
         number = 0

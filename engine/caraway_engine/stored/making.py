@@ -1,4 +1,4 @@
-"""Rows in memory as the engine's tables, which do not copy them."""
+"""Makes engine tables from rows in memory, without copying them."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from caraway_engine.rows.held import BATCH_ROWS
 
 
 def dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.RecordBatch]]:
-    """Deal batches into partitions of about as many rows each, neighbours together."""
+    """Divide batches into partitions of similar row counts, keeping neighbours together."""
     parts: list[list[pa.RecordBatch]] = [[] for _ in range(partitions)]
     total = sum(batch.num_rows for batch in batches)
     seen = 0
@@ -21,11 +21,12 @@ def dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.Re
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """Return an empty batch."""
     return pa.RecordBatch.from_pylist([], schema=schema)
 
 
 def table(partitions: Sequence[Sequence[pa.RecordBatch]], schema: pa.Schema) -> Table:
-    """Make a table of rows; its partitions stay as many when more are appended."""
+    """Make a table of rows. Appending more rows keeps its number of partitions."""
     empty = no_rows(schema)
     context = SessionContext()
     context.register_record_batches("rows", [list(each) or [empty] for each in partitions])
@@ -33,10 +34,10 @@ def table(partitions: Sequence[Sequence[pa.RecordBatch]], schema: pa.Schema) -> 
 
 
 def append(to: Table, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
-    """Append rows, which are not copied, to the partitions of a table in turn."""
+    """Append rows to the partitions of a table in turn, without copying them."""
     if not batches:
         return
-    # Smaller batches, which it would make by itself, cost scans a tenth of their speed.
+    # By default the engine would make smaller batches, which slow scans by a tenth.
     config = SessionConfig().with_target_partitions(1).with_batch_size(BATCH_ROWS)
     context = SessionContext(config)
     context.catalog().schema().register_table("version", to)

@@ -1,11 +1,11 @@
-"""A lock for work in slices: who asked first has it next, and not who gave it away just now."""
+"""A fair lock for work in slices: waiting threads get it in the order of their requests."""
 
 from collections import deque
 from threading import Lock
 
 
 class FairLock:
-    """As a lock of Python, but in the order in which it was asked for."""
+    """A lock like `threading.Lock`, but first in, first out."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -13,7 +13,7 @@ class FairLock:
         self._waiting: deque[Lock] = deque()
 
     def acquire(self, *, blocking: bool = True) -> bool:
-        """Wait for a turn, or say at once whether there is one."""
+        """Wait for the lock; if not `blocking`, return at once whether it was free."""
         with self._lock:
             if not self._is_taken:
                 self._is_taken = True
@@ -27,7 +27,7 @@ class FairLock:
         return True
 
     def release(self) -> None:
-        """Hand it to who waits longest."""
+        """Pass the lock to the thread that has waited longest."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().release()

@@ -1,4 +1,4 @@
-"""One version of a dataset, wherever in its log it is read."""
+"""A version of an accelerated dataset, readable at any position of its log."""
 
 import time
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ _UNREAD_S = 60.0
 
 
 class StoredVersion:
-    """One version of a dataset, and its views.
+    """A version of a dataset, and its views.
 
-    Sessions that see the same version have the same object, so its rows are there once and go
+    Sessions that see the same version share one object. Its rows are in memory once, and are freed
     with the last of them.
     """
 
@@ -35,7 +35,7 @@ class StoredVersion:
         self.spec = spec
         self.content = Content(table, spec, partitions, clock)
         self.names = self.content.names
-        """The names of its pieces, in the order of the rows."""
+        """The names of the pieces, in row order."""
         self._base = VersionView(self.content, ())
         self._newest: tuple[Log, VersionView] = (), self._base
         self._views: WeakValueDictionary[object, VersionView] = WeakValueDictionary()
@@ -43,23 +43,24 @@ class StoredVersion:
 
     @property
     def table(self) -> Table:
-        """Its table without a log."""
+        """The table of the version without its log."""
         return self._base.table
 
     @property
     def is_held(self) -> bool:
-        """Whether any of its rows are in memory for it."""
+        """Whether any rows are held in memory for this version."""
         return self._base.is_held or self._newest[1].is_held or self.content.lineage.is_held
 
     def at(self, log: Log) -> VersionView:
-        """Return the version with those entries of its log."""
+        """Return the version at these entries of its log."""
         if not log:
             return self._base
         known, view = self._newest
         if log is known:
             return view
         with self._finding:
-            # Entries that were refused may have been followed by others.
+            # Refused entries may since have been followed by others, so do not use the length
+            # alone.
             position = _position(log)
             view = self._views.get(position) or VersionView(self.content, log)
             self._views[position] = view
@@ -70,31 +71,31 @@ class StoredVersion:
             return view
 
     def fill(self, chunks: Chunks) -> MissingChunks | None:
-        """As `View.fill`, without a log."""
+        """Fill the table without a log; see `VersionView.fill`."""
         return self._base.fill(chunks)
 
     def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
-        """As `View.share`, without a log."""
+        """Return a table of some pieces without a log; see `VersionView.share`."""
         return self._base.share(names, chunks)
 
     def rows_of(
         self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks, log: Log = ()
     ) -> pa.RecordBatch:
-        """Return the rows that hold the values in the columns of the key, or of an index.
+        """Return the rows with these values in the columns of the key or of an index.
 
-        Values are those of Python or scalars of Arrow, and of the types of the columns.
+        Values are Python values or Arrow scalars of the columns' types.
 
         Raises:
             ChunksAwayError: rows of the version are not in memory.
             ExecutionError: there is no index of these columns.
-            QueryError: the changes cannot be applied, or do not fit.
+            QueryError: the changes cannot be applied, or do not fit in memory.
         """
         return self.at(log).rows_of(columns, values, chunks)
 
     def rows_at_hand(
         self, columns: Sequence[str], values: Sequence[Any], log: Log = ()
     ) -> pa.RecordBatch | None:
-        """As `rows_of`, if nothing has to be read, merged or waited for; otherwise None."""
+        """Like `rows_of`, but return None if anything has to be read, merged or waited for."""
         content = self.content
         seeking = content.seeking(tuple(columns), values)
         if seeking is None:
@@ -110,9 +111,9 @@ class StoredVersion:
             content.merging.release()
 
     def let_go(self) -> None:
-        """Let go of rows that were not read of late, but for those that were read last.
+        """Release rows that were not read recently, except those that were read last.
 
-        When executors come or go, each has another share from then on.
+        When executors join or leave, each reads a different share from then on.
         """
         before_s = self.content.clock() - _UNREAD_S
         for view in {id(each): each for each in (self._base, self._newest[1])}.values():
@@ -125,7 +126,7 @@ class StoredVersion:
                 self.content.merging.release()
 
     def pieces(self) -> tuple[ListedPiece, ...]:
-        """List what of it can be dealt out."""
+        """List the pieces that can be divided among executors."""
         return dealing.pieces(self.spec)
 
 

@@ -1,4 +1,4 @@
-"""A version at one position of its log, as much of it as is read."""
+"""A version at one position of its log, loaded as far as it is read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from caraway_engine.stored.wanted import ChunksAwayError, MissingChunks, check_p
 
 @dataclass(slots=True, eq=False)
 class StoredShare:
-    """Some pieces of a version at one position, which are in memory."""
+    """Some pieces of a version at one position, in memory."""
 
     table: Table
     holders: Sequence[object]
     used_s: float = 0.0
 
     def fill(self, chunks: Chunks) -> None:
-        """Do nothing: the rows are there."""
+        """Do nothing: the rows are already in memory."""
 
 
 class VersionView:
-    """A version at one position of its log: its table, and tables of shares of it.
+    """A version at one position of its log: its table, and tables of its shares.
 
-    Whoever reads one of its tables keeps it for as long.
+    Keep the view for as long as one of its tables is read.
     """
 
     def __init__(self, content: Content, log: Log) -> None:
@@ -48,16 +48,16 @@ class VersionView:
 
     @property
     def is_held(self) -> bool:
-        """Whether any of its rows are in memory for it."""
+        """Whether any rows are held in memory for this view."""
         return bool(self._filled) or any(each.holders for each in self._shares.copy().values())
 
     def fill(self, chunks: Chunks) -> MissingChunks | None:
-        """Give the table its rows, if it has them not yet; returns what is missing for that.
+        """Load the rows of the table, if not done yet, or return the chunks that are missing.
 
-        Plans that were made before read them, too.
+        Plans that were made earlier read these rows, too.
 
         Raises:
-            QueryError: the changes cannot be applied, or do not fit.
+            QueryError: the changes cannot be applied, or do not fit in memory.
         """
         if self._filled is not None:
             return None
@@ -71,11 +71,11 @@ class VersionView:
         return None
 
     def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
-        """Return a table of some of the pieces, or what is missing for it.
+        """Return a table of some of the pieces, or the chunks that are missing.
 
         Raises:
             ExecutionError: the version has no such piece.
-            QueryError: the changes cannot be applied, or do not fit.
+            QueryError: the changes cannot be applied, or do not fit in memory.
         """
         if names == self._content.names:
             return self.fill(chunks) or self.table
@@ -83,7 +83,7 @@ class VersionView:
         return made if isinstance(made, MissingChunks) else made.table
 
     def part(self, names: tuple[str, ...], chunks: Chunks) -> StoredShare | MissingChunks:
-        """As `share`, with what has to be kept for as long as its table is read."""
+        """Like `share`, but also return the objects to keep while the table is read."""
         with self._lock:
             made = self._shares.get(names)
             if made is None:
@@ -97,15 +97,14 @@ class VersionView:
             return made
 
     def load(self, names: tuple[str, ...], chunks: Chunks) -> int:
-        """Have some of the pieces in memory, for a task with a share of them, and count their rows.
+        """Load some of the pieces for a task with a share of them, and return their row count.
 
-        Where changes are merged the batches are left to whoever reads: changes may come faster
-        than readers.
+        Merged batches are left to the readers, because changes may arrive faster than reads.
 
         Raises:
-            ChunksAwayError: they are not there.
+            ChunksAwayError: they are not in memory.
             ExecutionError: the version has no such piece.
-            QueryError: they cannot be merged, or do not fit.
+            QueryError: they cannot be merged, or do not fit in memory.
         """
         self._content.stand_by(names)
         if self._is_plain:
@@ -120,12 +119,12 @@ class VersionView:
     def rows_of(
         self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks
     ) -> pa.RecordBatch:
-        """See `Version.rows_of`."""
+        """Return the rows with a key; see `StoredVersion.rows_of`."""
         content = self._content
         seeking = content.seeking(tuple(columns), values)
         if seeking is None:
             return content.no_rows
-        # What is looked up says nothing of what else there is to be kept.
+        # A lookup says nothing about what scans read, so it does not count as a read.
         merged = self._merged(seeking.names, chunks, is_scan=False)
         if isinstance(merged, MissingChunks):
             raise ChunksAwayError([merged])
@@ -133,7 +132,7 @@ class VersionView:
             return content.found(seeking, merged, self.count)
 
     def let_go(self, before_s: float) -> None:
-        """Let go of shares that were not read since, but for the one that was read last."""
+        """Release shares that were not read since a time, except the one that was read last."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -166,7 +165,7 @@ class VersionView:
         while found is None:
             with content.merging:
                 lineage = content.lineage_of(self._log, self._lineage)
-                # The base reads any, and is to keep none in memory.
+                # The base view reads any lineage, so it must not keep one in memory.
                 self._lineage = lineage if self._log else None
                 found = lineage.bring(names, self.count, chunks, content.clock(), is_scan=is_scan)
         merged, away = found

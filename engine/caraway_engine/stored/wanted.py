@@ -1,4 +1,4 @@
-"""What is not in memory: how whoever reads it is told so."""
+"""Reports chunks that a statement reads but that are not in memory."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class MissingChunks:
 
 
 class ChunksAwayError(CarawayError):
-    """A statement reads chunks that are not in memory; bring them, and start it again."""
+    """A statement reads chunks that are not in memory; load them, and start it again."""
 
     def __init__(self, wanted: Sequence[MissingChunks]) -> None:
         names = ", ".join(f"'{each.table}'" for each in wanted)
@@ -30,10 +30,10 @@ class ChunksAwayError(CarawayError):
 
 
 def check_present(found: Iterable[Table | MissingChunks | None]) -> None:
-    """Look whether anything is missing.
+    """Check that nothing is missing.
 
     Raises:
-        ChunksAwayError: something is.
+        ChunksAwayError: chunks are missing.
     """
     if wanted := [each for each in found if isinstance(each, MissingChunks)]:
         raise ChunksAwayError(wanted)

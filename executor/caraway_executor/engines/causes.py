@@ -1,4 +1,4 @@
-"""Why an engine process ended, and what that is to whose statement ran there."""
+"""The causes of engine process failures, and their errors for the affected statements."""
 
 import os
 import signal
@@ -19,19 +19,19 @@ class Cause(Enum):
     """Why an engine process ended."""
 
     MEMORY = "memory"
-    """It grew beyond its ceiling."""
+    """It exceeded its memory ceiling."""
     HUNG = "hung"
-    """It did not stop what it was told to stop, or did not answer."""
+    """It did not stop cancelled work, or did not answer."""
     CRASH = "crash"
-    """It ended by itself: a stack that overflowed, an abort, an allocation that failed."""
+    """It ended by itself: a stack overflow, an abort or a failed allocation."""
     KILLED = "killed"
-    """The system or somebody else ended it."""
+    """The system or something external killed it."""
     CLOSED = "closed"
-    """The runtime ends, or another engine took its place."""
+    """The runtime is shutting down, or another engine process replaced it."""
 
     @classmethod
     def of(cls, status: int) -> "Cause":
-        """Read a wait status."""
+        """Return the cause for a wait status."""
         is_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         return cls.KILLED if is_killed else cls.CRASH
 
@@ -45,41 +45,41 @@ _BLAMED: dict[Cause, suspects.Cause] = {
     Cause.MEMORY: "memory",
     Cause.HUNG: "hung",
     Cause.CRASH: "crash",
-    # The system kills what uses most memory, if nobody else did.
+    # If nobody else did, the system killed it for using the most memory.
     Cause.KILLED: "memory",
 }
 
 
 class RunsApartError(UnavailableError):
-    """A statement has to run in an engine process that can be ended for it alone."""
+    """A statement must run in a separate engine process, which can be ended for it alone."""
 
     def __init__(self) -> None:
-        super().__init__("the statement has to run apart")
+        super().__init__("the statement must run in a process of its own")
 
 
 class RunsInMainError(UnavailableError):
-    """A statement writes to a table in memory, which only the main engine process may."""
+    """A statement writes to a table in memory, which only the main engine process may do."""
 
     def __init__(self) -> None:
-        super().__init__("the statement has to run in the main engine process")
+        super().__init__("the statement must run in the main engine process")
 
 
 class SilentError(UnavailableError):
-    """A process does not answer, maybe because of this statement, which may run again alone."""
+    """A process does not answer, possibly because of this statement, which may be retried alone."""
 
     def __init__(self) -> None:
         super().__init__("the engine process does not answer")
 
 
 class NotBegunError(UnavailableError):
-    """An engine process has not looked at a statement that it was sent; another one may run it."""
+    """An engine process has not started a statement that it was sent; another one may run it."""
 
     def __init__(self) -> None:
-        super().__init__("the engine process has not begun the statement")
+        super().__init__("the engine process has not started the statement")
 
 
 class EngineLostError(UnavailableError):
-    """An engine process ended with work under way."""
+    """An engine process ended with work in progress."""
 
     def __init__(self, cause: Cause, detail: str = "") -> None:
         super().__init__(f"the engine process ended: {cause.value}")
@@ -87,13 +87,13 @@ class EngineLostError(UnavailableError):
         self.detail = detail
 
     def told(self, *, wrote: bool) -> CarawayError:
-        """Word it for the client whose statement ran there."""
+        """Return the error for the client whose statement ran there."""
         unsure = "; it may have written or not" if wrote else ""
         if self.cause is Cause.CLOSED:
             return ShuttingDownError(f"the engine that ran the statement was ended{unsure}")
         if self.cause is Cause.MEMORY:
             return OutOfMemoryQueryError(
-                f"the engine was ended while it ran the statement: {self.detail}; make the "
+                f"the engine was ended while running the statement: {self.detail}; make the "
                 f"statement do less, or raise runtime.query.memory_limit{unsure}"
             )
         return _ended(self.cause, unsure)
@@ -101,11 +101,11 @@ class EngineLostError(UnavailableError):
 
 def _ended(cause: Cause, unsure: str) -> QueryError:
     how = {
-        Cause.HUNG: "it did not stop work that it was told to stop",
+        Cause.HUNG: "it did not stop cancelled work",
         Cause.CRASH: "it crashed",
         Cause.KILLED: "it was killed",
     }[cause]
     return ExecutionError(
-        f"the engine ended while it ran the statement: {how}; run the statement again, or write "
+        f"the engine ended while running the statement: {how}; run the statement again, or make "
         f"it shorter or simpler{unsure}"
     )

@@ -1,8 +1,8 @@
 """Messages between two processes of one host, over a Unix socket.
 
-A message is any value that pickles, with an optional body of bytes that is neither pickled nor
-copied in Python. Both ends are processes of one runtime with the same code, one the child of the
-other: what is unpickled comes from nobody else.
+A message is any picklable value, with an optional body of bytes that is neither pickled nor copied
+in Python. Both ends are processes of one runtime with the same code, and one is a child of the
+other. So unpickling is safe: nobody else can send messages.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ _HEADER = struct.Struct("<IQ")
 """The lengths of the pickled value and of the body."""
 _SCRATCH_BYTES = 256 * 1024
 _DIRECT_BYTES = 64 * 1024
-"""Of a body that lacks at least so much the rest is read to where it stays."""
+"""If at least this much of a body is missing, it is read directly to its destination."""
 Receive = Callable[[Any, pa.Buffer | None], None]
 
 
 class Channel(asyncio.BufferedProtocol):
-    """One end of a socket. `receive` is called for each message, in order, by the event loop."""
+    """One end of a socket. The event loop calls `receive` for each message, in order."""
 
     def __init__(self, receive: Receive, lost: Callable[[], None]) -> None:
         self._receive = receive
@@ -34,11 +34,15 @@ class Channel(asyncio.BufferedProtocol):
         self._message: Any = None
         self._body: pa.Buffer | None = None
         self._room: memoryview | None = None
-        """What of the body is still to be read."""
+        """The part of the body that is still to be read."""
 
     @classmethod
     async def open(
-        cls, end: socket.socket, receive: Receive, lost: Callable[[], None]
+        cls,
+        end: socket.socket,
+        receive: Receive,
+        lost: Callable[[], None],
+        # Serve one end of a socket pair; the channel closes it.
     ) -> "Channel":
         """Serve one end of a socket pair; the channel closes it."""
         end.setblocking(False)
@@ -48,10 +52,11 @@ class Channel(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
+        """Whether messages can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     def send(self, message: object, body: pa.Buffer | None = None) -> None:
-        """Send a message; does nothing after the other end is gone."""
+        """Send a message; does nothing if the other end is closed."""
         if self._transport is None or self._transport.is_closing():
             return
         pickled = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
@@ -61,26 +66,32 @@ class Channel(asyncio.BufferedProtocol):
             self._transport.write(memoryview(body))
 
     def close(self) -> None:
+        """Close the socket, and drop messages that are not yet sent."""
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's class is none of asyncio's.
+        """Keep the transport; called by the event loop."""
+        # uvloop's class does not derive from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Report that the other end is closed; called by the event loop."""
         self._transport = None
         self._lost()
 
     def eof_received(self) -> bool:
+        """Close the transport at the end of the stream."""
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the buffer for the next read: a large body is read in place."""
         if self._room is not None and len(self._room) >= _DIRECT_BYTES:
             return self._room
         return self._scratch
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Process the bytes that were read."""
         if self._room is not None and len(self._room) >= _DIRECT_BYTES:
             self._room = self._room[nbytes:]
             if not self._room:
@@ -94,7 +105,7 @@ class Channel(asyncio.BufferedProtocol):
         self._parse()
 
     def _parse(self) -> None:
-        """Deliver the messages that are whole, and begin the body that is not."""
+        """Deliver the complete messages, and start the body that is incomplete."""
         start = 0
         pending = self._pending
         while self._room is None and len(pending) - start >= _HEADER.size:
@@ -118,7 +129,7 @@ class Channel(asyncio.BufferedProtocol):
         del pending[:start]
 
     def _fill(self, received: memoryview) -> memoryview:
-        """Move bytes to the body that they belong to; returns those behind it."""
+        """Move bytes to the body that they belong to; return those after it."""
         assert self._room is not None
         taken = min(len(received), len(self._room))
         self._room[:taken] = received[:taken]

@@ -1,4 +1,4 @@
-"""An engine process, from its fork to its end."""
+"""The life of an engine process, from its fork to its end."""
 
 import asyncio
 import ctypes
@@ -22,7 +22,7 @@ from caraway_executor.engines.serving import Serving
 from caraway_executor.engines.threads import CallThreads
 
 STACK_BYTES = 256 * 1024 * 1024
-"""Of each thread that plans or runs statements: address space, which is memory only when used."""
+"""The stack size of threads that plan or run statements. Only the part in use takes memory."""
 _NICENESS = 5
 _BACKSTOP_BYTES = 4 * 1024**3
 _SET_DEATH_SIGNAL = 1
@@ -30,17 +30,17 @@ _PLANNING_THREADS = 8
 
 
 def prepare() -> None:
-    """Set what must be set before the engine's first use; the forked processes inherit it."""
+    """Configure what must be set before the engine is first used; forked processes inherit it."""
     processes.prepare()
     os.environ["RUST_MIN_STACK"] = str(STACK_BYTES)
     threading.stack_size(STACK_BYTES)
-    # What exists now is never freed, so the collector need not look at it, nor copy its pages.
+    # Existing objects are never freed, so the collector need not visit them and copy their pages.
     gc.collect()
     gc.freeze()
 
 
 def run(options: EngineOptions, channel: socket.socket) -> int:
-    """Serve until the other end of the channel is closed; returns the exit code."""
+    """Serve until the other end of the channel is closed; return the exit code."""
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -48,7 +48,7 @@ def run(options: EngineOptions, channel: socket.socket) -> int:
     ceilings.be_first_to_go()
     _bound_memory(options.memory_bytes)
     logs.configure(options.log_format, options.log_level)
-    # The main thread has the stack of the system, which a deep plan overflows as it is dropped.
+    # The main thread has the system's stack size, which dropping a deep plan would overflow.
     thread = threading.Thread(target=_serve, args=(options, channel), name="engine")
     thread.start()
     thread.join()
@@ -58,7 +58,7 @@ def run(options: EngineOptions, channel: socket.socket) -> int:
 def _serve(options: EngineOptions, end: socket.socket) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve_channel(options, end))
-    # Threads of the engine may never end; nothing is left to be written.
+    # Threads of the engine may never end, and nothing is left to be written.
     sys.stderr.flush()
     os._exit(0)
 
@@ -74,14 +74,14 @@ async def _serve_channel(options: EngineOptions, end: socket.socket) -> None:
 
 
 def _end_with_parent() -> None:
-    """Have the system end this process with the fork server, also where that is killed."""
+    """Make the system kill this process with the fork server, even if that is killed."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL) != 0 or os.getppid() == 1:
         os._exit(1)
 
 
 def _bound_memory(memory_bytes: int | None) -> None:
-    """Bound what can be allocated between two looks of the watcher, stacks included."""
+    """Limit what can be allocated between two checks of the watcher, including stacks."""
     if memory_bytes is None:
         return
     most = memory_bytes + _BACKSTOP_BYTES + 32 * STACK_BYTES

@@ -1,7 +1,7 @@
-"""Values that cross to an engine process often: catalogs, logs and rows.
+"""Encodes the values sent most often to engine processes: catalogs, logs and rows.
 
-Of a catalog and of a log only what changed is sent. Messages arrive in order, so both ends know
-the same at the same message.
+Only the changes of a catalog or a log are sent. Messages arrive in order, so both ends have the
+same state at each message.
 """
 
 from collections import OrderedDict
@@ -23,7 +23,7 @@ _STATEMENT = tuple(each.name for each in fields(Statement) if each.name != "logs
 
 
 class CrossingCatalog(NamedTuple):
-    """A catalog, as it differs from the one that was sent before it."""
+    """A catalog, as the difference from the one sent before."""
 
     version: CatalogVersion
     names: tuple[TableName, ...]
@@ -33,20 +33,21 @@ class CrossingCatalog(NamedTuple):
 
 
 class CrossingStatement(NamedTuple):
-    """A statement. Of each log: how many entries of the one sent before stay, and those behind."""
+    """A statement. Each log has the number of known entries to keep, and the new entries."""
 
     values: tuple[Any, ...]
     logs: Mapping[str, tuple[int, Log]]
 
 
 class Outward:
-    """Remembers what the other end has been sent."""
+    """The sending end: encodes values, and remembers what was sent."""
 
     def __init__(self) -> None:
         self._tables: Mapping[TableName, TableSpec] = {}
         self._logs: dict[str, Log] = {}
 
     def catalog(self, snapshot: CatalogSnapshot) -> CrossingCatalog:
+        """Encode a catalog as the difference from the last one."""
         before, self._tables = self._tables, snapshot.tables
         changed = {
             name: spec for name, spec in snapshot.tables.items() if before.get(name) is not spec
@@ -56,10 +57,12 @@ class Outward:
         return CrossingCatalog(snapshot.version, names, changed, system, snapshot.undivided)
 
     def statement(self, statement: Statement) -> CrossingStatement:
+        """Encode a statement, with its logs as differences."""
         values = tuple(getattr(statement, name) for name in _STATEMENT)
         return CrossingStatement(values, self.logs(statement.logs))
 
     def logs(self, logs: Mapping[str, Log]) -> Mapping[str, tuple[int, Log]]:
+        """Encode logs as differences from those sent before."""
         crossing = {}
         for key, log in logs.items():
             before = self._logs.get(key, ())
@@ -70,7 +73,7 @@ class Outward:
 
 
 class Inward:
-    """Puts together what arrives."""
+    """The receiving end: restores values from what was received."""
 
     def __init__(self, show: Callable[[TableName], SystemTable]) -> None:
         self._show = show
@@ -78,18 +81,21 @@ class Inward:
         self._logs: dict[str, Log] = {}
 
     def catalog(self, crossing: CrossingCatalog) -> CatalogSnapshot:
+        """Restore a catalog."""
         known = {**self._tables, **crossing.changed}
         self._tables = {name: known[name] for name in crossing.names}
         system = {name: self._show(name) for name in crossing.system}
         return CatalogSnapshot(crossing.version, self._tables, system, crossing.undivided)
 
     def statement(self, crossing: CrossingStatement) -> Statement:
+        """Restore a statement."""
         statement = Statement(**dict(zip(_STATEMENT, crossing.values, strict=True)))
         if not crossing.logs:
             return statement
         return replace(statement, logs=self.logs(crossing.logs))
 
     def logs(self, crossing: Mapping[str, tuple[int, Log]]) -> Mapping[str, Log]:
+        """Restore logs."""
         logs = {}
         for key, (kept, tail) in crossing.items():
             log = self._logs.get(key, ())[:kept] + tail
@@ -98,18 +104,21 @@ class Inward:
 
 
 class CrossingTables(NamedTuple):
-    """Inputs of a task: of each its name and schema, and its tables as IPC streams."""
+    """The inputs of a task: name, schema, and tables as IPC streams."""
 
     inputs: tuple[tuple[str, pa.Schema, tuple[bytes, ...]], ...]
 
     @classmethod
     def of(cls, inputs: Sequence[TaskTable]) -> "CrossingTables":
+        """Encode the inputs of a task."""
+
         def tables(each: TaskTable) -> tuple[bytes, ...]:
             return tuple(written(table).to_pybytes() for table in each.tables)
 
         return cls(tuple((each.name, each.schema, tables(each)) for each in inputs))
 
     def read(self) -> tuple[TaskTable, ...]:
+        """Restore the inputs of a task."""
         return tuple(
             TaskTable(name, schema, tuple(read(pa.py_buffer(table)) for table in tables))
             for name, schema, tables in self.inputs
@@ -117,14 +126,14 @@ class CrossingTables(NamedTuple):
 
 
 class RowsOut:
-    """Writes the batches of one stream."""
+    """Encodes the batches of one stream."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._plain = plain.plain_schema(schema) if plain.has_views(schema) else None
         self.is_whole = any(map(_has_dictionary, schema.types))
 
     def body(self, batch: pa.RecordBatch) -> pa.Buffer:
-        """Serialize a batch. Views would take along all of the text that they are a part of."""
+        """Serialize a batch. Views become plain, because they would serialize their whole text."""
         if self._plain is not None:
             batch = _only(plain.plain_table([batch], self._plain))
         if not self.is_whole:
@@ -136,7 +145,7 @@ class RowsOut:
 
 
 class RowsIn:
-    """Reads the batches of streams of one schema; they stay in the memory they were received in."""
+    """Decodes the batches of streams with one schema, in the memory they were received in."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -144,6 +153,7 @@ class RowsIn:
         self._crossed = plain.plain_schema(schema) if self._has_views else schema
 
     def batch(self, body: pa.Buffer, is_whole: bool) -> pa.RecordBatch:
+        """Decode a batch."""
         if is_whole:
             with pa.ipc.open_stream(body) as reader:
                 batch = reader.read_next_batch()
@@ -153,12 +163,13 @@ class RowsIn:
 
 
 class SchemaCache:
-    """Finds what reads rows by the serialized form of their schema; statements repeat few."""
+    """Caches decoders by serialized schema, because statements share few schemas."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, RowsIn] = OrderedDict()
 
     def rows(self, serialized: bytes) -> RowsIn:
+        """Return the decoder of a serialized schema."""
         known = self._known.get(serialized)
         if known is None:
             schema = pa.ipc.read_schema(pa.py_buffer(serialized))
@@ -177,13 +188,13 @@ def written(table: pa.Table) -> pa.Buffer:
 
 
 def read(body: pa.Buffer) -> pa.Table:
-    """Read what `written` wrote; the table stays in the memory of the body."""
+    """Read a table that `written` serialized; it stays in the memory of the body."""
     with pa.ipc.open_stream(body) as reader:
         return reader.read_all()
 
 
 def _begins_with(log: Log, before: Log) -> bool:
-    """Tell if a log goes on where another ended; entries are never made twice."""
+    """Return whether a log continues another one; entries are compared by identity."""
     if not before or len(log) < len(before):
         return not before
     return log[0] is before[0] and log[len(before) - 1] is before[-1]

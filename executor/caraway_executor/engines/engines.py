@@ -1,4 +1,4 @@
-"""The engine processes of one runtime: who runs what, what is run again, and what is refused."""
+"""The engine processes of a runtime: assigns statements, retries them, and refuses suspects."""
 
 import logging
 import time
@@ -42,14 +42,14 @@ _Result = TypeVar("_Result")
 class Engines:
     """Runs statements in engine processes.
 
-    The main one runs most. Joins of all rows with all rows run apart, because they do not stop
-    when they are told to. Statements that ran while an engine ended run again on trial, each alone.
+    The main process runs most of them. Products run apart, because they do not stop when cancelled.
+    Statements that ran while an engine process ended are retried on trial, each alone.
     """
 
     def __init__(
         self, main: EngineOptions, apart: EngineOptions, server: ForkServer | None = None
     ) -> None:
-        """Take what processes are started with; the system's memory is bounded for each."""
+        """Take the options of the processes; the memory limits apply to each process."""
         self.suspects = Suspects(time.time)
         self.restarts: Counter[Cause] = Counter()
         self._forking = Forking(self._lost, server)
@@ -69,33 +69,36 @@ class Engines:
 
     @property
     def main(self) -> Seat:
+        """The seat of the main process."""
         return self._main
 
     @property
     def seats(self) -> tuple[Seat, ...]:
+        """All seats: main, apart and trials."""
         return self._main, self._apart, *self._trial_seats
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
-        """The facts of every view of the catalog that new statements see."""
+        """The facts of all views in the catalog that new statements see."""
         return self._main.views
 
     @property
     def processes(self) -> list[EngineProcess]:
+        """All engine processes."""
         return [process for seat in self.seats for process in seat.processes]
 
     async def install(self, catalog: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Have new statements see a catalog; returns what of it cannot be built."""
+        """Make a catalog visible to new statements; return why tables could not be built."""
         self._watch.begin()
         self._note(catalog)
         return await self._main.install(catalog)
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        """Run a statement; run it again, once and alone, where its engine ended before its rows.
+        """Run a statement; retry it once, alone, if its engine ends before its first row.
 
         Raises:
-            StatementRefusedError: it ended engines before.
-            QueryError: it failed, or ended the engine.
+            StatementRefusedError: it ended engine processes before.
+            QueryError: it failed, or ended the engine process.
         """
         run = _Run(self, query_id, statement)
         try:
@@ -107,12 +110,12 @@ class Engines:
     async def prepare(
         self, catalog: CatalogSnapshot
     ) -> tuple[Mapping[TableName, str], Mapping[TableName, ViewFacts]]:
-        """Register a catalog, which statements see when it is published."""
+        """Register a catalog; statements see it after `publish`."""
         self._watch.begin()
         return await self._main.prepare(catalog)
 
     async def publish(self) -> None:
-        """Have new statements see the catalog that was prepared last."""
+        """Make the last prepared catalog visible to new statements."""
         self._note(await self._main.publish())
 
     def _note(self, catalog: CatalogSnapshot) -> None:
@@ -122,13 +125,13 @@ class Engines:
     async def ask(
         self, statement: Statement, method: str, *arguments: object
     ) -> tuple[Any, EngineProcess]:
-        """Call a method about a statement; returns its answer, and the process that gave it.
+        """Call a method about a statement; return the result, and the process that answered.
 
-        It is called again, once and apart, where the process ends meanwhile.
+        It is called once more, apart, if the process ends in the meantime.
 
         Raises:
-            StatementRefusedError: the statement ended engines before.
-            CarawayError: it failed, or ended the engine.
+            StatementRefusedError: the statement ended engine processes before.
+            CarawayError: it failed, or ended the engine process.
         """
         key = suspects.key(statement.sql, statement.parameters)
         self.suspects.check(key)
@@ -154,11 +157,11 @@ class Engines:
         return answer
 
     def runs_in_main(self, key: str) -> bool:
-        """Tell if nothing speaks against a statement beside others."""
+        """Return whether a statement may run next to others."""
         return self.suspects.find(key) is None and key not in self.long_planning
 
     async def begin(self, seat: Seat, query_id: QueryId, statement: Statement) -> BatchStream:
-        """Begin a statement in the process of a seat, or in the one that has to run it."""
+        """Start a statement in the process of a seat, or in the process that must run it."""
 
         async def opened(process: EngineProcess) -> BatchStream:
             return await process.open("execute", query_id, statement)
@@ -174,7 +177,7 @@ class Engines:
     async def _moved(
         self, seat: Seat, work: Callable[[EngineProcess], Awaitable[_Result]]
     ) -> tuple[_Result, EngineProcess]:
-        """Have a process do work, or the next one where that has not looked at it."""
+        """Let a process do work, or the next process if that one has not started it."""
         for _ in range(_MOST_MOVES):
             process = await (seat.ready() if seat is self._main else seat.newest())
             try:
@@ -184,13 +187,13 @@ class Engines:
         raise UnavailableError("the engine was replaced too often; try again")
 
     async def tell(self, method: str, *arguments: object) -> None:
-        """Call a method of each process, without need of an answer."""
+        """Call a method of each process, ignoring failures."""
         for process in self.processes:
             with suppress(EngineLostError, NotBegunError):
                 await process.call(method, *arguments)
 
     async def open(self, method: str, *arguments: object) -> BatchStream:
-        """Begin a stream of work that may be done again, and do it again where its engine ends."""
+        """Start a stream of repeatable work, and restart it if its engine ends."""
 
         async def begin() -> BatchStream:
             stream, _ = await self._moved(self._main, lambda each: each.open(method, *arguments))
@@ -203,10 +206,10 @@ class Engines:
         return RerunStream(stream, begin, _ignore)
 
     async def call(self, method: str, *arguments: object) -> Any:
-        """Call a method of the main engine, again where it ends meanwhile.
+        """Call a method of the main engine process; retry if it ends in the meantime.
 
         Raises:
-            CarawayError: it failed, or engines end at it.
+            CarawayError: it failed, or engine processes end during it.
         """
         for is_last in (False, True):
             try:
@@ -219,7 +222,7 @@ class Engines:
         raise AssertionError("unreachable")
 
     def report(self) -> EngineReport:
-        """Return what is known of the engine processes."""
+        """Return the state of the engine processes."""
         processes = [
             EngineStatus(
                 seat.name,
@@ -240,19 +243,19 @@ class Engines:
         )
 
     def close(self) -> None:
-        """End every engine process."""
+        """End all engine processes."""
         self._is_closed = True
         self._watch.close()
         self._tasks.cancel()
         self._forking.close()
 
     def _lost(self, process: EngineProcess) -> None:
-        """Take the end of a process: tell who waits, blame, and start another one."""
+        """Handle the end of a process: record suspects, fail its work, and start another one."""
         cause = process.cause or Cause.CRASH
         works = list(process.works.values())
         if cause.blamed is not None:
             stopped = [each for each in works if each.is_stopped]
-            # What did not stop is what hung; all else was beside it.
+            # If it hung, only the cancelled work is to blame; the rest ran next to it.
             blamed = stopped if cause is Cause.HUNG and stopped else works
             keys = {
                 suspects.key(each.statement.sql, each.statement.parameters)
@@ -263,7 +266,7 @@ class Engines:
                 self.suspects.ended(keys, End(cause.blamed, process.detail))
             self.restarts[cause] += 1
             logger.error(
-                "an engine process ended",
+                "engine process ended",
                 extra={"cause": cause.value, "detail": process.detail, "statements": len(works)},
             )
         process.fail_all()
@@ -273,13 +276,13 @@ class Engines:
             seat.vacate(process)
 
     async def _refilled(self) -> None:
-        """Start the next main engine, before a statement has to wait for it."""
+        """Start the next main process before a statement has to wait for it."""
         with suppress(UnavailableError):
             await self._main.ready()
 
 
 class _Run:
-    """One statement: where it runs first, and where again."""
+    """One statement: where it runs first, and where it is retried."""
 
     def __init__(self, engines: Engines, query_id: QueryId, statement: Statement) -> None:
         self._engines = engines
@@ -289,7 +292,7 @@ class _Run:
         self._leave: Callable[[], None] = lambda: None
 
     async def begin(self) -> BatchStream:
-        """Begin the statement, once more where its engine ends at once."""
+        """Start the statement, and retry once if its engine ends immediately."""
         self._engines.suspects.check(self._key)
         if self._engines.runs_in_main(self._key):
             try:
@@ -304,7 +307,7 @@ class _Run:
         return await self.begin_alone()
 
     async def begin_alone(self) -> BatchStream:
-        """Begin the statement in a process that runs nothing else."""
+        """Start the statement in a process that runs nothing else."""
         self._engines.suspects.check(self._key)
         seat, self._leave = await self._engines.trials.take()
         try:
@@ -318,6 +321,7 @@ class _Run:
         return stream
 
     def end(self, *, is_whole: bool) -> None:
+        """Free the seat, and clear the suspicion if the result was complete."""
         self._leave()
         if is_whole:
             self._engines.suspects.cleared(self._key)

@@ -1,8 +1,8 @@
 """`python -m caraway_executor.engines.fork_server FD`: forks engine processes on request.
 
-It has imported what an engine needs and has one thread, so that a fork takes some milliseconds and
-shares its memory. For each message on its control socket, which carries one end of a channel and
-the settings of an engine, it forks one and answers with its process id. It ends with its socket.
+It has imported what an engine needs and has one thread, so a fork takes milliseconds and shares its
+memory. Each message on its control socket carries one end of a channel and the options of an
+engine. It forks the engine and replies with its process id. It ends when the socket is closed.
 """
 
 import array
@@ -20,7 +20,7 @@ _MOST_BYTES = 64 * 1024
 
 
 def serve(control: socket.socket) -> int:
-    """Fork engines until the other end of the socket is closed."""
+    """Fork engine processes until the other end of the socket is closed."""
     engines: set[int] = set()
     woken = _wake_on_exit()
     while True:
@@ -49,7 +49,7 @@ def serve(control: socket.socket) -> int:
 
 
 def _wake_on_exit() -> int:
-    """Return what becomes readable when a child has ended."""
+    """Return a descriptor that becomes readable when a child has ended."""
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
@@ -57,7 +57,7 @@ def _wake_on_exit() -> int:
 
 
 def _become(options: EngineOptions, channel: socket.socket) -> None:
-    """Run an engine in the child, which must never return to the loop of its parent."""
+    """Run an engine in the child, which must never return to its parent's loop."""
     code = 1
     try:
         code = child.run(options, channel)

@@ -1,4 +1,4 @@
-"""The serving process's end of the fork server."""
+"""The client of the fork server, in the serving process."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ _DELAYS = Delays(0.5, 30.0, jitter=0.2)
 
 
 class Forking:
-    """Starts engine processes by a fork server, which is started again where it ends."""
+    """Starts engine processes through a fork server, which it restarts when that ends."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Forking:
         server: ForkServer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take a fork server that was started before, or start one."""
+        """Take a fork server that is already running, or start one."""
         self._on_lost = on_lost
         self._server: ForkServer | None = server or ForkServer()
         self._cooldown = Cooldown(_DELAYS, clock)
@@ -48,7 +48,7 @@ class Forking:
         """Start an engine process.
 
         Raises:
-            UnavailableError: the fork server does not answer, or did not twice a moment before.
+            UnavailableError: the fork server does not answer, or is in its cooldown after failures.
         """
         loop = asyncio.get_running_loop()
         server = self._server or self._started()
@@ -66,7 +66,7 @@ class Forking:
                 pid = await forked
         except (OSError, TimeoutError) as exc:
             ours.close()
-            if self._server is server:  # Otherwise another call has replaced it.
+            if self._server is server:  # Otherwise another call has already replaced it.
                 self._begin_again()
             raise _unavailable(self._cooldown.left_s) from exc
         except BaseException:
@@ -80,7 +80,7 @@ class Forking:
         return process
 
     def close(self) -> None:
-        """End every engine process, and the fork server unless others use it."""
+        """End all engine processes, and the fork server unless it is shared."""
         for process in list(self._processes.values()):
             process.kill(Cause.CLOSED)
             process.fail_all()
@@ -147,7 +147,7 @@ class Forking:
             self._on_lost(process)
 
     def _lost(self, process: EngineProcess) -> None:
-        """Wait a moment for word of how a process ended whose channel is closed."""
+        """Wait a moment for the exit status of a process whose channel is closed."""
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         with suppress(RuntimeError):

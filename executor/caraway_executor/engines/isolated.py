@@ -1,4 +1,4 @@
-"""The executor of a standalone runtime: statements run in engine processes."""
+"""The executor of a standalone runtime: runs statements in engine processes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ _APART = 0.5
 
 
 class IsolatedExecutor:
-    """Runs statements outside of this process, which evaluates nothing of them."""
+    """Runs statements in other processes; this process evaluates no part of them."""
 
     def __init__(self, settings: "EngineSettings", server: ForkServer | None = None) -> None:
-        """Start what takes a moment to start, unless there is a fork server already."""
+        """Start the fork server, unless one is given."""
         limit = settings.memory_limit_bytes
         half = None if limit is None else int(limit * _APART)
         apart = replace(settings, memory_limit_bytes=half)
@@ -45,42 +45,49 @@ class IsolatedExecutor:
 
     @property
     def memory_used_bytes(self) -> int:
-        """The memory of the engine processes."""
+        """The memory of all engine processes."""
         return sum(each.memory_bytes for each in self.report().processes)
 
     def report(self) -> EngineReport:
-        """Return what is known of the engine processes."""
+        """Return the state of the engine processes."""
         return self._engines.report()
 
     def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Install a catalog; return why tables could not be built. Blocks; for other threads."""
         installing = self._engines.install(snapshot)
         return asyncio.run_coroutine_threadsafe(installing, self._loop).result()
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
+        """The facts of all views in the catalog that new statements see."""
         return self._engines.views
 
     @property
     def holds(self) -> tuple[TableName, ...]:
-        """The accelerated datasets of which there are rows in memory."""
+        """The accelerated datasets that have rows in memory."""
         return self._holds
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Run a statement; see `Engines.execute`."""
         return await self._engines.execute(query_id, statement)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Return what a statement would write, or None."""
         write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Load a version of a dataset; see `LocalExecutor.load`."""
         rows: int
         rows, self._holds = await self._engines.call("load", table, spec, log)
         return rows
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Rewrite damaged chunks of a version; see `LocalExecutor.put_back`."""
         count: int = await self._engines.call("put_back", table, spec, log)
         return count
 
     def close(self) -> None:
+        """End all engine processes."""
         self._engines.close()

@@ -1,4 +1,4 @@
-"""Rows of tables in memory, which outlive the engine process that has written them."""
+"""Keeps the rows of tables in memory, so that they outlive the engine process that wrote them."""
 
 from collections.abc import Mapping
 
@@ -9,51 +9,51 @@ from caraway_core.tables import MemoryTable, TableSpec
 
 
 class KeptRows:
-    """The rows of tables in memory as they are after the last write."""
+    """The rows of tables in memory after the last write."""
 
     def __init__(self) -> None:
         self.writes = 0
         self._kept: dict[TableName, tuple[TableSpec, MemoryTable]] = {}
 
     def keep(self, table: TableName, origin: TableSpec, rows: pa.Table) -> None:
-        """Take all rows of a table, which began as `origin`."""
+        """Replace all rows of a table, whose initial spec is `origin`."""
         self._kept[table] = origin, MemoryTable(origin.schema, rows.cast(origin.schema))
         self.writes += 1
 
     def of(self, table: TableName, origin: TableSpec) -> TableSpec:
-        """Return a table that began as `origin`, with the rows that it has now."""
+        """Return the table whose initial spec is `origin`, with its current rows."""
         began, now = self._kept.get(table, (None, None))
         return now if now is not None and began is origin else origin
 
 
-class GivenRows:
-    """The kept rows as one engine process has them."""
+class ProcessRows:
+    """The kept rows, as one engine process knows them."""
 
     def __init__(self, kept: KeptRows) -> None:
         self._kept = kept
         self._given: dict[TableName, tuple[TableSpec, TableSpec]] = {}
-        """Of each table: what it began as, and what the process was given."""
+        """For each table, its initial spec and the spec that the process was given."""
         self._writes = kept.writes
-        """The number of writes that the process has seen."""
+        """The number of writes that the process knows."""
 
     @property
     def is_newest(self) -> bool:
-        """Whether the process has seen every write."""
+        """Whether the process knows every write."""
         return self._writes == self._kept.writes
 
     def give(self, tables: Mapping[TableName, TableSpec]) -> Mapping[TableName, TableSpec]:
-        """Return the tables in memory among others, as the process is to have them."""
+        """Return the tables in memory among `tables`, as the process should have them."""
         origins = {name: spec for name, spec in tables.items() if spec.first_rows is not None}
         for name, origin in origins.items():
             began, _ = self._given.get(name, (None, None))
-            # Writes that the process made itself are to the rows that it was given.
+            # The process already has its own writes, which changed the rows it was given.
             if began is not origin or not self.is_newest:
                 self._given[name] = origin, self._kept.of(name, origin)
         self._writes = self._kept.writes
         return {name: self._given[name][1] for name in origins}
 
     def keep(self, table: TableName, rows: pa.Table) -> None:
-        """Take the rows of a table that the process has written to."""
+        """Record the rows of a table that the process has written."""
         if table not in self._given:
             return
         was_newest = self.is_newest

@@ -1,7 +1,7 @@
-"""What the serving process and an engine process say to each other.
+"""The messages between the serving process and an engine process.
 
-Requests have a number, which their answers carry. They are named tuples: those are pickled and
-unpickled several times faster than dataclasses, and one statement takes three of them.
+Requests have a number, which their replies repeat. Messages are named tuples, which pickle several
+times faster than dataclasses; one statement takes three of them.
 """
 
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from caraway_core.ids import PrincipalId, TableName
 from caraway_core.settings import LogFormat
 
 if TYPE_CHECKING:
-    # The serving process has no engine.
+    # The serving process does not load the engine.
     from caraway_engine.execution.settings import EngineSettings
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What an engine process is started with.
+    """The options of an engine process.
 
-    `memory_bytes` is the ceiling of the whole process. The main process refuses joins of all rows
-    with all rows, which run apart: in a process that can be ended for them alone. `serves` names
-    what it is the engine of.
+    `memory_bytes` is the ceiling of the whole process. The main process refuses products, which run
+    apart, in a process that can be ended for them alone. `serves` says what the process is the
+    engine of.
     """
 
     settings: "EngineSettings"
@@ -33,7 +33,7 @@ class EngineOptions:
 
 
 class ForkRequest(NamedTuple):
-    """To the fork server: start an engine process, on the socket that comes along."""
+    """To the fork server: start an engine process on the attached socket."""
 
     number: int
     options: EngineOptions
@@ -47,14 +47,14 @@ class Forked(NamedTuple):
 
 
 class Exited(NamedTuple):
-    """From the fork server: an engine process has ended, with this wait status."""
+    """From the fork server: an engine process ended with this wait status."""
 
     pid: int
     status: int
 
 
 class Call(NamedTuple):
-    """To the engine: call a method of what it serves. The answer is `Returned` or `CallFailed`."""
+    """To the engine: call a method. The reply is `Returned` or `CallFailed`."""
 
     number: int
     method: str
@@ -62,10 +62,10 @@ class Call(NamedTuple):
 
 
 class Open(NamedTuple):
-    """To the engine: call a method that gives a stream.
+    """To the engine: call a method that returns a stream.
 
-    The answer is `Opened`, then `BatchSent` as the credit allows, then `StreamEnded`; or
-    `CallFailed`, at any point.
+    The reply is `Opened`, then `BatchSent` as the credit allows, then `StreamEnded`; or
+    `CallFailed` at any point.
     """
 
     number: int
@@ -74,9 +74,9 @@ class Open(NamedTuple):
 
 
 class More(NamedTuple):
-    """To the engine: so many more batches of a stream may be sent.
+    """To the engine: this many more batches of a stream may be sent.
 
-    A stream that writes begins with the first of these.
+    A stream that writes starts with the first of these.
     """
 
     number: int
@@ -84,47 +84,47 @@ class More(NamedTuple):
 
 
 class StopCall(NamedTuple):
-    """To the engine: stop a call or a stream.
+    """To the engine: cancel a call or a stream.
 
-    The answer is `Stopped`, when no thread works on it any more.
+    The reply is `Stopped`, once no thread works on it any more.
     """
 
     number: int
 
 
 class Ping(NamedTuple):
-    """To the engine: show that messages are read. The answer is `Pong`, at once."""
+    """To the engine: check that messages are read. The reply is `Pong`, immediately."""
 
 
 class Shown(NamedTuple):
-    """To the engine: the content of a system table is in the body; or why there is none."""
+    """To the engine: the body has the content of a system table; or the error."""
 
     number: int
     error: BaseException | None
 
 
 class Begun(NamedTuple):
-    """From the engine: a call or a stream has been looked at."""
+    """From the engine: a call or a stream was started."""
 
     number: int
 
 
 class Returned(NamedTuple):
-    """From the engine: what a call returned."""
+    """From the engine: the return value of a call."""
 
     number: int
     value: Any
 
 
 class CallFailed(NamedTuple):
-    """From the engine: what a call or a stream raised."""
+    """From the engine: the exception of a call or a stream."""
 
     number: int
     error: BaseException
 
 
 class Opened(NamedTuple):
-    """From the engine: a stream has begun. `schema` is serialized."""
+    """From the engine: a stream was opened. `schema` is serialized."""
 
     number: int
     schema: bytes
@@ -133,9 +133,10 @@ class Opened(NamedTuple):
 
 
 class BatchSent(NamedTuple):
-    """From the engine: a batch of a stream is in the body.
+    """From the engine: the body has a batch of a stream.
 
-    `is_whole`: the body is an IPC stream with its schema and dictionaries, else one message.
+    If `is_whole`, the body is an IPC stream with schema and dictionaries; otherwise it is one
+    message.
     """
 
     number: int
@@ -143,9 +144,9 @@ class BatchSent(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """From the engine: a stream with all of its rows, one batch, which is in the body.
+    """From the engine: a complete stream of one batch, which is in the body.
 
-    It stands for `Opened`, `BatchSent` and `StreamEnded`, as a point lookup would send them.
+    It replaces `Opened`, `BatchSent` and `StreamEnded`, for example for a point lookup.
     """
 
     number: int
@@ -155,7 +156,7 @@ class Answered(NamedTuple):
 
 
 class TableWritten(NamedTuple):
-    """From the engine: a table in memory was written to; all of its rows are in the body."""
+    """From the engine: a table in memory was written; the body has all of its rows."""
 
     table: TableName
 
@@ -167,13 +168,13 @@ class StreamEnded(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """From the engine: a call or a stream was stopped, as far as its threads are concerned."""
+    """From the engine: a call or a stream was cancelled, and its threads are done."""
 
     number: int
 
 
 class SystemTableWanted(NamedTuple):
-    """From the engine: the content of a system table is wanted, as a principal may see it."""
+    """From the engine: request the content of a system table, as a principal may see it."""
 
     number: int
     table: TableName
@@ -181,15 +182,15 @@ class SystemTableWanted(NamedTuple):
 
 
 class Pong(NamedTuple):
-    """From the engine: what was sent before the ping has been looked at, by this thread.
+    """From the engine: everything sent before the ping was processed, by this thread.
 
-    It comes once without a ping, when the process begins to read.
+    It is sent once without a ping, when the process starts to read.
     """
 
     thread: int
 
 
 class Noted(NamedTuple):
-    """From the engine: what it is about to register, so that it can be blamed if that ends it."""
+    """From the engine: the view that it is about to plan, which is blamed if the process ends."""
 
     registering: TableName | None

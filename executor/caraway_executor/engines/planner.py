@@ -1,4 +1,4 @@
-"""The engine of a scheduler, in processes of its own: this process evaluates no statement."""
+"""The engine of a scheduler in separate processes: this process evaluates no statement."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -36,10 +36,10 @@ class IsolatedPlanner:
         options = EngineOptions(settings, ceiling, "main", "scheduler")
         self._engines = Engines(options, replace(options, role="apart"), server)
         self._plans: OrderedDict[PlanId, EngineProcess] = OrderedDict()
-        """Where the planner of each statement under way is."""
+        """The process of the planner of each running statement."""
 
     def report(self) -> EngineReport:
-        """Return what is known of the engine processes."""
+        """Return the state of the engine processes."""
         return self._engines.report()
 
     async def prepare(self, snapshot: CatalogSnapshot) -> Prepared:
@@ -78,7 +78,7 @@ class IsolatedPlanner:
         """See `Planning.forget`."""
         process = self._plans.pop(plan, None)
         if process is not None and process.is_alive:
-            # One that ended, or is not used any more, has forgotten it.
+            # A process that ended, or is no longer used, has forgotten it.
             with suppress(EngineLostError, NotBegunError):
                 await process.call("forget", plan)
 
@@ -87,17 +87,17 @@ class IsolatedPlanner:
         return await self._engines.execute(query_id, statement)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement would change; see `Executor.write_of`."""
+        """Return what a statement would write; see `Executor.write_of`."""
         write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
-        """Run a task over rows that are here; see `LocalExecutor.run`."""
+        """Run a task over rows in this process; see `LocalExecutor.run`."""
         return await self._engines.open("run", task, CrossingTables.of(inputs))
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
-        """Store rows that are here; see `LocalExecutor.stored`."""
+        """Store rows in this process; see `LocalExecutor.stored`."""
         return await self._engines.open("stored", rows, order)
 
     async def aclose(self) -> None:
@@ -108,12 +108,12 @@ class IsolatedPlanner:
         """Call a method of the planner of a statement.
 
         Raises:
-            PlanLostError: its process ended; the statement is planned again.
+            PlanLostError: its process ended; the statement must be planned again.
         """
         process = self._plans.get(plan)
         if process is None:
-            raise PlanLostError("the planner of the statement is gone")
+            raise PlanLostError("the planner of the statement is lost")
         try:
             return await process.call(method, plan, *arguments)
         except (EngineLostError, NotBegunError) as exc:
-            raise PlanLostError("the planner of the statement is gone") from exc
+            raise PlanLostError("the planner of the statement is lost") from exc

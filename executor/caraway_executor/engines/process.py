@@ -1,4 +1,4 @@
-"""The serving process's end of a channel: calls to one engine process, and its streams."""
+"""The client of one engine process, with its calls and streams."""
 
 import asyncio
 import logging
@@ -44,34 +44,34 @@ _schemas = SchemaCache()
 
 @dataclass(slots=True)
 class Work:
-    """A call or a stream under way. `statement` is what it runs for somebody, if it does."""
+    """A call or a stream in progress; `statement` is the user's statement that it runs, if any."""
 
     statement: Statement | None
     began_s: float
     is_stopped: bool = False
     is_begun: bool = False
-    """Whether the process has looked at it."""
+    """Whether the process has started it."""
     is_write: bool = False
 
 
 class EngineProcess:
-    """One engine process, as long as its channel is open."""
+    """An engine process, for as long as its channel is open."""
 
     def __init__(self, pid: int, on_lost: Callable[["EngineProcess"], None]) -> None:
         self.pid = pid
         self.started_at_ms = time.time_ns() // 1_000_000
         self.cause: Cause | None = None
-        """Why it was ended, once somebody decided that or it ended by itself."""
+        """Why it ended, once it was decided to end it or it ended by itself."""
         self.detail = ""
         self.registering: TableName | None = None
-        """The view that it is planning, since then."""
+        """The view that it is planning, if any."""
         self.registering_since_s = 0.0
         self.is_silent = False
-        """Whether it has not answered for a moment."""
+        """Whether it has recently not answered."""
         self.silent_bytes = 0
-        """Its memory when that was seen."""
+        """Its memory when it was first seen silent."""
         self.has_stopped = False
-        """Whether a statement was stopped whose work may go on."""
+        """Whether a statement was cancelled whose work may continue."""
         self.prepared: CatalogSnapshot | None = None
         """The catalog that it was given last."""
         self.installed: CatalogSnapshot | None = None
@@ -80,7 +80,7 @@ class EngineProcess:
         self.holds: tuple[TableName, ...] = ()
         self._on_lost = on_lost
         self.on_kept: Callable[[TableName, pa.Table], None] = lambda _table, _rows: None
-        """Takes the rows of a table in memory, after each write to it."""
+        """Called with the rows of a table in memory after each write to it."""
         self._numbers = count(1)
         self._outward = Outward()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -90,29 +90,31 @@ class EngineProcess:
         self._channel: Channel | None = None
         self._loop = asyncio.get_running_loop()
         self.pinged_s: float | None = None
-        """When it was asked for the sign of life that is outstanding."""
+        """When the pending ping was sent."""
         self.thread: int | None = None
-        """The thread of its event loop, once it has given one."""
+        """The native id of the thread of its event loop, after the first pong."""
 
     async def connect(self, end: socket.socket) -> None:
+        """Open the channel over one end of a socket pair."""
         self._channel = await Channel.open(end, self._receive, self._lost)
 
     @property
     def statements(self) -> int:
-        """How many statements of users are under way there."""
+        """The number of users' statements running in it."""
         return sum(each.statement is not None for each in self.works.values())
 
     @property
     def has_writes(self) -> bool:
-        """Whether a statement that writes is under way there."""
+        """Whether a statement that writes is running in it."""
         return any(each.is_write for each in self.works.values())
 
     @property
     def is_alive(self) -> bool:
+        """Whether it can take work."""
         return self._channel is not None and self._channel.is_open and self.cause is None
 
     def kill(self, cause: Cause, detail: str = "") -> None:
-        """End the process at once; what runs there fails with the cause."""
+        """End the process at once; its work fails with the cause."""
         if self.cause is None:
             self.cause, self.detail = cause, detail
         with suppress(ProcessLookupError):
@@ -123,10 +125,10 @@ class EngineProcess:
     async def give(
         self, method: str, snapshot: CatalogSnapshot
     ) -> tuple[Mapping[TableName, str], Mapping[TableName, ViewFacts]]:
-        """Give a catalog by a method; returns what failed, and the facts of the views.
+        """Give it a catalog through a method; return the failed tables, and the facts of the views.
 
         Raises:
-            EngineLostError: the process ended meanwhile.
+            EngineLostError: the process ended in the meantime.
         """
         self._system = snapshot.system
         failed, views = await self.call(method, self._outward.catalog(snapshot))
@@ -136,7 +138,7 @@ class EngineProcess:
         """Call a method in the engine process.
 
         Raises:
-            EngineLostError: the process ended meanwhile.
+            EngineLostError: the process ended in the meantime.
         """
         number, answer = self._begin(method, arguments, messages.Call)
         try:
@@ -146,10 +148,10 @@ class EngineProcess:
             raise
 
     async def open(self, method: str, *arguments: object) -> "RemoteStream":
-        """Begin a stream in the engine process.
+        """Start a stream in the engine process.
 
         Raises:
-            EngineLostError: the process ended meanwhile.
+            EngineLostError: the process ended in the meantime.
         """
         number, answer = self._begin(method, arguments, messages.Open)
         try:
@@ -160,13 +162,13 @@ class EngineProcess:
         return stream
 
     def ping(self) -> None:
-        """Ask for a sign of life, unless one is outstanding."""
+        """Send a ping, unless one is pending."""
         if self.pinged_s is None and self._channel is not None:
             self.pinged_s = self._loop.time()
             self._channel.send(messages.Ping())
 
     def withdraw(self) -> None:
-        """Take back what has given nothing yet: statements, and whatever was not looked at."""
+        """Withdraw work without results: statements, and whatever was not started."""
         for number, work in list(self.works.items()):
             answer = self._waiting.get(number)
             if answer is None or (work.is_begun and work.statement is None):
@@ -174,7 +176,7 @@ class EngineProcess:
             self._forget(number)
             self.has_stopped = True
             if self._channel is not None:
-                # In case it goes on, or looks at it later.
+                # In case it continues, or starts later.
                 self._channel.send(messages.StopCall(number))
             if not answer.done():
                 answer.set_exception(SilentError() if work.is_begun else NotBegunError())
@@ -200,11 +202,12 @@ class EngineProcess:
         return self._outward.statement(value) if isinstance(value, Statement) else value
 
     def more(self, number: int, batches: int) -> None:
+        """Allow this many more batches of a stream."""
         if self._channel is not None:
             self._channel.send(messages.More(number, batches))
 
     def stop(self, number: int) -> None:
-        """Have work stopped; it counts as under way until the engine says that it has ended."""
+        """Cancel work; it counts as running until the engine reports that it stopped."""
         self._waiting.pop(number, None)
         self._streams.pop(number, None)
         work = self.works.get(number)
@@ -276,26 +279,27 @@ class EngineProcess:
     async def _show(self, number: int, table: TableName, viewer: PrincipalId | None) -> None:
         body, error = None, None
         try:
-            # A long history takes its time.
+            # Building a long history takes time.
             content = await asyncio.to_thread(self._system[table], viewer)
             body = await asyncio.to_thread(written, content)
         except Exception:
-            logger.exception("a system table cannot be made", extra={"table": table})
+            logger.exception("cannot build a system table", extra={"table": table})
             error = ExecutionError(f"table 'runtime.{table}' cannot be read; the log has the cause")
         if self._channel is not None:
             self._channel.send(messages.Shown(number, error), body)
 
     def _lost(self) -> None:
-        # The fork server says how it ended a moment later; who waits is told of that then.
+        # The fork server reports the exit status a moment later; waiters get the error then.
         self._channel = None
         self._on_lost(self)
 
     def close(self) -> None:
+        """Close the channel."""
         if self._channel is not None:
             self._channel.close()
 
     def fail_all(self) -> None:
-        """Fail what was under way, once the cause is known."""
+        """Fail all work in progress, once the cause is known."""
         assert self.cause is not None
         error = EngineLostError(self.cause, self.detail)
         not_begun = {number for number, work in self.works.items() if not work.is_begun}
@@ -315,7 +319,7 @@ class EngineProcess:
 
 
 def _statement(value: object) -> Statement | None:
-    """Return the statement that an argument is, or is about."""
+    """Return the statement that an argument is, or contains."""
     if isinstance(value, Statement):
         return value
     about = getattr(value, "statement", None)

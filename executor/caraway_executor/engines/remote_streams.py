@@ -1,4 +1,4 @@
-"""Rows of a statement that runs in an engine process."""
+"""Streams of rows from statements in engine processes."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ from caraway_core.ids import TableName
 from caraway_executor.engines.crossing import RowsIn
 
 _REFILL = 2
-"""So many batches are read before the engine is told that it may send as many more."""
+"""After this many batches, the engine is allowed to send as many more."""
 
 
 class Sender(Protocol):
@@ -23,7 +23,7 @@ class Sender(Protocol):
 
 
 class RemoteStream:
-    """Reads the rows that a process sends, which is told when it may send more."""
+    """Reads the rows that a process sends, and controls how many it may send."""
 
     def __init__(
         self,
@@ -48,15 +48,17 @@ class RemoteStream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is known already that no more rows will come."""
+        """Whether it is already known that no more rows will come."""
         return self._is_ended and not self._batches and self._error is None
 
     def add(self, body: pa.Buffer | None, is_whole: bool) -> None:
+        """Add a batch that was received."""
         assert body is not None
         self._batches.append((body, is_whole))
         self._tell()
 
     def end(self, error: BaseException | None) -> None:
+        """Record the end of the stream, or its error."""
         self._is_ended, self._error = True, error
         self._tell()
 
@@ -69,7 +71,7 @@ class RemoteStream:
 
     async def __anext__(self) -> pa.RecordBatch:
         if self.written is not None and not self._taken and not self._is_begun:
-            # Nothing is written before somebody is there who learns of it.
+            # Nothing is written before a reader is there to learn the outcome.
             self._is_begun = True
             self._process.more(self._number, 0)
         while not self._batches:
@@ -93,6 +95,7 @@ class RemoteStream:
         return self._rows.batch(body, is_whole)
 
     async def aclose(self) -> None:
+        """Cancel the stream, unless it has ended."""
         self._close()
 
     def __del__(self) -> None:

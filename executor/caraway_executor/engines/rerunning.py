@@ -1,4 +1,4 @@
-"""Streams of statements whose engine may end under them."""
+"""Streams that survive the end of their engine process."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol
@@ -11,11 +11,13 @@ from caraway_executor.engines.causes import Cause, EngineLostError
 
 
 class EngineEnded(Protocol):
+    """Called once when a stream ends, with whether it was read completely."""
+
     def __call__(self, *, is_whole: bool) -> None: ...
 
 
 class RerunStream:
-    """Reads a stream, and begins it again, once, if its engine ends before the first row."""
+    """Reads a stream, and restarts it once if its engine ends before the first row."""
 
     def __init__(
         self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]], ended: EngineEnded
@@ -30,7 +32,7 @@ class RerunStream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is known already that no more rows will come."""
+        """Whether it is already known that no more rows will come."""
         return bool(getattr(self._stream, "is_at_end", False))
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
@@ -49,6 +51,7 @@ class RerunStream:
         return batch
 
     async def aclose(self) -> None:
+        """Cancel the stream."""
         self._end(is_whole=False)
         await self._stream.aclose()
 
@@ -78,7 +81,7 @@ class RerunStream:
     def _told(self, exc: EngineLostError, *, had_rows: bool) -> CarawayError:
         if had_rows and exc.cause is not Cause.MEMORY:
             return AnswerCutError(
-                "the engine ended while the answer was read; run the statement again"
+                "the engine ended while the result was read; run the statement again"
             )
         return exc.told(wrote=self.written is not None)
 

@@ -1,4 +1,4 @@
-"""A seat holds one engine process at a time, with a catalog, and replaces it when it is lost."""
+"""Seats: each holds one engine process with a catalog, and replaces it when it is lost."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, ViewFacts
 from caraway_core.tables import TableSpec
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError
-from caraway_executor.engines.kept_rows import GivenRows, KeptRows
+from caraway_executor.engines.kept_rows import KeptRows, ProcessRows
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
 
@@ -28,18 +28,18 @@ Fork = Callable[[EngineOptions], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """A process that does not answer, with what it had when it was seen, since when."""
+    """A process that does not answer, with the rows it was given, since a time."""
 
     process: EngineProcess
-    given: GivenRows
+    given: ProcessRows
     since_s: float
 
 
 class Seat:
-    """One role of an engine process: `name` says which, for logs and metrics.
+    """A role for an engine process; `name` identifies it in logs and metrics.
 
-    Of one that `is_disposable` no state is worth keeping. One that is not `is_shared` runs one
-    statement at a time, which may be silent.
+    A seat that `is_disposable` has no state worth keeping. A seat that is not `is_shared` runs one
+    statement at a time, which may keep it from answering.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Seat:
     ) -> None:
         self.is_shared = is_shared
         self._kept = kept
-        self._given = GivenRows(kept)
-        """What the process in the seat has of the rows in memory."""
+        self._given = ProcessRows(kept)
+        """The rows in memory that the seat's process was given."""
         self._resting: _Rest | None = None
         self.name = name
         self.is_disposable = is_disposable
@@ -73,20 +73,20 @@ class Seat:
         self._fatal: CatalogSnapshot | None = None
         """The catalog whose failures `_cooldown` counts."""
         self._harmful: dict[TableName, tuple[TableSpec, str]] = {}
-        """Views that ended an engine while it planned them, and what to say of them."""
+        """Views that ended an engine process while it planned them, with the error message."""
 
     @property
     def processes(self) -> list[EngineProcess]:
-        """The process in the seat, one that rests, and those that still serve what they began."""
+        """The process in the seat, a resting one, and those that are finishing their work."""
         resting = self._resting.process if self._resting is not None else None
         return [each for each in (self._process, resting, *self.retired) if each is not None]
 
     def note(self, catalog: CatalogSnapshot) -> None:
-        """Have the next statement see a catalog."""
+        """Set the catalog that the next statement sees."""
         self._catalog = catalog
 
     async def install(self, catalog: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Have new statements see a catalog; returns what of it cannot be built."""
+        """Make a catalog visible to new statements; return why tables could not be built."""
         self._catalog = catalog
         await self._renewed()
         return self.failed
@@ -94,7 +94,7 @@ class Seat:
     async def prepare(
         self, catalog: CatalogSnapshot
     ) -> tuple[Mapping[TableName, str], Mapping[TableName, ViewFacts]]:
-        """Register a catalog, which statements see once it is published."""
+        """Register a catalog; statements see it after `publish`."""
         async with self._changing:
             self._check(catalog)
             for _ in range(_ATTEMPTS + len(catalog.tables)):
@@ -105,7 +105,7 @@ class Seat:
                     self._blame(process, exc, catalog)
                     continue
                 except NotBegunError:
-                    # It ended or fell silent before it had looked at the catalog.
+                    # It ended or fell silent before it processed the catalog.
                     self.retire(process)
                     continue
                 self._prepared = catalog
@@ -114,7 +114,7 @@ class Seat:
             raise self._given_up(catalog)
 
     async def publish(self) -> CatalogSnapshot:
-        """Have new statements see the catalog that was prepared last."""
+        """Make the last prepared catalog visible to new statements."""
         process, prepared = self._process, self._prepared
         assert prepared is not None
         self._catalog = prepared
@@ -131,7 +131,7 @@ class Seat:
         return prepared
 
     async def ready(self) -> EngineProcess:
-        """Return the process, with a catalog; started first where there is none.
+        """Return the process with a catalog; start one first if there is none.
 
         Raises:
             UnavailableError: none can be started.
@@ -147,17 +147,17 @@ class Seat:
         return await self._renewed()
 
     async def newest(self) -> EngineProcess:
-        """Return the process with the newest catalog, which is installed first where it is not."""
+        """Return the process with the newest catalog, which is installed first if necessary."""
         process = self._process
         if process is not None and process.is_alive and not self._is_behind:
             return process
         return await self._renewed()
 
     def retire(self, process: EngineProcess) -> None:
-        """Have a process finish what it does, and start another one for what comes."""
+        """Let a process finish its work, and start another one for new work."""
         if process is not self._process:
             return
-        logger.info("an engine process gets no more statements", extra={"engine": self.name})
+        logger.info("engine process retired", extra={"engine": self.name})
         self._process = None
         self.retired.append(process)
         while len(self.retired) > _MOST_RETIRED:
@@ -165,7 +165,7 @@ class Seat:
             del self.retired[0]
 
     def vacate(self, process: EngineProcess) -> bool:
-        """Note that a process is lost; returns whether it was the one of the seat."""
+        """Record that a process is lost; return whether it was the seat's current process."""
         if process in self.retired:
             self.retired.remove(process)
         if self._resting is not None and self._resting.process is process:
@@ -176,9 +176,9 @@ class Seat:
         return True
 
     def rest(self, process: EngineProcess, now_s: float) -> None:
-        """Give a process that does not answer no more statements, until it does.
+        """Give a silent process no more statements until it answers, and start another one.
 
-        Another one is started. This one has what is expensive to have again: rows and plans.
+        The silent process is kept because its rows and plans are expensive to rebuild.
         """
         if process is not self._process or self.is_disposable or self._resting is not None:
             self.retire(process)
@@ -187,9 +187,9 @@ class Seat:
         self._process = None
 
     def wake(self, process: EngineProcess, now_s: float, most_s: float) -> None:
-        """Give a process that rests its place back once it answers.
+        """Return a resting process to its seat once it answers.
 
-        One that rests for too long, or does not know what is new, comes to its end.
+        A process that rests for too long, or misses a newer catalog, is retired.
         """
         rest = self._resting
         if rest is None or rest.process is not process or self._changing.locked():
@@ -216,7 +216,7 @@ class Seat:
         )
 
     async def _renewed(self) -> EngineProcess:
-        """Start a process where there is none, and give it the catalog."""
+        """Start a process if there is none, and give it the catalog."""
         async with self._changing:
             self._check(self._catalog)
             for _ in range(_ATTEMPTS + len(self._catalog.tables if self._catalog else ())):
@@ -231,7 +231,7 @@ class Seat:
                     self._blame(process, exc, catalog)
                     continue
                 except NotBegunError:
-                    # It ended or fell silent before it had looked at the catalog.
+                    # It ended or fell silent before it processed the catalog.
                     self.retire(process)
                     continue
                 self._cooldown.succeeded()
@@ -255,11 +255,11 @@ class Seat:
         return _hopeless(self._cooldown.left_s)
 
     async def _held(self) -> EngineProcess:
-        """Return the process; started where there is none."""
+        """Return the process; start one if there is none."""
         process = self._process
         if process is None or not process.is_alive:
             process = self._process = await self._fork(self.options)
-            self._given = GivenRows(self._kept)
+            self._given = ProcessRows(self._kept)
         return process
 
     @property
@@ -287,7 +287,7 @@ class Seat:
     def _blame(
         self, process: EngineProcess, lost: EngineLostError, catalog: CatalogSnapshot
     ) -> None:
-        """Leave out the view that was being planned when the engine ended, if there was one."""
+        """Exclude the view that was being planned when the engine ended, if there was one."""
         name = process.registering
         spec = catalog.tables.get(name) if name is not None else None
         if self._process is process:
@@ -295,10 +295,12 @@ class Seat:
         if name is None or spec is None or spec.query is None:
             return
         message = f"view '{name}' cannot be used: {lost.told(wrote=False).message}"
-        logger.error("a view ended the engine", extra={"view": name, "cause": lost.cause.value})
+        logger.error(
+            "a view ended the engine process", extra={"view": name, "cause": lost.cause.value}
+        )
         self._harmful[name] = spec, message
 
 
 def _hopeless(wait_s: float) -> UnavailableError:
-    text = "the engine ends each time it is given the catalog; try again"
+    text = "the engine ends whenever it loads the catalog; try again"
     return UnavailableError(text, 2 + math.ceil(wait_s))

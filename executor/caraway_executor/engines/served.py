@@ -1,4 +1,4 @@
-"""What an engine process serves, by the names of methods."""
+"""What an engine process serves, by method name."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ Views = dict[TableName, ViewFacts]
 
 
 class ServedMethods(Protocol):
-    """Methods that answer, and methods that give streams."""
+    """The methods that return values, and those that return streams."""
 
     @property
     def executor(self) -> LocalExecutor: ...
@@ -33,7 +33,7 @@ class ServedMethods(Protocol):
 
 
 class ServedExecutor:
-    """The executor of a runtime that stands alone."""
+    """Serves the executor of a standalone runtime."""
 
     def __init__(self, executor: LocalExecutor) -> None:
         self.executor = executor
@@ -57,7 +57,7 @@ class ServedExecutor:
 
 
 class ServedScheduler:
-    """The engine of a scheduler."""
+    """Serves the engine of a scheduler."""
 
     def __init__(self, engine: SchedulerEngine) -> None:
         self.executor = engine.local
@@ -90,7 +90,7 @@ class ServedScheduler:
 
 
 def make(options: EngineOptions, threads: ThreadPoolExecutor) -> ServedMethods:
-    """Make what a process with these options serves."""
+    """Build what a process with these options serves."""
     if options.serves == "scheduler":
         return ServedScheduler(SchedulerEngine(LocalExecutor(options.settings, planning=threads)))
     return ServedExecutor(LocalExecutor(options.settings, role=options.role, planning=threads))

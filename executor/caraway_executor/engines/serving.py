@@ -1,4 +1,4 @@
-"""The engine's end of a channel: serves one executor to the process that started this one."""
+"""The server in an engine process: serves one executor to the process that started it."""
 
 import asyncio
 import logging
@@ -32,29 +32,30 @@ from caraway_executor.engines.threads import CallThreads, current
 
 logger = logging.getLogger(__name__)
 CREDIT = 4
-"""Batches of a stream that may be under way to its reader."""
+"""The number of batches of a stream that may be in transit to its reader."""
 _LARGE_BYTES = 64 * 1024
 _SHOW_S = 10.0
 
 
 class _Flow:
-    """What the reader of a stream has asked for."""
+    """The flow control of one stream."""
 
     def __init__(self) -> None:
         self.credit = asyncio.Semaphore(CREDIT)
         self.begun = asyncio.Event()
 
     def add(self, batches: int) -> None:
+        """Allow this many more batches."""
         self.begun.set()
         for _ in range(batches):
             self.credit.release()
 
 
 class Serving:
-    """Answers the messages of one channel. Each call and each stream is a task of its own."""
+    """Handles the messages of one channel. Each call and each stream is a separate task."""
 
     def __init__(self, served: ServedMethods, threads: CallThreads) -> None:
-        """Serve something that plans in these threads."""
+        """Take what to serve, and the threads that it plans in."""
         self._served = served
         self._executor = served.executor
         self._threads = threads
@@ -68,18 +69,18 @@ class Serving:
         self.channel: Channel | None = None
         self._is_closed = False
         self._keeping = asyncio.Lock()
-        """So that what is read later is sent later."""
+        """Serializes reading and sending, so that tables are sent in the order they were read."""
         served.executor.registering = self._note
 
     def greet(self) -> None:
-        """Show that messages are read, and by which thread."""
+        """Report that messages are read, and by which thread."""
         self._send(messages.Pong(threading.get_native_id()))
 
     def receive(self, message: object, body: pa.Buffer | None) -> None:
-        """Take a message; called by the event loop, in order."""
+        """Handle a message; called by the event loop, in order."""
         match message:
             case Open(number, method, arguments):
-                # In the order of arrival: what a statement says of logs adds to what came before.
+                # Decode in order of arrival: a statement's logs extend those received before.
                 arguments = tuple(map(self._arrived, arguments))
                 self._flows[number] = _Flow()
                 opening = partial(self._served.streams[method], *arguments)
@@ -100,7 +101,7 @@ class Serving:
                 self._shown(number, error, body)
 
     def close(self) -> None:
-        """Stop all work."""
+        """Cancel all work."""
         self._is_closed = True
         self._tasks.cancel()
         for each in self._showing.values():
@@ -170,7 +171,7 @@ class Serving:
                 self._send(messages.StreamEnded(number))
 
     async def _send_rows(self, number: int, stream: BatchStream) -> bool:
-        """Send the rows of a stream; returns whether its end was told with them."""
+        """Send the rows of a stream; return whether its end was sent with them."""
         serialized = stream.schema.serialize().to_pybytes()
         flow, rows = self._flows[number], RowsOut(stream.schema)
         at_hand: pa.RecordBatch | None = getattr(stream, "at_hand", None)
@@ -193,7 +194,7 @@ class Serving:
         return False
 
     async def _keep(self, table: TableName) -> None:
-        """Send the rows of a table in memory to where they outlive this process."""
+        """Send the rows of a table in memory to the serving process, to outlive this one."""
         async with self._keeping:
             self._send(messages.TableWritten(table), written(await self._executor.rows_of(table)))
 
@@ -202,14 +203,14 @@ class Serving:
             self.channel.send(message, body)
 
     def _note(self, table: TableName | None) -> None:
-        """Say which view is being planned; called by a thread."""
+        """Report which view is being planned; called from a thread."""
         self._loop.call_soon_threadsafe(self._send, messages.Noted(table))
 
     def _system_table(self, name: TableName) -> SystemTable:
         return partial(self._show, name)
 
     def _show(self, name: TableName, viewer: PrincipalId | None) -> pa.Table:
-        """Ask the serving process for a system table; called by the thread that plans."""
+        """Request a system table from the serving process; called from the planning thread."""
         number, answer = next(self._numbers), Future[pa.Table]()
         self._showing[number] = answer
         asked = messages.SystemTableWanted(number, name, viewer)
@@ -218,7 +219,7 @@ class Serving:
             return answer.result(_SHOW_S)
         except TimeoutError:
             raise ExecutionError(
-                f"table 'runtime.{name}' was not answered within {_SHOW_S:g} s; try again"
+                f"table 'runtime.{name}' was not available within {_SHOW_S:g} s; try again"
             ) from None
         finally:
             self._showing.pop(number, None)
@@ -228,14 +229,14 @@ class Serving:
         if answer is None:
             return
         if error is not None or body is None:
-            answer.set_exception(error or ExecutionError("a system table came without content"))
+            answer.set_exception(error or ExecutionError("the system table has no content"))
             return
         answer.set_result(read(body))
 
 
 def _crossing(exc: BaseException) -> BaseException:
-    """Return what can be told in the other process: errors of ours; others were logged here."""
+    """Return the error to send to the other process; errors other than ours are logged here."""
     if isinstance(exc, CarawayError):
         return exc
-    logger.error("a statement failed in a way that has no words", exc_info=exc)
-    return ExecutionError("the engine failed at the statement; the log has the cause")
+    logger.error("a statement failed with an unexpected error", exc_info=exc)
+    return ExecutionError("the engine failed while running the statement; the log has the cause")

@@ -1,4 +1,4 @@
-"""Starts the fork server. Imports little: it starts before the rest of the runtime is imported."""
+"""Starts the fork server. Imports little, because it starts before the rest of the runtime."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ _FORK_SERVER = "caraway_executor.engines.fork_server"
 class ForkServer:
     """A process that imports what engines need, and forks them on request.
 
-    One that `is_shared` is used by several runtimes, one after another.
+    A server that `is_shared` is used by several runtimes, one after another.
     """
 
     def __init__(self, *, is_shared: bool = False) -> None:
@@ -29,7 +29,7 @@ class ForkServer:
             )
 
     def close(self) -> None:
-        """End it, and with it every engine process that it forked."""
+        """End it, together with every engine process that it forked."""
         self.control.close()
         with suppress(ProcessLookupError):
             os.kill(self._process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Processes in which statements that ran while an engine ended run again, each by itself."""
+"""Trials: retries statements that ran while an engine process ended, each alone."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from caraway_executor.engines.seats import Seat
 
 _LONGEST_WAIT_S = 60.0
 _TURN_S = 30.0
-"""What ends an engine does so within seconds; a statement that did nothing may take hours."""
+"""A statement that ends an engine does so within seconds; a harmless one may take hours."""
 
 
 _LONG_S = 0.2
@@ -17,9 +17,9 @@ _MOST_LONG = 1_000
 
 
 class LongPlanning:
-    """Knows statements whose planning keeps a whole process from answering.
+    """Remembers statements whose planning keeps a whole process from answering.
 
-    They run apart from the beginning, for as long as they take that long.
+    They run apart from the start, for as long as their planning takes that long.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class LongPlanning:
         return key in self._keys
 
     def took(self, key: str, seconds: float) -> None:
-        """Note how long a statement took to begin, apart from all others."""
+        """Record how long a statement took to start, when it ran alone."""
         self._keys.pop(key, None)
         if seconds > _LONG_S:
             self._keys[key] = None
@@ -38,25 +38,25 @@ class LongPlanning:
 
 
 class Trials:
-    """Gives each suspect a seat of its own; there are few, so others wait for their turn."""
+    """Gives each suspect a seat of its own; there are few seats, so others wait."""
 
     def __init__(self, seats: Sequence[Seat]) -> None:
         self._free = list(seats)
         self._places = asyncio.Semaphore(len(seats))
 
     async def take(self) -> tuple[Seat, Callable[[], None]]:
-        """Wait for a seat; returns what gives it back, which it does by itself after a while.
+        """Wait for a seat; return it with a callback that frees it. It is also freed after a while.
 
         Raises:
-            OverloadedError: none was free for long.
+            OverloadedError: none became free in time.
         """
         try:
             async with asyncio.timeout(_LONGEST_WAIT_S):
                 await self._places.acquire()
         except TimeoutError:
             raise OverloadedError(
-                "an engine ended while it ran the statement, and too many others run again before "
-                "it; try again later",
+                "an engine ended while running the statement, and too many other statements are "
+                "being retried before it; try again later",
                 retry_after_s=10,
             ) from None
         held = [self._free.pop(0)]

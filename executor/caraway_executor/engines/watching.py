@@ -1,4 +1,4 @@
-"""Watches engine processes: their memory, and whether they stop what they were told to stop."""
+"""Watches engine processes: their memory, and whether they stop cancelled work."""
 
 import asyncio
 import logging
@@ -18,24 +18,24 @@ _IDLE_LOOK_S = 0.25
 _START_S = 20.0
 _LATE_S = 0.03
 _STOP_S = 4.0
-"""So long may work take to stop before its process is ended."""
+"""How long cancelled work may take to stop before its process is ended."""
 _LONGEST_STOP_S = 20.0
 _CALM_S = 1.0
 _CALM_CORES = 0.5
 _GROWS_BYTES = 128 * 1024 * 1024
 _VIEW_S = 30.0
 _REST_S = 1.0
-"""A process that is silent for so long does not get its place back: what it plans has no end."""
+"""A process that is silent for this long does not get its seat back: its planning does not end."""
 _PING_S = 0.05
 _SILENT_S = 0.2
-"""A process that is silent for longer gets no more statements. Native code may hold its threads."""
+"""A process silent for longer gets no more statements. Native code may hold its threads."""
 _SILENT_AT_REST_S = 1.0
-"""The same where it uses no processor meanwhile: a busy host may have given it none."""
+"""The same limit if it uses no processor: a busy host may have given it none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pinged:
-    """When a process was asked to answer, how long its loop had waited, and what it had used."""
+    """The state of a process when it was pinged: the time, and its waiting and processor times."""
 
     at_s: float
     waited_s: float
@@ -44,19 +44,21 @@ class _Pinged:
 
 @dataclass(slots=True)
 class Watch:
-    """Looks at every engine process some times a second, and ends those that must end."""
+    """Checks every engine process several times a second, and ends those that must end."""
 
     seats: Sequence[Seat]
     _pinged: dict[int, _Pinged] = field(default_factory=dict)
-    """How each process was when it was asked to answer."""
+    """The state of each process at its last ping."""
     _stopped: dict[int, Calm] = field(default_factory=dict)
     _tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
 
     def begin(self) -> None:
+        """Start watching, unless it is running."""
         if not self._tasks:
             self._tasks.keep(self._run, "watch the engine processes")
 
     def close(self) -> None:
+        """Stop watching."""
         self._tasks.cancel()
 
     async def _run(self) -> None:
@@ -66,7 +68,7 @@ class Watch:
             due_s = loop.time() + pause_s
             await asyncio.sleep(pause_s)
             if loop.time() - due_s > _LATE_S:
-                # This loop was held up: first it reads what has arrived meanwhile.
+                # This loop was delayed, so let it first read what has arrived.
                 await asyncio.sleep(_LATE_S)
             is_busy = False
             for seat in self.seats:
@@ -88,13 +90,13 @@ class Watch:
             and not process.works
             and used_bytes > process.silent_bytes + _GROWS_BYTES
         ):
-            # What it was doing runs elsewhere, and is judged there; two may not grow at once.
+            # Its work was moved elsewhere and is judged there; two processes must not grow at once.
             process.kill(Cause.CLOSED)
         elif ceiling is not None and used_bytes > ceiling:
             detail = f"it used {worded(used_bytes)} where {worded(ceiling)} is allowed"
             process.kill(Cause.MEMORY, detail)
         elif self._has_hung(process, now_s):
-            process.kill(Cause.HUNG, "a statement did not stop")
+            process.kill(Cause.HUNG, "a cancelled statement did not stop")
         elif seat.is_shared and process.works and self._is_silent(process, now_s):
             process.is_silent, process.silent_bytes = True, used_bytes
             seat.rest(process, now_s)
@@ -105,9 +107,9 @@ class Watch:
             self._look_at_rest(seat, process, now_s)
 
     def _is_silent(self, process: EngineProcess, now_s: float) -> bool:
-        """Tell if the loop of a process has not answered though it could have run."""
+        """Return whether a process has not answered although its loop could have run."""
         if process.is_silent or process.has_writes:
-            # The next one would not have what is written.
+            # The next process would not have the written rows.
             return False
         before = self._pinged.get(process.pid)
         if process.pinged_s is None and before is not None and now_s - before.at_s < _PING_S:
@@ -121,16 +123,16 @@ class Watch:
             return False
         passed_s = now_s - before.at_s - (waited_s - before.waited_s)
         if process.thread is None:
-            # One that has not begun to read is still being made.
+            # A process that has not started to read is still starting.
             return passed_s > _START_S
         if passed_s <= _SILENT_S:
             return False
-        # What holds the interpreter uses a processor.
+        # Code that holds the interpreter uses a processor.
         is_busy = used_s(process.pid) - before.used_s > _SILENT_S / 2
         return is_busy or passed_s > _SILENT_AT_REST_S
 
     def _has_hung(self, process: EngineProcess, now_s: float) -> bool:
-        """Tell if work was stopped and goes on, though it had the time to end."""
+        """Return whether cancelled work continues although it had time to stop."""
         stopped = [each.began_s for each in process.works.values() if each.is_stopped]
         if not stopped or now_s - min(stopped) <= _STOP_S:
             return False
@@ -142,7 +144,7 @@ class Watch:
         return (now_s - min(stopped)) * share > _STOP_S
 
     def _look_at_rest(self, seat: Seat, process: EngineProcess, now_s: float) -> None:
-        """End a process that works on though all of its work was stopped or is done."""
+        """End a process that keeps computing after its work was cancelled or finished."""
         if not process.has_stopped:
             return
         cpu_s = wanted_s(process.pid)
@@ -154,7 +156,7 @@ class Watch:
             if not is_busy:
                 process.has_stopped = False
             elif not process.works:
-                process.kill(Cause.HUNG, "work went on after it was stopped")
+                process.kill(Cause.HUNG, "work continued after it was cancelled")
             elif seat.is_disposable:
-                # What else runs there has done nothing wrong: it may come to its end.
+                # Its other work has done nothing wrong, so it may finish.
                 seat.retire(process)

@@ -1,16 +1,18 @@
-"""What kopf calls when users change something: each handler takes note and has a cluster looked at.
+"""Handlers that kopf calls when a custom resource changes. They update the cache and the queue.
 
-Thin on purpose. They are handlers of events, so kopf writes nothing: no finalizer, no annotation.
+They are event handlers, so kopf writes nothing: neither finalizers nor annotations.
 """
 
 import kopf
 
 from caraway_operator.controller import Controller
 from caraway_operator.handlers import clusters, limits
-from caraway_operator.known import Known
+from caraway_operator.resource_cache import ResourceCache
 
 
-def register(registry: kopf.OperatorRegistry, known: Known, controller: Controller) -> None:
-    """Have kopf call the handlers."""
-    clusters.register(registry, known, controller)
-    limits.register(registry, known, controller)
+def register_handlers(
+    registry: kopf.OperatorRegistry, resources: ResourceCache, controller: Controller
+) -> None:
+    """Register all handlers with kopf."""
+    clusters.register_handler(registry, resources, controller)
+    limits.register_handler(registry, resources, controller)

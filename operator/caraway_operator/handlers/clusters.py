@@ -1,29 +1,33 @@
-"""Changes of `CarawayCluster` resources."""
+"""Handles changes of `CarawayCluster` resources."""
 
 from typing import Any
 
 import kopf
 
 from caraway_operator.controller import Controller
-from caraway_operator.handlers.events import plain
-from caraway_operator.known import Known, key
+from caraway_operator.handlers.events import plain_object
 from caraway_operator.kube.kinds import CLUSTER
+from caraway_operator.resource_cache import ResourceCache, key
 
 
-def register(registry: kopf.OperatorRegistry, known: Known, controller: Controller) -> None:
-    """Have every change of a cluster, also of its status, looked at."""
+def register_handler(
+    registry: kopf.OperatorRegistry, resources: ResourceCache, controller: Controller
+) -> None:
+    """Reconcile a cluster after every change, including changes of its status."""
 
-    # Any: what kopf hands over beside what is asked for.
+    # Any: further keyword arguments of kopf.
     @kopf.on.event(CLUSTER.group, "v1alpha1", CLUSTER.plural, registry=registry)
     async def changed(event: kopf.RawEvent, **_: Any) -> None:
-        take(known, controller, event["type"], plain(event["object"], CLUSTER))
+        handle_cluster(resources, controller, event["type"], plain_object(event["object"], CLUSTER))
 
 
-def take(known: Known, controller: Controller, type_: str | None, cluster: dict[str, Any]) -> None:
-    """Take note of a cluster as it is now, or of its end."""
+def handle_cluster(
+    resources: ResourceCache, controller: Controller, type_: str | None, cluster: dict[str, Any]
+) -> None:
+    """Store or remove a cluster, and enqueue it."""
     which = key(cluster)
     if type_ == "DELETED":
-        known.drop_cluster(cluster)
+        resources.drop_cluster(cluster)
     else:
-        known.put_cluster(cluster)
-    controller.poke(*which)
+        resources.put_cluster(cluster)
+    controller.enqueue(*which)

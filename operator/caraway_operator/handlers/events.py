@@ -1,14 +1,14 @@
-"""Objects as kopf hands them over."""
+"""Converts the objects of kopf's events."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from caraway_operator.kube.kinds import Kind, Object
+from caraway_operator.kube.kinds import Object, ResourceKind
 
 
-# Any: kopf's own types say no more.
-def plain(body: Mapping[str, Any], kind: Kind) -> Object:
-    """Return the object as the client would have read it, without what nobody looks at."""
+# Any: kopf's types are no more precise.
+def plain_object(body: Mapping[str, Any], kind: ResourceKind) -> Object:
+    """Return the object in the form that the client returns, without its managed fields."""
     metadata = {
         field: value for field, value in dict(body["metadata"]).items() if field != "managedFields"
     }

@@ -1,31 +1,35 @@
-"""Changes of `CarawayLimits` resources: they concern every cluster of their namespace."""
+"""Handles changes of `CarawayLimits` resources, which affect every cluster of their namespace."""
 
 from typing import Any
 
 import kopf
 
 from caraway_operator.controller import Controller
-from caraway_operator.handlers.events import plain
-from caraway_operator.known import Known, key
+from caraway_operator.handlers.events import plain_object
 from caraway_operator.kube.kinds import LIMITS
+from caraway_operator.resource_cache import ResourceCache, key
 
 
-def register(registry: kopf.OperatorRegistry, known: Known, controller: Controller) -> None:
-    """Have the clusters of the namespace looked at when limits change."""
+def register_handler(
+    registry: kopf.OperatorRegistry, resources: ResourceCache, controller: Controller
+) -> None:
+    """Reconcile the clusters of the namespace when limits change."""
 
-    # Any: what kopf hands over beside what is asked for.
+    # Any: further keyword arguments of kopf.
     @kopf.on.event(LIMITS.group, "v1alpha1", LIMITS.plural, registry=registry)
     async def changed(event: kopf.RawEvent, **_: Any) -> None:
-        take(known, controller, event["type"], plain(event["object"], LIMITS))
+        handle_limits(resources, controller, event["type"], plain_object(event["object"], LIMITS))
 
 
-def take(known: Known, controller: Controller, type_: str | None, limits: dict[str, Any]) -> None:
-    """Take note of limits as they are now, or of their end."""
+def handle_limits(
+    resources: ResourceCache, controller: Controller, type_: str | None, limits: dict[str, Any]
+) -> None:
+    """Store or remove limits, and enqueue the clusters of their namespace."""
     if type_ == "DELETED":
-        known.limits.pop(key(limits), None)
+        resources.limits.pop(key(limits), None)
     else:
-        known.limits[key(limits)] = limits
+        resources.limits[key(limits)] = limits
     namespace = limits["metadata"]["namespace"]
-    for where, name in known.clusters:
+    for where, name in resources.clusters:
         if where == namespace:
-            controller.poke(where, name)
+            controller.enqueue(where, name)

@@ -1,4 +1,4 @@
-"""The Kubernetes API as the operator uses it: requests, watches, what is written and when.
+"""Access to the Kubernetes API: requests, watches, write plans, events and the Lease.
 
-It knows nothing of clusters of Caraway, and nothing else of the operator may speak HTTP to the API.
+Knows nothing about Caraway clusters. No other package of the operator sends requests to the API.
 """

@@ -1,4 +1,4 @@
-"""How the API is reached: from inside the cluster, or by a kubeconfig file."""
+"""Finds the address and the credentials of the API server: in the pod or in a kubeconfig file."""
 
 import base64
 import ssl
@@ -15,13 +15,13 @@ from caraway_core.errors import CarawayError
 _MOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-class AccessError(CarawayError):
-    """Nothing says how to reach the API, or what says so cannot be used."""
+class ApiAccessError(CarawayError):
+    """No configuration for the API server was found, or it cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """Where the API is and how to show who asks. Secrets stay out of its representation."""
+class ApiAccess:
+    """The address of the API server and the credentials. Secrets are left out of its repr."""
 
     server: str
     namespace: str = "default"
@@ -31,19 +31,19 @@ class Access:
     token: str | None = field(default=None, repr=False)
     token_file: Path | None = None
     certificate: tuple[str, str] | None = field(default=None, repr=False)
-    """PEM texts of the client's certificate and of its key."""
+    """The client's certificate and its key, as PEM."""
 
     def read_token(self) -> str | None:
-        """Return the token as it is now: kubelets write new ones into the file."""
+        """Return the current token. The kubelet rotates the one in a file."""
         if self.token_file is not None:
             try:
                 return self.token_file.read_text().strip()
             except OSError as exc:
-                raise AccessError(f"cannot read the token: {exc}") from exc
+                raise ApiAccessError(f"cannot read the token: {exc}") from exc
         return self.token
 
     def verification(self) -> ssl.SSLContext | bool:
-        """Return what checks the server and shows the client's certificate."""
+        """Return the TLS settings: trusted CAs and the client's certificate."""
         if not self.server.startswith("https:"):
             return True
         context = ssl.create_default_context(
@@ -53,7 +53,7 @@ class Access:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if self.certificate:
-            # The module reads certificates from files only.
+            # The ssl module reads certificates only from files.
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
                 file.write("\n".join(self.certificate))
                 file.flush()
@@ -61,18 +61,18 @@ class Access:
         return context
 
 
-def find(environ: Mapping[str, str], mount: Path = _MOUNT) -> Access:
-    """Return the access that KUBECONFIG names, else the pod's, else that of `~/.kube/config`.
+def find_access(environ: Mapping[str, str], mount: Path = _MOUNT) -> ApiAccess:
+    """Return the access from KUBECONFIG, from the pod, or from `~/.kube/config`, in this order.
 
     Raises:
-        AccessError: there is none of these.
+        ApiAccessError: none of these exists.
     """
     if named := environ.get("KUBECONFIG"):
         return from_file(Path(named.split(":")[0]).expanduser())
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if host and (mount / "token").exists():
         host = f"[{host}]" if ":" in host else host
-        return Access(
+        return ApiAccess(
             server=f"https://{host}:{port or 443}",
             namespace=(mount / "namespace").read_text().strip(),
             ca_file=mount / "ca.crt",
@@ -81,16 +81,16 @@ def find(environ: Mapping[str, str], mount: Path = _MOUNT) -> Access:
     usual = Path(environ.get("HOME", "/")) / ".kube" / "config"
     if usual.exists():
         return from_file(usual)
-    raise AccessError(
+    raise ApiAccessError(
         "this is not a pod with a service account, and there is no kubeconfig; set KUBECONFIG"
     )
 
 
-def from_file(path: Path) -> Access:
+def from_file(path: Path) -> ApiAccess:
     """Read the current context of a kubeconfig file.
 
     Raises:
-        AccessError: it cannot be read, or needs what this does not know.
+        ApiAccessError: the file cannot be read, or needs a feature that is not supported.
     """
     try:
         config = yaml.safe_load(path.read_text())
@@ -99,21 +99,21 @@ def from_file(path: Path) -> Access:
         user = _named(config, "users", chosen["user"]).get("user") or {}
         return _access(chosen, cluster, user, path.parent)
     except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration, ValueError) as exc:
-        # Only the kind of the mistake: the text could hold what is secret in the file.
-        raise AccessError(f"cannot use the kubeconfig {path}: {type(exc).__name__}") from exc
+        # Only the type of the error: its text could contain secrets from the file.
+        raise ApiAccessError(f"cannot use the kubeconfig {path}: {type(exc).__name__}") from exc
 
 
 def _access(
     context: Mapping[str, Any], cluster: Mapping[str, Any], user: Mapping[str, Any], folder: Path
-) -> Access:
+) -> ApiAccess:
     if "exec" in user or "auth-provider" in user:
-        raise AccessError(
-            "the kubeconfig gets its token from a program, which is not supported; "
+        raise ApiAccessError(
+            "the kubeconfig gets its token from a plugin, which is not supported; "
             "use one with a token or a certificate"
         )
     certificate = _text(user, "client-certificate", folder), _text(user, "client-key", folder)
     file = user.get("tokenFile")
-    return Access(
+    return ApiAccess(
         server=cluster["server"].rstrip("/"),
         namespace=context.get("namespace") or "default",
         ca_text=_text(cluster, "certificate-authority", folder),
@@ -124,7 +124,7 @@ def _access(
     )
 
 
-# Any: the file is somebody else's.
+# Any: the file is not checked.
 def _named(config: Any, list_: str, name: str) -> Any:
     return next(entry for entry in config[list_] if entry["name"] == name)
 

@@ -1,8 +1,9 @@
-"""Requests to the Kubernetes API: bounded in time and number, and in words when they fail."""
+"""A client for the Kubernetes API, with timeouts, bounded retries and typed errors."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Generator, Mapping
+import socket
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,8 +13,8 @@ import httpx
 
 from caraway_core.backoff import Backoff, Delays
 from caraway_operator.kube import errors
-from caraway_operator.kube.access import Access
-from caraway_operator.kube.kinds import KINDS, SECRET, Kind, Object
+from caraway_operator.kube.access import ApiAccess
+from caraway_operator.kube.kinds import KINDS, SECRET, Object, ResourceKind
 
 FIELD_MANAGER = "caraway-operator"
 _ATTEMPTS = 3
@@ -23,57 +24,68 @@ _PAGE = 500
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MERGE = "application/merge-patch+json"
 WATCH_S = 300
-# Bookmarks come every minute. A connection that died without a word must not hide edits for long.
-_SILENCE_S = 90
+# A watch may be quiet until the API server ends it: bookmarks are not guaranteed.
+_WATCH_READ_S = WATCH_S + 30
+# Without them, a connection that broke silently would hide changes until the read timeout.
+_KEEPALIVE: Sequence[tuple[int, int, int]] = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Objects of a kind, and the version that a watch goes on from."""
+class ObjectList:
+    """Objects of a kind, and the version from which a watch continues."""
 
     items: list[Object]
     version: str
 
 
-class Kube:
-    """The API of one Kubernetes cluster."""
+class KubeClient:
+    """Sends requests to the API server of one Kubernetes cluster."""
 
-    def __init__(self, access: Access, http: httpx.AsyncClient) -> None:
+    def __init__(self, access: ApiAccess, http: httpx.AsyncClient) -> None:
         self._access = access
         self._http = http
         self.requests = 0
-        """How many were sent; writes alone are in `writes`."""
+        """The number of requests, including those in `writes`."""
         self.writes = 0
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> Object:
+    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Object:
         """Return one object.
 
         Raises:
-            MissingError: there is none.
+            ObjectNotFoundError: it does not exist.
         """
         return await self._send("GET", kind.path(namespace, name), kind)
 
-    async def list(self, kind: Kind, namespace: str | None, selector: str = "") -> Listing:
-        """Return all objects of a kind in a namespace, or everywhere."""
+    async def list(
+        self, kind: ResourceKind, namespace: str | None, selector: str = ""
+    ) -> ObjectList:
+        """Return all objects of a kind in a namespace, or in all namespaces."""
         items: list[Object] = []
         query = {"limit": str(_PAGE)} | ({"labelSelector": selector} if selector else {})
         while True:
             page = await self._send("GET", kind.path(namespace), kind, query=query)
-            # Items of a list come without these two.
+            # The items of a list lack these two fields.
             stamp = {"apiVersion": kind.api_version, "kind": kind.name}
             items += [stamp | item for item in page.get("items") or ()]
             metadata = page.get("metadata") or {}
             if not metadata.get("continue"):
-                return Listing(items, metadata.get("resourceVersion", ""))
+                return ObjectList(items, metadata.get("resourceVersion", ""))
             query = query | {"continue": metadata["continue"]}
 
     async def watch(
-        self, kind: Kind, namespace: str | None, selector: str, version: str
+        self, kind: ResourceKind, namespace: str | None, selector: str, version: str
     ) -> AsyncIterator[tuple[str, Object]]:
-        """Yield (type, object) as things change, until the API ends the watch.
+        """Yield (type, object) for each change, until the API server ends the watch.
 
         Raises:
-            ExpiredError: begin anew with a list.
+            ExpiredError: the version is too old; list again.
         """
         query = {
             "watch": "true",
@@ -81,7 +93,7 @@ class Kube:
             "timeoutSeconds": str(WATCH_S),
             "resourceVersion": version,
         } | ({"labelSelector": selector} if selector else {})
-        timeout = httpx.Timeout(10, read=_SILENCE_S, pool=None)
+        timeout = httpx.Timeout(10, read=_WATCH_READ_S, pool=None)
         what = f"watch {kind.plural}"
         try:
             async with self._http.stream(
@@ -93,36 +105,36 @@ class Kube:
                 async for line in _lines(response):
                     yield _event(json.loads(line), what)
         except (httpx.HTTPError, ValueError) as exc:
-            raise errors.AwayError(f"{what}: {type(exc).__name__}") from exc
+            raise errors.ApiUnavailableError(f"{what}: {type(exc).__name__}") from exc
 
-    async def replace(self, wanted: Object) -> Object:
-        """Write an object over the one whose resourceVersion it names.
+    async def replace(self, desired: Object) -> Object:
+        """Replace the object that has the given resourceVersion.
 
         Raises:
             ConflictError: the live object has another version.
-            InvalidError: the API does not take the object.
-            MissingError: there is none.
+            ObjectInvalidError: the object is invalid.
+            ObjectNotFoundError: it does not exist.
         """
-        kind, metadata = KINDS[wanted["kind"]], wanted["metadata"]
+        kind, metadata = KINDS[desired["kind"]], desired["metadata"]
         query = {"fieldManager": FIELD_MANAGER}
         path = kind.path(metadata["namespace"], metadata["name"])
-        return await self._send("PUT", path, kind, wanted, query=query)
+        return await self._send("PUT", path, kind, desired, query=query)
 
-    async def create(self, wanted: Object, *, is_dry_run: bool = False) -> Object:
-        """Make an object; a dry run only asks whether it could be made.
+    async def create(self, desired: Object, *, is_dry_run: bool = False) -> Object:
+        """Create an object. A dry run only validates it.
 
         Raises:
-            ConflictError: it is there already.
+            ConflictError: it exists already.
         """
-        kind = KINDS[wanted["kind"]]
+        kind = KINDS[desired["kind"]]
         query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if is_dry_run else {})
-        path = kind.path(wanted["metadata"]["namespace"])
-        return await self._send("POST", path, kind, wanted, query=query)
+        path = kind.path(desired["metadata"]["namespace"])
+        return await self._send("POST", path, kind, desired, query=query)
 
     async def merge(
-        self, kind: Kind, namespace: str, name: str, patch: Object, subresource: str = ""
+        self, kind: ResourceKind, namespace: str, name: str, patch: Object, subresource: str = ""
     ) -> Object:
-        """Merge a patch into an object; with a resourceVersion in it, only into that version.
+        """Apply a merge patch to an object; to that version only if it has a resourceVersion.
 
         Raises:
             ConflictError: the object has another version.
@@ -133,13 +145,13 @@ class Kube:
 
     async def delete(
         self,
-        kind: Kind,
+        kind: ResourceKind,
         namespace: str,
         name: str,
         uid: str,
         propagation: Literal["Background", "Orphan"] = "Background",
     ) -> None:
-        """Remove the object that has this uid; one that is gone, or another one, is left alone."""
+        """Delete the object with this uid. Does nothing if it is gone or was replaced."""
         body = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -148,14 +160,14 @@ class Kube:
         }
         try:
             await self._send("DELETE", kind.path(namespace, name), kind, body)
-        except (errors.MissingError, errors.ConflictError):
+        except (errors.ObjectNotFoundError, errors.ConflictError):
             return
 
-    async def serves(self, kind: Kind) -> bool:
-        """Tell whether the API knows the kind."""
+    async def serves(self, kind: ResourceKind) -> bool:
+        """Tell whether the API server serves the kind."""
         try:
             found = await self._send("GET", kind.root, kind)
-        except errors.MissingError:
+        except errors.ObjectNotFoundError:
             return False
         return any(entry["name"] == kind.plural for entry in found.get("resources", ()))
 
@@ -163,7 +175,7 @@ class Kube:
         self,
         method: str,
         path: str,
-        kind: Kind,
+        kind: ResourceKind,
         body: Object | None = None,
         *,
         query: Mapping[str, str] | None = None,
@@ -182,21 +194,21 @@ class Kube:
                     method, quote(path), params=query, content=content, headers=headers
                 )
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
-                failure = errors.AwayError(f"{what}: {type(exc).__name__}")
+                failure = errors.ApiUnavailableError(f"{what}: {type(exc).__name__}")
             except httpx.HTTPError as exc:
-                failure = errors.AwayError(f"{what}: {type(exc).__name__}")
-                # It may have been done: only what can be done twice is sent again.
+                failure = errors.ApiUnavailableError(f"{what}: {type(exc).__name__}")
+                # The server may have handled it, so only idempotent requests are retried.
                 if method == "POST":
                     raise failure from exc
             else:
                 if response.status_code < 400:
                     found: Object = response.json()
                     return found
-                # What the API says of a Secret could quote it.
+                # A message about a Secret could quote its content.
                 said = "refused" if kind is SECRET else _said(response)
                 if response.status_code not in _AGAIN or method == "POST":
                     raise errors.of_status(response.status_code, what, said)
-                failure = errors.AwayError(f"{what}: {response.status_code} {said}")
+                failure = errors.ApiUnavailableError(f"{what}: {response.status_code} {said}")
                 pause_s = _retry_after(response)
             if attempt < _ATTEMPTS:
                 await asyncio.sleep(pause_s + again.failed())
@@ -204,9 +216,9 @@ class Kube:
 
 
 class _Token(httpx.Auth):
-    """Shows the token as it is now, and looks again when it was refused."""
+    """Sends the token, and reads it again after status 401."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ApiAccess) -> None:
         self._access = access
         self._token = access.read_token()
 
@@ -224,23 +236,28 @@ class _Token(httpx.Auth):
 
 
 @asynccontextmanager
-async def connected(access: Access) -> AsyncIterator[Kube]:
-    """Hold the connections to the API."""
+async def open_client(access: ApiAccess) -> AsyncIterator[KubeClient]:
+    """Open a client for the API server."""
+    transport = httpx.AsyncHTTPTransport(
+        verify=access.verification(),
+        # There is a watch, with its own connection, for each kind in each namespace.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+        trust_env=False,
+        socket_options=_KEEPALIVE,
+    )
     async with httpx.AsyncClient(
         base_url=access.server,
-        verify=access.verification(),
+        transport=transport,
         auth=_Token(access),
         timeout=httpx.Timeout(30, connect=10),
-        # Each watch holds one of its own, of each kind in each namespace: a limit would stop them.
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         headers={"User-Agent": FIELD_MANAGER, "Accept": "application/json"},
         trust_env=False,
     ) as http:
-        yield Kube(access, http)
+        yield KubeClient(access, http)
 
 
 async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
-    # httpx's own lines also end at characters that a value of JSON may hold.
+    # aiter_lines() also splits at characters that JSON strings may contain.
     rest = b""
     async for piece in response.aiter_bytes():
         *whole, rest = (rest + piece).split(b"\n")
@@ -249,7 +266,7 @@ async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
                 yield line
 
 
-# Any: the line is what the API sent.
+# Any: JSON from the API server.
 def _event(found: Any, what: str) -> tuple[str, Object]:
     if found["type"] == "ERROR":
         status = found["object"]

@@ -1,36 +1,36 @@
-"""Whether an object is as it is wanted, judged by the fields that are wanted and no others."""
+"""Compares a desired with a live object, by the fields of the desired one only."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from caraway_operator.spec import quantities
+from caraway_operator.resources import quantities
 
-# What tells the elements of a list apart, where the API merges lists by it.
+# The keys by which the API server merges lists.
 _KEYS = ("name", "mountPath", "containerPort", "uid", "ip", "topologyKey", "type")
-# Maps that are one value to the API: whoever adds a key changes what the whole of it means.
+# Maps that are atomic: an additional key changes the meaning of the whole map.
 _WHOLE = frozenset(
     {"labelSelector", "matchLabels", "namespaceSelector", "nodeSelector", "podSelector", "selector"}
 )
 
 
-# Any: values of JSON, here and below.
-def covers(wanted: Any, live: Any) -> bool:
-    """Tell whether `live` has all that `wanted` says; what else it has is not asked about."""
-    if _is_empty(wanted) and _is_empty(live):
+# Any: JSON values, here and below.
+def covers(desired: Any, live: Any) -> bool:
+    """Tell whether `live` has all fields of `desired`. Its other fields are ignored."""
+    if _is_empty(desired) and _is_empty(live):
         return True
-    match wanted, live:
+    match desired, live:
         case Mapping(), Mapping():
             return all(
                 covers(value, live.get(key)) and (key not in _WHOLE or covers(live.get(key), value))
-                for key, value in wanted.items()
+                for key, value in desired.items()
             )
         case list(), list():
-            return _covers_list(wanted, live)
-    return _is_same(wanted, live)
+            return _covers_list(desired, live)
+    return _is_same(desired, live)
 
 
 def without_nulls(value: Any) -> Any:
-    """Return the value without keys that hold None, which the API drops as well."""
+    """Return the value without keys whose value is None, which the API server drops too."""
     match value:
         case Mapping():
             return {key: without_nulls(held) for key, held in value.items() if held is not None}
@@ -40,36 +40,36 @@ def without_nulls(value: Any) -> Any:
 
 
 def without_empty(held: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the map without keys that hold nothing."""
+    """Return the map without keys whose value is empty."""
     return {key: value for key, value in held.items() if not _is_empty(value)}
 
 
 def _is_empty(value: Any) -> bool:
-    # The API leaves out what is empty, and defaults what is left out.
+    # The API server omits empty values.
     return value is None or (isinstance(value, Mapping | list) and not value)
 
 
-def _is_same(wanted: Any, live: Any) -> bool:
-    if wanted == live:
+def _is_same(desired: Any, live: Any) -> bool:
+    if desired == live:
         return True
-    # The API writes quantities its own way: 1000m comes back as 1.
+    # The API server normalizes quantities, such as 1000m to 1.
     try:
-        return quantities.number(wanted) == quantities.number(live)
+        return quantities.number(desired) == quantities.number(live)
     except ValueError:
         return False
 
 
-def _covers_list(wanted: list[Any], live: list[Any]) -> bool:
-    key = _key(wanted)
+def _covers_list(desired: list[Any], live: list[Any]) -> bool:
+    key = _key(desired)
     if key is None:
-        return len(wanted) == len(live) and all(map(covers, wanted, live))
-    return all(covers(element, _found(live, key, element)) for element in wanted)
+        return len(desired) == len(live) and all(map(covers, desired, live))
+    return all(covers(element, _found(live, key, element)) for element in desired)
 
 
-def _key(wanted: Sequence[Any]) -> str | None:
-    for key in _KEYS if wanted else ():
-        if all(isinstance(element, Mapping) and key in element for element in wanted):
-            values = [element[key] for element in wanted]
+def _key(desired: Sequence[Any]) -> str | None:
+    for key in _KEYS if desired else ():
+        if all(isinstance(element, Mapping) and key in element for element in desired):
+            values = [element[key] for element in desired]
             return key if len(set(map(str, values))) == len(values) else None
     return None
 

@@ -1,69 +1,69 @@
-"""What the API answers when it does not do as asked.
+"""Errors of the Kubernetes API.
 
 CarawayError
-└── KubeError            any of these; `is_lasting` says whether trying again is of no use
-    ├── MissingError     there is no such object, or no such kind
-    ├── ConflictError    the object is not as it was thought to be, or is there already
-    │   └── LeavingError the object is being deleted: it can be made again when it is gone
-    ├── RefusedError     it is not allowed: the same will be refused again
-    │   └── InvalidError the object is invalid, or changes a field that cannot be changed
-    ├── ExpiredError     a watch that must begin anew with a list
-    └── AwayError        the API does not answer, or is too busy
+└── KubeError                      any of these; `is_lasting` if a retry would fail too
+    ├── ObjectNotFoundError        the object or its kind does not exist
+    ├── ConflictError              the object has another version, or exists already
+    │   └── ObjectTerminatingError the object is being deleted, and blocks a new one
+    ├── RequestRejectedError       the request is not allowed
+    │   └── ObjectInvalidError     the object is invalid, or changes an immutable field
+    ├── ExpiredError               the version of a watch is too old
+    └── ApiUnavailableError        the API server does not answer, or is overloaded
 """
 
 from caraway_core.errors import CarawayError
 
 
 class KubeError(CarawayError):
-    """The API did not do as asked."""
+    """A request to the Kubernetes API failed."""
 
     is_lasting = False
 
 
-class MissingError(KubeError):
-    """There is no such object, or no such kind."""
+class ObjectNotFoundError(KubeError):
+    """The object or its kind does not exist."""
 
 
 class ConflictError(KubeError):
-    """The object is not as it was thought to be, or is there already."""
+    """The object has another version, or exists already."""
 
 
-class RefusedError(KubeError):
-    """The same request would be refused again."""
+class RequestRejectedError(KubeError):
+    """The request is not allowed; a retry would be rejected too."""
 
     is_lasting = True
 
 
-class LeavingError(ConflictError):
+class ObjectTerminatingError(ConflictError):
     """The object is being deleted."""
 
 
-class InvalidError(RefusedError):
-    """The object is invalid, or changes a field that cannot be changed."""
+class ObjectInvalidError(RequestRejectedError):
+    """The object is invalid, or changes an immutable field."""
 
 
 class ExpiredError(KubeError):
-    """What was seen is too old to go on from."""
+    """The version is too old to watch from."""
 
 
-class AwayError(KubeError):
-    """The API does not answer, or is too busy."""
+class ApiUnavailableError(KubeError):
+    """The API server does not answer, or is overloaded."""
 
 
 def of_status(status: int, what: str, said: str) -> KubeError:
-    """Return the error for an answer of 400 and above; `said` is what the API gave as reason."""
+    """Return the error for a status of 400 or above. `said` is the message of the API server."""
     text = f"Kubernetes answered {status} to {what}: {said}"
     match status:
         case 404:
-            return MissingError(text)
+            return ObjectNotFoundError(text)
         case 409:
             return ConflictError(text)
         case 410:
             return ExpiredError(text)
         case 429 | 500 | 502 | 503 | 504:
-            return AwayError(text)
+            return ApiUnavailableError(text)
         case 422:
-            return InvalidError(text)
+            return ObjectInvalidError(text)
         case 400 | 403 | 405 | 413 | 415:
-            return RefusedError(text)
+            return RequestRejectedError(text)
     return KubeError(text)

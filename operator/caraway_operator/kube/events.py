@@ -1,4 +1,4 @@
-"""Tells users what the operator does, as Events of their cluster; repeated ones are counted."""
+"""Records Kubernetes Events for a cluster, without repetitions."""
 
 import datetime as dt
 import hashlib
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from caraway_operator.kube import errors
-from caraway_operator.kube.client import FIELD_MANAGER, Kube
-from caraway_operator.kube.kinds import EVENT, KINDS, Object, Ref
+from caraway_operator.kube.client import FIELD_MANAGER, KubeClient
+from caraway_operator.kube.kinds import EVENT, KINDS, Object, ObjectRef
 
 logger = logging.getLogger(__name__)
 _REMEMBERED = 2000
@@ -19,54 +19,54 @@ _LONGEST_NOTE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    """Something that users are told. `action` is what the operator did or tried, in one word."""
+class EventContent:
+    """The content of an Event. `action` is what the operator did or tried, in one word."""
 
     reason: str
     note: str
     action: str = "Reconcile"
     type: Literal["Normal", "Warning"] = "Normal"
-    related: Ref | None = None
-    """The object that something was done with. Such an event is written each time."""
+    related: ObjectRef | None = None
+    """The object that was changed. Events with one are always recorded."""
 
 
 @dataclass(slots=True)
-class Recorder:
-    """Writes events. What goes on, such as a refusal, is not written again for ten minutes."""
+class EventRecorder:
+    """Records Events. The same event without a related object is recorded every ten minutes."""
 
-    kube: Kube
+    kube: KubeClient
     instance: str
     clock: Callable[[], float]
     _told: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
-    async def tell(self, cluster: Object, happening: Happening) -> None:
-        """Write an event; one that cannot be written is logged and stops nothing."""
-        key = _key(cluster, happening)
+    async def record_event(self, cluster: Object, event: EventContent) -> None:
+        """Record an event. If that fails, only a warning is logged."""
+        key = _key(cluster, event)
         now = self.clock()
         is_known = now - self._told.get(key, -_AGAIN_S) < _AGAIN_S
-        if is_known and happening.related is None:
+        if is_known and event.related is None:
             return
         self._told[key] = now
         self._told.move_to_end(key)
         while len(self._told) > _REMEMBERED:
             self._told.popitem(last=False)
         logger.info(
-            happening.note,
+            event.note,
             extra={
                 "namespace": cluster["metadata"]["namespace"],
                 "cluster": cluster["metadata"]["name"],
-                "reason": happening.reason,
+                "reason": event.reason,
             },
         )
         try:
-            await self.kube.create(self._event(cluster, happening, key))
+            await self.kube.create(self._event(cluster, event, key))
         except errors.KubeError as error:
-            logger.warning("event not written", extra={"reason": error.message})
+            logger.warning("cannot record the event", extra={"reason": error.message})
 
-    def _event(self, cluster: Object, happening: Happening, key: str) -> Object:
+    def _event(self, cluster: Object, event: EventContent, key: str) -> Object:
         metadata = cluster["metadata"]
         now = dt.datetime.now(dt.UTC)
-        related = happening.related
+        related = event.related
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
@@ -77,10 +77,10 @@ class Recorder:
             "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
             "reportingController": f"caraway.dev/{FIELD_MANAGER}",
             "reportingInstance": self.instance[:128],
-            "action": happening.action,
-            "reason": happening.reason,
-            "type": happening.type,
-            "note": _cut(happening.note),
+            "action": event.action,
+            "reason": event.reason,
+            "type": event.type,
+            "note": _cut(event.note),
             "regarding": {
                 "apiVersion": cluster["apiVersion"],
                 "kind": cluster["kind"],
@@ -93,7 +93,7 @@ class Recorder:
         }
 
 
-def _reference(which: Ref) -> Object:
+def _reference(which: ObjectRef) -> Object:
     version = KINDS[which.kind].api_version
     return {
         "apiVersion": version,
@@ -103,11 +103,11 @@ def _reference(which: Ref) -> Object:
     }
 
 
-def _key(cluster: Object, happening: Happening) -> str:
-    text = "\n".join((cluster["metadata"]["uid"], happening.reason, happening.note))
+def _key(cluster: Object, event: EventContent) -> str:
+    text = "\n".join((cluster["metadata"]["uid"], event.reason, event.note))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _cut(note: str) -> str:
-    # The API counts bytes.
+    # The API server counts bytes.
     return note.encode()[:_LONGEST_NOTE].decode(errors="ignore")

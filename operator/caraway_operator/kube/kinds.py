@@ -1,16 +1,16 @@
-"""The kinds of objects that the operator touches, and where the API keeps them."""
+"""The kinds of objects that the operator uses, and their API paths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Object = dict[str, Any]
-"""An object as JSON has it. Any: its shape is that of its kind, which the API checks."""
+"""An object as JSON. Any: its fields depend on its kind, and the API server checks them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind; `is_optional` if a cluster may do without it."""
+class ResourceKind:
+    """A kind. `is_optional` if a Kubernetes cluster may lack it."""
 
     api_version: str
     name: str
@@ -19,16 +19,18 @@ class Kind:
 
     @property
     def group(self) -> str:
+        """The API group; '' for the core group."""
         return self.api_version.rpartition("/")[0]
 
     @property
     def root(self) -> str:
+        """The API path of the group and version."""
         return (
             f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         )
 
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
-        """Return where the object, or the list of them, is found."""
+        """Return the API path of an object, or of the list of objects."""
         parts = [self.root]
         if namespace is not None:
             parts.append(f"namespaces/{namespace}")
@@ -37,8 +39,8 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Ref:
-    """Which object is meant."""
+class ObjectRef:
+    """A reference to an object."""
 
     kind: str
     namespace: str
@@ -49,24 +51,26 @@ class Ref:
 
 
 CARAWAY = "caraway.dev/v1alpha1"
-CLUSTER = Kind(CARAWAY, "CarawayCluster", "carawayclusters")
-LIMITS = Kind(CARAWAY, "CarawayLimits", "carawaylimits")
-CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
-DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
-EVENT = Kind("events.k8s.io/v1", "Event", "events")
-LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
-POD = Kind("v1", "Pod", "pods")
-POD_DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
-POD_MONITOR = Kind("monitoring.coreos.com/v1", "PodMonitor", "podmonitors", is_optional=True)
-SECRET = Kind("v1", "Secret", "secrets")
-SERVICE = Kind("v1", "Service", "services")
-SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
-SERVICE_MONITOR = Kind(
+CLUSTER = ResourceKind(CARAWAY, "CarawayCluster", "carawayclusters")
+LIMITS = ResourceKind(CARAWAY, "CarawayLimits", "carawaylimits")
+CONFIG_MAP = ResourceKind("v1", "ConfigMap", "configmaps")
+DEPLOYMENT = ResourceKind("apps/v1", "Deployment", "deployments")
+EVENT = ResourceKind("events.k8s.io/v1", "Event", "events")
+LEASE = ResourceKind("coordination.k8s.io/v1", "Lease", "leases")
+NETWORK_POLICY = ResourceKind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
+POD = ResourceKind("v1", "Pod", "pods")
+POD_DISRUPTION_BUDGET = ResourceKind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+POD_MONITOR = ResourceKind(
+    "monitoring.coreos.com/v1", "PodMonitor", "podmonitors", is_optional=True
+)
+SECRET = ResourceKind("v1", "Secret", "secrets")
+SERVICE = ResourceKind("v1", "Service", "services")
+SERVICE_ACCOUNT = ResourceKind("v1", "ServiceAccount", "serviceaccounts")
+SERVICE_MONITOR = ResourceKind(
     "monitoring.coreos.com/v1", "ServiceMonitor", "servicemonitors", is_optional=True
 )
-STATEFUL_SET = Kind("apps/v1", "StatefulSet", "statefulsets")
-VOLUME_CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+STATEFUL_SET = ResourceKind("apps/v1", "StatefulSet", "statefulsets")
+VOLUME_CLAIM = ResourceKind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 
 OWNED = (
     CONFIG_MAP,
@@ -79,18 +83,17 @@ OWNED = (
     SERVICE_MONITOR,
     STATEFUL_SET,
 )
-"""What is made for a cluster, kept as it should be, and removed when it is no longer wanted.
+"""The kinds that the operator creates for a cluster, keeps in their desired state, and removes.
 
-Secrets are made too, but none is ever written again or removed, and none is listed: the operator
-reads those that it knows by name.
+The operator also creates Secrets, but never deletes or lists them. It reads them by name.
 """
 WATCHED = (*OWNED, POD, VOLUME_CLAIM)
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, ResourceKind] = {
     kind.name: kind for kind in (*WATCHED, CLUSTER, LIMITS, EVENT, LEASE, SECRET)
 }
 
 
-def ref(thing: Object) -> Ref:
-    """Return which object this is."""
+def ref(thing: Object) -> ObjectRef:
+    """Return the reference to an object."""
     metadata = thing["metadata"]
-    return Ref(thing["kind"], metadata.get("namespace", ""), metadata["name"])
+    return ObjectRef(thing["kind"], metadata.get("namespace", ""), metadata["name"])

@@ -1,4 +1,4 @@
-"""What must be written so that the live objects are as they are wanted: a pure decision."""
+"""Plans the writes that bring the live objects to their desired state. Pure."""
 
 import hashlib
 import json
@@ -6,16 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_operator.kube import carrying, comparing
-from caraway_operator.kube.kinds import Object, Ref, ref
+from caraway_operator.kube import comparing, merging
+from caraway_operator.kube.kinds import Object, ObjectRef, ref
 from caraway_operator.naming import COMPONENT_LABEL, INSTANCE_LABEL, NAME_LABEL
 
 HASH = "caraway.dev/applied-hash"
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """Whose objects they are; they go when it goes."""
+class OwnerReference:
+    """The owner of objects, with which Kubernetes deletes them."""
 
     api_version: str
     kind: str
@@ -35,125 +35,128 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """How an object looked after it was written: what was written, and what the API made of it."""
+class LastApplied:
+    """What was last written of an object, and how the API server stored it."""
 
     uid: str
     hash: str
-    made: str
+    stored: str
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
-    """One object to write.
+class PlannedWrite:
+    """An object to write.
 
-    The cause is `create`, `change`, `repair` (somebody edited it), or `check`: this process has
-    not written it yet, so it does not know which form the API gives to it.
+    The cause is `create`, `change`, `repair` (it was edited), or `check`: this process has not
+    written it yet, so it does not know how the API server normalizes it.
     """
 
-    wanted: Object
+    desired: Object
     cause: str
     live: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
-    """An object that is no longer wanted."""
+class PlannedDeletion:
+    """An object that is no longer desired."""
 
-    ref: Ref
+    ref: ObjectRef
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be written, then removed."""
+class WritePlan:
+    """The objects to write, and then to remove."""
 
-    writes: tuple[Write, ...] = ()
-    removals: tuple[Removal, ...] = ()
-    held: tuple[Ref, ...] = ()
-    """Objects that are due a change which has to wait."""
-    leaving: tuple[Ref, ...] = ()
-    """Objects that are being deleted, and can only be made again once they are gone."""
+    writes: tuple[PlannedWrite, ...] = ()
+    removals: tuple[PlannedDeletion, ...] = ()
+    held: tuple[ObjectRef, ...] = ()
+    """Objects whose change has to wait."""
+    terminating: tuple[ObjectRef, ...] = ()
+    """Objects that are being deleted. They are created again afterwards."""
 
 
 def plan(
-    wanted: Sequence[Object],
-    live: Mapping[Ref, Object],
-    owner: Owner,
-    seen: Mapping[Ref, Seen],
-    hold: Collection[Ref] = (),
-) -> Plan:
-    """Compare; what is in `hold` is made if it is not there, and else left as it is."""
-    writes: list[Write] = []
-    held: list[Ref] = []
-    leaving: list[Ref] = []
-    for object_ in wanted:
+    desired: Sequence[Object],
+    live: Mapping[ObjectRef, Object],
+    owner: OwnerReference,
+    applied: Mapping[ObjectRef, LastApplied],
+    hold: Collection[ObjectRef] = (),
+) -> WritePlan:
+    """Plan the writes. Objects in `hold` are created if missing, but not changed."""
+    writes: list[PlannedWrite] = []
+    held: list[ObjectRef] = []
+    terminating: list[ObjectRef] = []
+    for object_ in desired:
         which = ref(object_)
-        there = live.get(which)
-        complete = sealed(carrying.settled(object_, there), owner)
-        cause = _cause(complete, there, seen.get(which))
-        if there is not None and there["metadata"].get("deletionTimestamp"):
-            leaving.append(which)
-        elif cause and there is not None and which in hold:
+        current = live.get(which)
+        complete = with_owner_and_hash(merging.settled(object_, current), owner)
+        cause = _cause(complete, current, applied.get(which))
+        if current is not None and current["metadata"].get("deletionTimestamp"):
+            terminating.append(which)
+        elif cause and current is not None and which in hold:
             held.append(which)
         elif cause:
-            writes.append(Write(complete, cause, there))
-    kept = {ref(object_) for object_ in wanted}
+            writes.append(PlannedWrite(complete, cause, current))
+    kept = {ref(object_) for object_ in desired}
     removals = tuple(_removals(live, kept, owner))
-    return Plan(tuple(writes), removals, tuple(held), tuple(leaving))
+    return WritePlan(tuple(writes), removals, tuple(held), tuple(terminating))
 
 
-def sealed(wanted: Object, owner: Owner) -> Object:
-    """Return the object with its owner, and with the hash of what is applied."""
-    bare = comparing.without_nulls(wanted)
+def with_owner_and_hash(desired: Object, owner: OwnerReference) -> Object:
+    """Return the object with its owner reference and the hash of its content."""
+    bare = comparing.without_nulls(desired)
     metadata = {**bare["metadata"], "ownerReferences": [owner.reference]}
     whole = {**bare, "metadata": metadata}
     annotations = {**metadata.get("annotations", {}), HASH: digest(whole)}
-    annotations[carrying.KEYS] = carrying.keys({**metadata, "annotations": annotations})
+    annotations[merging.KEYS] = merging.keys({**metadata, "annotations": annotations})
     return {**whole, "metadata": {**metadata, "annotations": annotations}}
 
 
 def digest(value: Any) -> str:
-    """Return a short hash of a value of JSON. Any: whatever the object holds."""
+    """Return a short hash of a JSON value. Any: a part of an object."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def observed(written: Object, answer: Object) -> Seen:
-    """Remember how the API holds what was written, so that a later edit is known as such."""
-    made = digest(carrying.essence(answer, written))
-    return Seen(answer["metadata"].get("uid", ""), _hash(written), made)
+def last_applied(written: Object, answer: Object) -> LastApplied:
+    """Return how the API server stored a written object, so that later edits can be detected."""
+    made = digest(merging.essence(answer, written))
+    return LastApplied(answer["metadata"].get("uid", ""), _hash(written), made)
 
 
 def is_owned(live: Object, uid: str) -> bool:
-    """Tell whether the cluster with this uid made the object."""
+    """Tell whether the cluster with this uid is the controller of the object."""
     owners = live["metadata"].get("ownerReferences") or ()
     return any(owner.get("uid") == uid and owner.get("controller") for owner in owners)
 
 
-def is_stranger(live: Object, wanted: Object) -> bool:
-    """Tell whether an object has the name of the wanted one, and is not the cluster's."""
-    owners = {each["uid"] for each in wanted["metadata"].get("ownerReferences") or ()}
+def is_foreign(live: Object, desired: Object) -> bool:
+    """Tell whether a live object with the name of a desired one belongs to somebody else."""
+    owners = {each["uid"] for each in desired["metadata"].get("ownerReferences") or ()}
     labels = live["metadata"].get("labels") or {}
-    mine = {key: wanted["metadata"]["labels"][key] for key in (NAME_LABEL, INSTANCE_LABEL)}
+    mine = {key: desired["metadata"]["labels"][key] for key in (NAME_LABEL, INSTANCE_LABEL)}
     if any(is_owned(live, uid) for uid in owners):
         return False
     if any(each.get("controller") for each in live["metadata"].get("ownerReferences") or ()):
         return True
-    # Those of a chart without an operator have the labels, and are taken over; what the operator
-    # itself runs on has them too where a cluster is called like it.
+    # Objects of the chart's standalone mode have the labels and are adopted. The operator's own
+    # objects have them too, if a cluster has the operator's name.
     return labels.get(COMPONENT_LABEL) == "operator" or not mine.items() <= labels.items()
 
 
-def _cause(wanted: Object, live: Object | None, seen: Seen | None) -> str:
+def _cause(desired: Object, live: Object | None, applied: LastApplied | None) -> str:
     if live is None:
         return "create"
-    if _hash(live) != _hash(wanted):
+    if _hash(live) != _hash(desired):
         return "change"
-    if seen is None or (seen.hash, seen.uid) != (_hash(wanted), live["metadata"].get("uid")):
+    if applied is None or (applied.hash, applied.uid) != (
+        _hash(desired),
+        live["metadata"].get("uid"),
+    ):
         return "check"
-    # The form that the API gave to values after the write is the form that they must keep.
-    return "" if digest(carrying.essence(live, wanted)) == seen.made else "repair"
+    # The values must stay as the API server stored them after the write.
+    return "" if digest(merging.essence(live, desired)) == applied.stored else "repair"
 
 
 def _hash(object_: Object) -> str:
@@ -161,9 +164,11 @@ def _hash(object_: Object) -> str:
     return found
 
 
-def _removals(live: Mapping[Ref, Object], kept: Collection[Ref], owner: Owner) -> list[Removal]:
+def _removals(
+    live: Mapping[ObjectRef, Object], kept: Collection[ObjectRef], owner: OwnerReference
+) -> list[PlannedDeletion]:
     return [
-        Removal(which, object_["metadata"]["uid"])
+        PlannedDeletion(which, object_["metadata"]["uid"])
         for which, object_ in sorted(live.items())
         if which not in kept
         and is_owned(object_, owner.uid)

@@ -1,4 +1,4 @@
-"""Keeps objects as the API has them: a list, then a watch, then again from where it ended."""
+"""Keeps a cache up to date: lists the objects, then watches them, and resumes broken watches."""
 
 import asyncio
 import logging
@@ -8,40 +8,42 @@ from typing import Protocol
 
 from caraway_core.backoff import Backoff, Delays
 from caraway_operator.kube import errors
-from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import Kind, Object, Ref, ref
+from caraway_operator.kube.client import KubeClient
+from caraway_operator.kube.kinds import Object, ObjectRef, ResourceKind, ref
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.25, 15.0, jitter=1.0)
 _HELD_S = 10.0
 
 
-class Sink(Protocol):
-    """Takes what a watcher sees."""
+class WatchSink(Protocol):
+    """Stores the objects that a watcher receives."""
 
     def put(self, object_: Object) -> None:
-        """Take an object as it is now."""
+        """Store an object."""
         ...
 
-    def drop(self, which: Ref, uid: str = "") -> None:
-        """Forget an object."""
+    def drop(self, which: ObjectRef, uid: str = "") -> None:
+        """Remove an object."""
         ...
 
-    def replace(self, kind: Kind, namespaces: Iterable[str] | None, found: list[Object]) -> None:
-        """Take a whole listing: what it does not name is gone."""
+    def replace(
+        self, kind: ResourceKind, namespaces: Iterable[str] | None, found: list[Object]
+    ) -> None:
+        """Store the objects of a list, and remove those that are not in it."""
         ...
 
 
-class Watcher:
-    """Watches one kind in one namespace, or everywhere."""
+class ObjectWatcher:
+    """Watches one kind in one namespace, or in all namespaces."""
 
     def __init__(
         self,
-        kube: Kube,
-        kind: Kind,
+        kube: KubeClient,
+        kind: ResourceKind,
         namespace: str | None,
         selector: str,
-        objects: Sink,
+        objects: WatchSink,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -54,10 +56,10 @@ class Watcher:
         self._sleep = sleep
         self._again = Backoff(_DELAYS)
         self.listed = asyncio.Event()
-        """Is set once everything that there was is known."""
+        """Set after the first list."""
 
-    async def run(self) -> None:
-        """Watch until cancelled."""
+    async def run_watch(self) -> None:
+        """List and watch until cancelled."""
         version = ""
         while True:
             began = self._clock()
@@ -68,14 +70,14 @@ class Watcher:
             except errors.KubeError as error:
                 version = "" if error.is_lasting else version
                 logger.warning(
-                    "watch broken",
+                    "the watch broke",
                     extra={"kind": self._kind.name, "reason": error.message},
                 )
-            # One that held for a while was only cut: of kinds that seldom change nothing else
-            # would ever shorten the pause again.
+            # A watch that lasted a while was only interrupted. For kinds that rarely change,
+            # nothing else would reset the delay.
             if self._clock() - began >= _HELD_S:
                 self._again.succeeded()
-            # Also after a watch that just ended: an API that ends them at once is not hammered.
+            # Also after a normal end, in case the API server ends watches at once.
             await self._sleep(self._again.failed())
 
     async def _list(self) -> str:
@@ -91,10 +93,10 @@ class Watcher:
         ):
             self._again.succeeded()
             version = object_["metadata"].get("resourceVersion", version)
-            self._take(type_, object_)
+            self._store_event(type_, object_)
         return version
 
-    def _take(self, type_: str, object_: Object) -> None:
+    def _store_event(self, type_: str, object_: Object) -> None:
         match type_:
             case "ADDED" | "MODIFIED":
                 self._objects.put(object_)
@@ -103,15 +105,15 @@ class Watcher:
 
 
 def watchers(
-    kube: Kube,
-    kinds: Sequence[Kind],
+    kube: KubeClient,
+    kinds: Sequence[ResourceKind],
     namespaces: Sequence[str],
     selector: str,
-    objects: Sink,
-) -> list[Watcher]:
-    """Return a watcher of each kind in each namespace; no namespaces are all of them."""
+    objects: WatchSink,
+) -> list[ObjectWatcher]:
+    """Return a watcher for each kind in each namespace, or in all if no namespaces are given."""
     return [
-        Watcher(kube, kind, namespace, selector, objects)
+        ObjectWatcher(kube, kind, namespace, selector, objects)
         for kind in kinds
         for namespace in (namespaces or (None,))
     ]

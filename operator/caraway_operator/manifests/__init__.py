@@ -1,9 +1,9 @@
-"""Pure builders: a `Wanted` in, Kubernetes objects out. One module for each kind of object.
+"""Builds the Kubernetes objects of a `DesiredCluster`, with one module for each kind of object.
 
-No requests, no clock, no randomness: the same cluster gives the same objects.
+Pure: no requests, no clock and no randomness. Equal clusters have equal objects.
 """
 
-from caraway_operator.manifests.all import objects
-from caraway_operator.manifests.wanted import Wanted
+from caraway_operator.manifests.cluster import objects
+from caraway_operator.manifests.desired import DesiredCluster
 
-__all__ = ["Wanted", "objects"]
+__all__ = ["DesiredCluster", "objects"]

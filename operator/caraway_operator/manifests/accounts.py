@@ -1,33 +1,33 @@
-"""ServiceAccounts: identities without rights in Kubernetes, and without a token in the pod."""
+"""ServiceAccounts. They have no permissions, and no token is mounted into pods."""
 
 from caraway_operator import naming
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.manifests.wanted import Wanted
 
 _SYSTEM = "system"
 
 
-def objects(wanted: Wanted) -> list[Object]:
-    """Return the accounts: one of those who reach data, one of the rest."""
-    made = [_account(wanted, naming.of(wanted.name, _SYSTEM), {})]
-    if wanted.spec.service_account.create:
-        annotations = wanted.spec.service_account.annotations
-        made.append(_account(wanted, name(wanted, naming.SCHEDULER), annotations))
+def objects(desired: DesiredCluster) -> list[Object]:
+    """Return the accounts: one for schedulers and executors, one for the other pods."""
+    made = [_account(desired, naming.object_name(desired.name, _SYSTEM), {})]
+    if desired.spec.service_account.create:
+        annotations = desired.spec.service_account.annotations
+        made.append(_account(desired, name(desired, naming.SCHEDULER), annotations))
     return made
 
 
-def name(wanted: Wanted, component: str) -> str:
+def name(desired: DesiredCluster, component: str) -> str:
     """Return the account of a component's pods."""
     if component in (naming.HEAD, naming.STATE):
-        return naming.of(wanted.name, _SYSTEM)
-    account = wanted.spec.service_account
-    return account.name or (wanted.name if account.create else "default")
+        return naming.object_name(desired.name, _SYSTEM)
+    account = desired.spec.service_account
+    return account.name or (desired.name if account.create else "default")
 
 
-def _account(wanted: Wanted, name: str, annotations: dict[str, str]) -> Object:
+def _account(desired: DesiredCluster, name: str, annotations: dict[str, str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": metadata(wanted, name, annotations=annotations),
+        "metadata": metadata(desired, name, annotations=annotations),
         "automountServiceAccountToken": False,
     }

@@ -1,29 +1,29 @@
-"""PodDisruptionBudgets: how many pods a node that drains may take away at once."""
+"""PodDisruptionBudgets, which limit how many pods are evicted at once."""
 
 from caraway_operator import naming
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.manifests.wanted import Wanted
 
 
-def objects(wanted: Wanted) -> list[Object]:
-    """Return the budgets of components that have more than one pod."""
+def objects(desired: DesiredCluster) -> list[Object]:
+    """Return the budgets of the components with more than one pod."""
     made = []
-    if wanted.scheduler_count > 1:
-        made.append(_budget(wanted, naming.SCHEDULER, {"minAvailable": 1}))
-    if wanted.executor_count > 1:
-        made.append(_budget(wanted, naming.EXECUTOR, {"maxUnavailable": 1}))
+    if desired.scheduler_count > 1:
+        made.append(_budget(desired, naming.SCHEDULER, {"minAvailable": 1}))
+    if desired.executor_count > 1:
+        made.append(_budget(desired, naming.EXECUTOR, {"maxUnavailable": 1}))
     return made
 
 
-def _budget(wanted: Wanted, component: str, allowed: Object) -> Object:
+def _budget(desired: DesiredCluster, component: str, allowed: Object) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": metadata(wanted, naming.of(wanted.name, component), component),
+        "metadata": metadata(desired, naming.object_name(desired.name, component), component),
         "spec": {
             **allowed,
-            "selector": {"matchLabels": naming.selector(wanted.name, component)},
-            # A pod that is not ready serves nobody, and would block the node for ever.
+            "selector": {"matchLabels": naming.component_selector(desired.name, component)},
+            # A pod that is not ready would block the drain of its node forever.
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
     }

@@ -1,11 +1,11 @@
-"""Containers: what runs, with which rights, and how kubelet finds out how it is."""
+"""Containers: command, environment, resources, security context and probes."""
 
 from collections.abc import Sequence
 
 from caraway_operator.manifests import sizing
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, keyed
-from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Pods, Probes, Resources, merged
+from caraway_operator.resources.pods import ComponentSpec, ContainerResources, ProbesSpec, merged
 
 _HANDLERS = {"exec", "grpc", "httpGet", "tcpSocket"}
 SECURITY: Object = {
@@ -18,22 +18,22 @@ SECURITY: Object = {
 
 
 def container(
-    wanted: Wanted,
-    pods: Pods,
+    desired: DesiredCluster,
+    pods: ComponentSpec,
     name: str,
     *,
     arguments: Sequence[str],
     env: list[Object],
     ports: dict[str, int],
     probes: dict[str, Object],
-    resources: Resources,
+    resources: ContainerResources,
     mounts: list[Object],
 ) -> Object:
     """Return a container of a component."""
     made: Object = {
         "name": name,
-        "image": image(wanted, pods),
-        "imagePullPolicy": wanted.spec.image.pull_policy,
+        "image": image(desired, pods),
+        "imagePullPolicy": desired.spec.image.pull_policy,
         "args": list(arguments),
         "env": keyed(env, pods.env, "name"),
         "ports": [
@@ -42,7 +42,7 @@ def container(
         ],
         "resources": sizing.rendered(resources),
         "securityContext": SECURITY,
-        # What a process said last is then in the pod's status, and from there in the cluster's.
+        # The last log lines then appear in the pod's status, and in the status of the cluster.
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": keyed(mounts, pods.volume_mounts, "mountPath"),
         **probes,
@@ -52,13 +52,13 @@ def container(
     return made
 
 
-def image(wanted: Wanted, pods: Pods) -> str:
-    """Return the image of a component: its own, or that of all pods."""
-    shared, own = wanted.spec.image, pods.image
+def image(desired: DesiredCluster, pods: ComponentSpec) -> str:
+    """Return the image of a component: its own, or the cluster's."""
+    shared, own = desired.spec.image, pods.image
     repository = own.repository or shared.repository
     if own.digest or (not own.tag and shared.digest and not own.repository):
         return f"{repository}@{own.digest or shared.digest}"
-    return f"{repository}:{own.tag or shared.tag or wanted.version}"
+    return f"{repository}:{own.tag or shared.tag or desired.version}"
 
 
 def variable(name: str, value: str) -> Object:
@@ -66,12 +66,12 @@ def variable(name: str, value: str) -> Object:
 
 
 def from_field(name: str, path: str) -> Object:
-    """Return a variable that holds a field of the pod."""
+    """Return a variable with the value of a field of the pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
 
 
 def from_secret(name: str, secret: str, key: str) -> Object:
-    """Return a variable that holds a key of a Secret."""
+    """Return a variable with the value of a key of a Secret."""
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 
@@ -83,12 +83,12 @@ def tcp(port: str) -> Object:
     return {"tcpSocket": {"port": port}}
 
 
-def probes(over: Probes, *, startup: Object, readiness: Object, liveness: Object) -> Object:
-    """Return the probes of a container, with the fields of a spec merged over them."""
+def probes(over: ProbesSpec, *, startup: Object, readiness: Object, liveness: Object) -> Object:
+    """Return the probes of a container, with the fields of the spec merged into them."""
     return {
         "startupProbe": _probe(startup, over.startup, period=3, timeout=3, failures=100),
         "readinessProbe": _probe(readiness, over.readiness, period=5, timeout=5, failures=2),
-        # A process under load may be slow to answer; one that hangs never does.
+        # A process under load may answer slowly; one that hangs never answers.
         "livenessProbe": _probe(liveness, over.liveness, period=10, timeout=5, failures=6),
     }
 

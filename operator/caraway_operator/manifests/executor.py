@@ -1,26 +1,26 @@
-"""The executors: a StatefulSet, each with a volume for what it keeps at hand."""
+"""The executors: a StatefulSet with a cache volume for each pod."""
 
 from caraway_operator import naming
 from caraway_operator.manifests import containers, pod, processes, sizing, volumes, workloads
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
-from caraway_operator.manifests.sizing import Shares
-from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Resources
+from caraway_operator.manifests.sizing import MemoryShares
+from caraway_operator.resources.pods import ContainerResources
 
 _MARGIN_S = 30
 
 
-def objects(wanted: Wanted) -> list[Object]:
+def objects(desired: DesiredCluster) -> list[Object]:
     """Return the StatefulSet of the executors."""
-    spec = wanted.spec.executor
+    spec = desired.spec.executor
     resources = sizing.effective(naming.EXECUTOR, spec.resources)
     shared = sizing.shares(naming.EXECUTOR, resources)
-    found = [volumes.token(wanted), volumes.scratch(), volumes.shared_memory(shared.shm_mib)]
+    found = [volumes.token(desired), volumes.scratch(), volumes.shared_memory(shared.shm_mib)]
     container = containers.container(
-        wanted,
+        desired,
         spec,
         naming.EXECUTOR,
-        arguments=_arguments(wanted, resources, shared),
+        arguments=_arguments(desired, resources, shared),
         env=processes.identity(),
         ports={"metrics": naming.METRICS_PORT},
         probes=containers.probes(
@@ -33,43 +33,45 @@ def objects(wanted: Wanted) -> list[Object]:
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],
     )
     template = pod.template(
-        wanted,
+        desired,
         spec,
         naming.EXECUTOR,
         containers=[container],
         volumes=[*volumes.data(spec.cache), *(each for made, _ in found for each in made)],
-        grace_s=grace_s(wanted),
+        grace_s=grace_s(desired),
     )
     kept = spec.cache.retain
-    # Whoever only stops wants to go on with what is there.
-    kept_in = kept or wanted.spec.stopped
+    # A stopped cluster keeps its volumes for when it starts again.
+    kept_in = kept or desired.spec.stopped
     return [
         workloads.stateful_set(
-            wanted,
+            desired,
             naming.EXECUTOR,
-            wanted.executor_count,
+            desired.executor_count,
             template,
-            partition=wanted.partition,
+            partition=desired.partition,
             storage=spec.cache,
             retention=workloads.retention(when_deleted=kept, when_scaled=kept_in),
         )
     ]
 
 
-def grace_s(wanted: Wanted) -> int:
-    """Return how long an executor may take to stop: longer than it drains."""
-    spec = wanted.spec.executor
+def grace_s(desired: DesiredCluster) -> int:
+    """Return the termination grace period, which is longer than the drain timeout."""
+    spec = desired.spec.executor
     given = spec.termination_grace_period_seconds
     return spec.drain_timeout_seconds + _MARGIN_S if given is None else given
 
 
-def _arguments(wanted: Wanted, resources: Resources, shared: Shares) -> list[str]:
+def _arguments(
+    desired: DesiredCluster, resources: ContainerResources, shared: MemoryShares
+) -> list[str]:
     return [
         "executor",
-        *processes.joining(wanted),
+        *processes.joining(desired),
         *("--cores", str(sizing.cores(resources))),
         *("--memory", f"{shared.statements_mib}MiB"),
         *("--object-store-memory", f"{shared.object_store_mib}MiB"),
         *("--metrics", f"0.0.0.0:{naming.METRICS_PORT}"),
-        *("--drain-timeout", str(wanted.spec.executor.drain_timeout_seconds)),
+        *("--drain-timeout", str(desired.spec.executor.drain_timeout_seconds)),
     ]

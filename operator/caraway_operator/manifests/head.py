@@ -1,27 +1,27 @@
-"""The head: a StatefulSet of one pod, whose state is in the Redis."""
+"""The head: a StatefulSet with one pod. Its state is in Redis."""
 
 from caraway_operator import naming
 from caraway_operator.manifests import containers, pod, processes, sizing, volumes, workloads
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
-from caraway_operator.manifests.wanted import Wanted
 
 
-def objects(wanted: Wanted) -> list[Object]:
+def objects(desired: DesiredCluster) -> list[Object]:
     """Return the StatefulSet of the head."""
-    spec = wanted.spec.head
+    spec = desired.spec.head
     resources = sizing.effective(naming.HEAD, spec.resources)
     shared = sizing.shares(naming.HEAD, resources)
-    found = [volumes.token(wanted), volumes.scratch(), volumes.shared_memory(shared.shm_mib)]
+    found = [volumes.token(desired), volumes.scratch(), volumes.shared_memory(shared.shm_mib)]
     container = containers.container(
-        wanted,
+        desired,
         spec,
         naming.HEAD,
         arguments=[
             "head",
             *("--address", f"$(POD_IP):{naming.HEAD_PORT}"),
-            *processes.common(wanted),
+            *processes.common(desired),
         ],
-        env=[*processes.identity(), *processes.state(wanted)],
+        env=[*processes.identity(), *processes.state(desired)],
         ports={"gcs": naming.HEAD_PORT},
         probes=containers.probes(
             spec.probes,
@@ -33,12 +33,12 @@ def objects(wanted: Wanted) -> list[Object]:
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],
     )
     template = pod.template(
-        wanted,
+        desired,
         spec,
         naming.HEAD,
         containers=[container],
         volumes=[*volumes.data(), *(each for made, _ in found for each in made)],
         grace_s=spec.termination_grace_period_seconds,
     )
-    replicas = 0 if wanted.spec.stopped else 1
-    return [workloads.stateful_set(wanted, naming.HEAD, replicas, template)]
+    replicas = 0 if desired.spec.stopped else 1
+    return [workloads.stateful_set(desired, naming.HEAD, replicas, template)]

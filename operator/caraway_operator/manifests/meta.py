@@ -1,18 +1,18 @@
-"""Names, labels and owners: what every object begins with."""
+"""Metadata of all objects: name, labels, annotations and owner."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from caraway_operator import naming
-from caraway_operator.manifests.wanted import Wanted
+from caraway_operator.manifests.desired import DesiredCluster
 
 Object = dict[str, Any]
-"""A Kubernetes object, or a part of one, as JSON has it."""
+"""A Kubernetes object, or a part of one, as JSON."""
 
 
 def metadata(
-    wanted: Wanted,
+    desired: DesiredCluster,
     name: str,
     component: str | None = None,
     *,
@@ -22,52 +22,56 @@ def metadata(
     """Return the metadata of an object of the cluster."""
     made: Object = {
         "name": name,
-        "namespace": wanted.namespace,
-        "labels": {**(labels or {}), **all_labels(wanted, component)},
+        "namespace": desired.namespace,
+        "labels": {**(labels or {}), **all_labels(desired, component)},
     }
     if annotations:
         made["annotations"] = dict(annotations)
-    if wanted.uid:
-        made["ownerReferences"] = [owner(wanted)]
+    if desired.uid:
+        made["ownerReferences"] = [owner(desired)]
     return made
 
 
-def all_labels(wanted: Wanted, component: str | None = None) -> dict[str, str]:
+def all_labels(desired: DesiredCluster, component: str | None = None) -> dict[str, str]:
     """Return the labels of an object, or of the pods of a component."""
-    mine = naming.selector(wanted.name, component) if component else naming.members(wanted.name)
+    mine = (
+        naming.component_selector(desired.name, component)
+        if component
+        else naming.cluster_selector(desired.name)
+    )
     return {
         **mine,
         naming.PART_OF_LABEL: "caraway",
-        naming.MANAGED_BY_LABEL: wanted.manager,
-        naming.VERSION_LABEL: naming.label_value(version(wanted)),
+        naming.MANAGED_BY_LABEL: desired.manager,
+        naming.VERSION_LABEL: naming.label_value(version(desired)),
     }
 
 
-def owner(wanted: Wanted) -> Object:
-    """Return the reference by which an object goes with its cluster."""
+def owner(desired: DesiredCluster) -> Object:
+    """Return the owner reference, with which Kubernetes deletes the object after its cluster."""
     return {
         "apiVersion": naming.API_VERSION,
         "kind": naming.CLUSTER_KIND,
-        "name": wanted.name,
-        "uid": wanted.uid,
+        "name": desired.name,
+        "uid": desired.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
 
 
-def version(wanted: Wanted) -> str:
+def version(desired: DesiredCluster) -> str:
     """Return the version that the pods run."""
-    image = wanted.spec.image
-    return image.tag or (image.digest or "").rpartition(":")[2][:12] or wanted.version
+    image = desired.spec.image
+    return image.tag or (image.digest or "").rpartition(":")[2][:12] or desired.version
 
 
 def checksum(text: str) -> str:
-    """Return what differs when the text does; no secret can be read out of it."""
+    """Return a hash of the text, which reveals no secret."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def keyed(base: list[Object], more: tuple[Object, ...], key: str) -> list[Object]:
-    """Add objects to a list that Kubernetes keeps by a key; those of the same key are replaced."""
+    """Add objects to a list that Kubernetes merges by a key. Equal keys are replaced."""
     merged = {each.get(key): each for each in base}
     merged.update({each.get(key): each for each in more})
     return list(merged.values())

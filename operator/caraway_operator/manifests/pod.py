@@ -1,10 +1,10 @@
-"""Pods: their template, with the restricted Pod Security Standard met."""
+"""Pod templates. They meet the restricted Pod Security Standard."""
 
 from caraway_operator import naming
 from caraway_operator.manifests import accounts, secrets
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, all_labels, checksum, keyed
-from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Pods
+from caraway_operator.resources.pods import ComponentSpec
 
 USER = 10001
 MANIFEST_CHECKSUM = f"{naming.GROUP}/manifest-checksum"
@@ -20,8 +20,8 @@ _SECURITY: Object = {
 
 
 def template(
-    wanted: Wanted,
-    pods: Pods,
+    desired: DesiredCluster,
+    pods: ComponentSpec,
     component: str,
     *,
     containers: list[Object],
@@ -29,50 +29,50 @@ def template(
     grace_s: int,
     manifest: str | None = None,
 ) -> Object:
-    """Return the pods of a component. A change of `manifest` or of a Secret replaces them."""
+    """Return the pod template of a component. It changes with `manifest` and with its Secrets."""
     annotations = dict(pods.pod_annotations)
     if manifest is not None:
         annotations[MANIFEST_CHECKSUM] = checksum(manifest)
-    if seen := secrets.checksum(wanted, component):
+    if seen := secrets.checksum(desired, component):
         annotations[SECRETS_CHECKSUM] = seen
-    meta: Object = {"labels": {**pods.pod_labels, **all_labels(wanted, component)}}
+    meta: Object = {"labels": {**pods.pod_labels, **all_labels(desired, component)}}
     if annotations:
         meta["annotations"] = annotations
     return {
         "metadata": meta,
         "spec": {
-            "serviceAccountName": accounts.name(wanted, component),
+            "serviceAccountName": accounts.name(desired, component),
             "automountServiceAccountToken": False,
-            # The variables of Services named `caraway...` look like our own.
+            # The variables of Services named `caraway...` could be taken for settings.
             "enableServiceLinks": False,
             "securityContext": _SECURITY,
             "terminationGracePeriodSeconds": grace_s,
-            "topologySpreadConstraints": _spread(wanted, pods, component),
+            "topologySpreadConstraints": _spread(desired, pods, component),
             "containers": containers,
             "volumes": keyed(volumes, pods.volumes, "name"),
             **_placement(pods),
-            **_pull_secrets(wanted),
+            **_pull_secrets(desired),
         },
     }
 
 
-def _placement(pods: Pods) -> Object:
-    wishes: Object = {
+def _placement(pods: ComponentSpec) -> Object:
+    given: Object = {
         "nodeSelector": dict(pods.node_selector),
         "affinity": pods.affinity,
         "tolerations": list(pods.tolerations),
         "priorityClassName": pods.priority_class_name,
     }
-    return {key: wish for key, wish in wishes.items() if wish}
+    return {key: value for key, value in given.items() if value}
 
 
-def _pull_secrets(wanted: Wanted) -> Object:
-    names = wanted.spec.image.pull_secrets
+def _pull_secrets(desired: DesiredCluster) -> Object:
+    names = desired.spec.image.pull_secrets
     return {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
 
 
-def _spread(wanted: Wanted, pods: Pods, component: str) -> list[Object]:
-    found = {"labelSelector": {"matchLabels": naming.selector(wanted.name, component)}}
+def _spread(desired: DesiredCluster, pods: ComponentSpec, component: str) -> list[Object]:
+    found = {"labelSelector": {"matchLabels": naming.component_selector(desired.name, component)}}
     given = pods.topology_spread_constraints
     if given is not None:
         return [{**found, **each} for each in given]

@@ -1,8 +1,8 @@
-"""NetworkPolicies: who may connect to the cluster's pods, and where they may connect to."""
+"""NetworkPolicies: ingress to the cluster's pods, and their egress."""
 
 from caraway_operator import naming
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.manifests.wanted import Wanted
 
 OPERATOR: Object = {
     "namespaceSelector": {},
@@ -10,49 +10,49 @@ OPERATOR: Object = {
         "matchLabels": {naming.NAME_LABEL: "caraway", naming.COMPONENT_LABEL: "operator"}
     },
 }
-"""The operator asks schedulers for readiness, and to drain executors."""
+"""The operator, which asks schedulers for their readiness and to drain executors."""
 
 
-def objects(wanted: Wanted) -> list[Object]:
-    """Return the policies: of all pods, and of the ports that others may use."""
-    if not wanted.spec.network.policies:
+def objects(desired: DesiredCluster) -> list[Object]:
+    """Return the policies for all pods, for clients and for metrics."""
+    if not desired.spec.network.policies:
         return []
-    return [_members(wanted), _clients(wanted), _metrics(wanted)]
+    return [_members(desired), _clients(desired), _metrics(desired)]
 
 
-def _members(wanted: Wanted) -> Object:
-    """Pods of a cluster reach each other on every port: Ray chooses its own."""
-    me: Object = {"podSelector": {"matchLabels": naming.members(wanted.name)}}
+def _members(desired: DesiredCluster) -> Object:
+    """Allow all ports between pods of the cluster, because Ray chooses its ports."""
+    me: Object = {"podSelector": {"matchLabels": naming.cluster_selector(desired.name)}}
     spec: Object = {
         "podSelector": me["podSelector"],
         "policyTypes": ["Ingress"],
         "ingress": [{"from": [me]}],
     }
-    given = wanted.spec.network.egress
+    given = desired.spec.network.egress
     if given is not None:
         spec["policyTypes"] = ["Ingress", "Egress"]
         spec["egress"] = [{"to": [me]}, {"ports": _dns()}, *given]
-    return _policy(wanted, wanted.name, spec)
+    return _policy(desired, desired.name, spec)
 
 
-def _clients(wanted: Wanted) -> Object:
+def _clients(desired: DesiredCluster) -> Object:
     rule: Object = {"ports": [_port(naming.HTTP_PORT), _port(naming.FLIGHT_PORT)]}
-    if wanted.spec.network.clients is not None:
-        rule["from"] = list(wanted.spec.network.clients)
-    selector = {"matchLabels": naming.selector(wanted.name, naming.SCHEDULER)}
+    if desired.spec.network.clients is not None:
+        rule["from"] = list(desired.spec.network.clients)
+    selector = {"matchLabels": naming.component_selector(desired.name, naming.SCHEDULER)}
     return _policy(
-        wanted,
-        naming.of(wanted.name, "clients"),
+        desired,
+        naming.object_name(desired.name, "clients"),
         {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": _rules(rule)},
     )
 
 
-def _metrics(wanted: Wanted) -> Object:
+def _metrics(desired: DesiredCluster) -> Object:
     rule: Object = {"ports": [_port(naming.METRICS_PORT)]}
-    if wanted.spec.network.metrics is not None:
-        rule["from"] = [OPERATOR, *wanted.spec.network.metrics]
+    if desired.spec.network.metrics is not None:
+        rule["from"] = [OPERATOR, *desired.spec.network.metrics]
     selector: Object = {
-        "matchLabels": naming.members(wanted.name),
+        "matchLabels": naming.cluster_selector(desired.name),
         "matchExpressions": [
             {
                 "key": naming.COMPONENT_LABEL,
@@ -62,14 +62,14 @@ def _metrics(wanted: Wanted) -> Object:
         ],
     }
     return _policy(
-        wanted,
-        naming.of(wanted.name, "metrics"),
+        desired,
+        naming.object_name(desired.name, "metrics"),
         {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": _rules(rule)},
     )
 
 
 def _rules(rule: Object) -> list[Object]:
-    # A rule with an empty `from` lets everybody in; nobody is meant.
+    # An empty `from` would allow everybody, but here it means nobody.
     return [] if rule.get("from") == [] else [rule]
 
 
@@ -81,10 +81,10 @@ def _port(number: int) -> Object:
     return {"protocol": "TCP", "port": number}
 
 
-def _policy(wanted: Wanted, name: str, spec: Object) -> Object:
+def _policy(desired: DesiredCluster, name: str, spec: Object) -> Object:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(wanted, name),
+        "metadata": metadata(desired, name),
         "spec": spec,
     }

@@ -1,4 +1,4 @@
-"""The schedulers: a Deployment, replaced so that none is missing meanwhile."""
+"""The schedulers: a Deployment without unavailable pods during updates."""
 
 from caraway_operator import naming
 from caraway_operator.manifests import (
@@ -10,54 +10,56 @@ from caraway_operator.manifests import (
     volumes,
     workloads,
 )
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.manifests.wanted import Wanted
 
-_GOODBYE_S = 5
-"""Routers go on sending for a moment to a pod that is told to stop; it serves meanwhile."""
+_PRE_STOP_S = 5
+"""Load balancers keep sending for a moment to a terminating pod, which serves until then."""
 _MARGIN_S = 25
 
 
-def objects(wanted: Wanted) -> list[Object]:
+def objects(desired: DesiredCluster) -> list[Object]:
     """Return the Deployment of the schedulers."""
     return [
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": metadata(
-                wanted, naming.of(wanted.name, naming.SCHEDULER), naming.SCHEDULER
+                desired, naming.object_name(desired.name, naming.SCHEDULER), naming.SCHEDULER
             ),
             "spec": {
-                "replicas": wanted.scheduler_count,
-                "selector": {"matchLabels": naming.selector(wanted.name, naming.SCHEDULER)},
+                "replicas": desired.scheduler_count,
+                "selector": {
+                    "matchLabels": naming.component_selector(desired.name, naming.SCHEDULER)
+                },
                 "revisionHistoryLimit": workloads.REVISIONS,
-                "progressDeadlineSeconds": wanted.spec.update_strategy.progress_deadline_seconds,
+                "progressDeadlineSeconds": desired.spec.update_strategy.progress_deadline_seconds,
                 "strategy": {
                     "type": "RollingUpdate",
                     "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
                 },
-                "template": _template(wanted),
+                "template": _template(desired),
             },
         }
     ]
 
 
-def _template(wanted: Wanted) -> Object:
-    spec = wanted.spec.scheduler
+def _template(desired: DesiredCluster) -> Object:
+    spec = desired.spec.scheduler
     resources = sizing.effective(naming.SCHEDULER, spec.resources)
     shared = sizing.shares(naming.SCHEDULER, resources)
     found = [
-        volumes.token(wanted),
-        volumes.of_scheduler(wanted),
+        volumes.token(desired),
+        volumes.scheduler_volumes(desired),
         volumes.scratch(),
         volumes.shared_memory(shared.shm_mib),
     ]
     container = containers.container(
-        wanted,
+        desired,
         spec,
         naming.SCHEDULER,
-        arguments=_arguments(wanted, shared.object_store_mib),
-        env=[*processes.identity(), *processes.state(wanted)],
+        arguments=_arguments(desired, shared.object_store_mib),
+        env=[*processes.identity(), *processes.state(desired)],
         ports={
             "http": naming.HTTP_PORT,
             "flight": naming.FLIGHT_PORT,
@@ -72,29 +74,29 @@ def _template(wanted: Wanted) -> Object:
         resources=resources,
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],
     )
-    container["lifecycle"] = {"preStop": {"sleep": {"seconds": _GOODBYE_S}}}
+    container["lifecycle"] = {"preStop": {"sleep": {"seconds": _PRE_STOP_S}}}
     return pod.template(
-        wanted,
+        desired,
         spec,
         naming.SCHEDULER,
         containers=[container],
         volumes=[*volumes.data(), *(each for made, _ in found for each in made)],
-        grace_s=grace_s(wanted),
-        manifest=configs.manifest_text(wanted),
+        grace_s=grace_s(desired),
+        manifest=configs.manifest_text(desired),
     )
 
 
-def grace_s(wanted: Wanted) -> int:
-    """Return how long a scheduler may take to stop."""
-    given = wanted.spec.scheduler.termination_grace_period_seconds
-    shutdown_s = int(wanted.declared.shutdown_timeout_s)
-    return shutdown_s + _GOODBYE_S + _MARGIN_S if given is None else given
+def grace_s(desired: DesiredCluster) -> int:
+    """Return the termination grace period."""
+    given = desired.spec.scheduler.termination_grace_period_seconds
+    shutdown_s = int(desired.manifest.shutdown_timeout_s)
+    return shutdown_s + _PRE_STOP_S + _MARGIN_S if given is None else given
 
 
-def _arguments(wanted: Wanted, object_store_mib: int) -> list[str]:
+def _arguments(desired: DesiredCluster, object_store_mib: int) -> list[str]:
     return [
         *("scheduler", naming.MANIFEST_FILE),
-        *processes.joining(wanted),
+        *processes.joining(desired),
         *("--http", f"0.0.0.0:{naming.HTTP_PORT}"),
         *("--flight", f"0.0.0.0:{naming.FLIGHT_PORT}"),
         *("--metrics", f"0.0.0.0:{naming.METRICS_PORT}"),

@@ -1,4 +1,4 @@
-"""Secrets: those that are made once, and which of them each component reads."""
+"""Secrets: those that the operator creates, and which ones each component reads."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -6,81 +6,81 @@ from typing import Any
 
 from caraway_operator import naming
 from caraway_operator.manifests import meta
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Pods
+from caraway_operator.resources.pods import ComponentSpec
 
 
-def token(wanted: Wanted, value: str) -> Object:
-    """Return the Secret that the cluster's processes show to each other."""
-    return _secret(wanted, naming.token_secret(wanted.name), {"token": value})
+def token(desired: DesiredCluster, value: str) -> Object:
+    """Return the Secret with the token by which the cluster's processes authenticate."""
+    return _secret(desired, naming.token_secret(desired.name), {"token": value})
 
 
-def redis_password(wanted: Wanted, value: str) -> Object:
-    """Return the Secret of the Redis that the operator makes; the value must be fit for a URL."""
+def redis_password(desired: DesiredCluster, value: str) -> Object:
+    """Return the Secret with the password of the managed Redis, which must be valid in a URL."""
     content = {"password": value, "valkey.conf": f"requirepass {value}\n"}
-    return _secret(wanted, naming.state_secret(wanted.name), content)
+    return _secret(desired, naming.state_secret(desired.name), content)
 
 
-def tls(wanted: Wanted, name: str, content: Mapping[str, str]) -> Object:
-    """Return a Secret with a certificate: `tls.crt`, `tls.key`, and what else is given."""
-    return {**_secret(wanted, name, content), "type": "kubernetes.io/tls"}
+def tls(desired: DesiredCluster, name: str, content: Mapping[str, str]) -> Object:
+    """Return a Secret of type kubernetes.io/tls."""
+    return {**_secret(desired, name, content), "type": "kubernetes.io/tls"}
 
 
-def read_by(wanted: Wanted, component: str | None = None) -> tuple[str, ...]:
-    """Return the names of all Secrets that a component reads; None is the whole cluster."""
+def read_by(desired: DesiredCluster, component: str | None = None) -> tuple[str, ...]:
+    """Return the names of all Secrets that a component, or the whole cluster, reads."""
     components = [component] if component else list(_READERS)
-    return tuple(sorted({name for each in components for name in _READERS[each](wanted)}))
+    return tuple(sorted({name for each in components for name in _READERS[each](desired)}))
 
 
-def checksum(wanted: Wanted, component: str) -> str | None:
-    """Return what changes when a Secret that the component reads does; None before any is there."""
+def checksum(desired: DesiredCluster, component: str) -> str | None:
+    """Return a checksum of the Secrets that a component reads, or None if none exists yet."""
     known = [
-        f"{name}={wanted.secrets[name]}"
-        for name in read_by(wanted, component)
-        if name in wanted.secrets
+        f"{name}={desired.secrets[name]}"
+        for name in read_by(desired, component)
+        if name in desired.secrets
     ]
     return meta.checksum("\n".join(known)) if known else None
 
 
-def redis_secret(wanted: Wanted) -> str:
-    """Return the Secret with the password of the Redis that the operator makes."""
-    return wanted.spec.state.secret_name or naming.state_secret(wanted.name)
+def redis_secret(desired: DesiredCluster) -> str:
+    """Return the name of the Secret with the password of the managed Redis."""
+    return desired.spec.state.secret_name or naming.state_secret(desired.name)
 
 
-def _secret(wanted: Wanted, name: str, content: Mapping[str, str]) -> Object:
+def _secret(desired: DesiredCluster, name: str, content: Mapping[str, str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": metadata(wanted, name),
+        "metadata": metadata(desired, name),
         "type": "Opaque",
         "data": {key: b64encode(value.encode()).decode() for key, value in content.items()},
     }
 
 
-def _token(wanted: Wanted) -> str:
-    return wanted.spec.token.secret_name or naming.token_secret(wanted.name)
+def _token(desired: DesiredCluster) -> str:
+    return desired.spec.token.secret_name or naming.token_secret(desired.name)
 
 
-def _redis(wanted: Wanted) -> Iterator[str]:
-    if wanted.makes_redis:
-        yield redis_secret(wanted)
-    elif wanted.spec.redis and wanted.spec.redis.url_from:
-        yield wanted.spec.redis.url_from.name
+def _redis(desired: DesiredCluster) -> Iterator[str]:
+    if desired.makes_redis:
+        yield redis_secret(desired)
+    elif desired.spec.redis and desired.spec.redis.url_from:
+        yield desired.spec.redis.url_from.name
 
 
-def _head(wanted: Wanted) -> Iterator[str]:
-    yield _token(wanted)
-    yield from _redis(wanted)
-    yield from _of_env(wanted.spec.head)
+def _head(desired: DesiredCluster) -> Iterator[str]:
+    yield _token(desired)
+    yield from _redis(desired)
+    yield from _of_env(desired.spec.head)
 
 
-def _scheduler(wanted: Wanted) -> Iterator[str]:
-    spec = wanted.spec
-    yield _token(wanted)
-    yield from _redis(wanted)
+def _scheduler(desired: DesiredCluster) -> Iterator[str]:
+    spec = desired.spec
+    yield _token(desired)
+    yield from _redis(desired)
     if spec.tls.enabled:
-        yield spec.tls.secret_name or naming.tls_secret(wanted.name)
+        yield spec.tls.secret_name or naming.tls_secret(desired.name)
     yield from (key.name for key in spec.auth.api_keys)
     if spec.result_store:
         yield from (param.name for param in spec.result_store.secret_params)
@@ -88,17 +88,17 @@ def _scheduler(wanted: Wanted) -> Iterator[str]:
     yield from _of_env(spec.scheduler)
 
 
-def _executor(wanted: Wanted) -> Iterator[str]:
-    yield _token(wanted)
-    yield from _of_env(wanted.spec.executor)
+def _executor(desired: DesiredCluster) -> Iterator[str]:
+    yield _token(desired)
+    yield from _of_env(desired.spec.executor)
 
 
-def _state(wanted: Wanted) -> Iterator[str]:
-    if wanted.makes_redis:
-        yield redis_secret(wanted)
-    if wanted.makes_store:
-        yield _token(wanted)
-    yield from _of_env(wanted.spec.state)
+def _state(desired: DesiredCluster) -> Iterator[str]:
+    if desired.makes_redis:
+        yield redis_secret(desired)
+    if desired.makes_store:
+        yield _token(desired)
+    yield from _of_env(desired.spec.state)
 
 
 _READERS = {
@@ -109,8 +109,8 @@ _READERS = {
 }
 
 
-def _of_env(pods: Pods) -> Iterator[str]:
-    """Yield the Secrets that variables come from; nothing is known of their form."""
+def _of_env(pods: ComponentSpec) -> Iterator[str]:
+    """Yield the Secrets of environment variables. Malformed entries are ignored."""
     for variable in pods.env:
         yield from _named(variable, "valueFrom", "secretKeyRef", "name")
     for source in pods.env_from:

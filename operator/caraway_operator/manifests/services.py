@@ -1,50 +1,52 @@
-"""Services: how users reach the cluster, and how its pods reach each other."""
+"""Services, for clients of the cluster and for its own pods."""
 
 from caraway_operator import naming
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.manifests.wanted import Wanted
 
 _FOR_USERS = {"http": naming.HTTP_PORT, "flight": naming.FLIGHT_PORT}
 _METRICS = {"metrics": naming.METRICS_PORT}
 
 
-def objects(wanted: Wanted) -> list[Object]:
+def objects(desired: DesiredCluster) -> list[Object]:
     """Return the Services of a cluster."""
-    name = wanted.name
+    name = desired.name
     made = [
-        # The address stays when the pod is replaced: Ray looks names up once.
-        _service(wanted, naming.of(name, naming.HEAD), naming.HEAD, {"gcs": naming.HEAD_PORT}),
-        _service(wanted, name, naming.SCHEDULER, {**_FOR_USERS, **_METRICS}),
-        _service(wanted, naming.of(name, naming.EXECUTOR), naming.EXECUTOR, _METRICS),
+        # Not headless: Ray resolves names only once, so the address must not change.
+        _service(
+            desired, naming.object_name(name, naming.HEAD), naming.HEAD, {"gcs": naming.HEAD_PORT}
+        ),
+        _service(desired, name, naming.SCHEDULER, {**_FOR_USERS, **_METRICS}),
+        _service(desired, naming.object_name(name, naming.EXECUTOR), naming.EXECUTOR, _METRICS),
     ]
-    # It is about starting: who joins asks the head before it is ready, and executors are
-    # looked up by their StatefulSet alone.
+    # Processes connect to the head before it is ready, and the Service of the executors only
+    # provides the DNS names of the StatefulSet.
     made[0]["spec"]["publishNotReadyAddresses"] = True
     made[2]["spec"].update(clusterIP="None", publishNotReadyAddresses=True)
-    if ports := _state_ports(wanted):
-        state = _service(wanted, naming.of(name, naming.STATE), naming.STATE, ports)
-        # Two containers in one pod: the Redis must be found also while the store starts anew.
+    if ports := _state_ports(desired):
+        state = _service(desired, naming.object_name(name, naming.STATE), naming.STATE, ports)
+        # Two containers in one pod: Redis must be reachable while the store restarts.
         state["spec"]["publishNotReadyAddresses"] = True
         made.append(state)
-    if wanted.spec.service.type != "ClusterIP":
-        made.append(_public(wanted))
+    if desired.spec.service.type != "ClusterIP":
+        made.append(_public(desired))
     else:
-        made[1]["metadata"] = _for_users(wanted, name)
+        made[1]["metadata"] = _for_users(desired, name)
     return made
 
 
-def _state_ports(wanted: Wanted) -> dict[str, int]:
+def _state_ports(desired: DesiredCluster) -> dict[str, int]:
     return {
-        **({"redis": naming.REDIS_PORT} if wanted.makes_redis else {}),
-        **({"store": naming.STORE_PORT} if wanted.makes_store else {}),
+        **({"redis": naming.REDIS_PORT} if desired.makes_redis else {}),
+        **({"store": naming.STORE_PORT} if desired.makes_store else {}),
     }
 
 
-def _public(wanted: Wanted) -> Object:
-    """The Service that is seen from outside: nobody there reads metrics, or drains executors."""
-    given, name = wanted.spec.service, naming.public_service(wanted.name)
-    made = _service(wanted, name, naming.SCHEDULER, _FOR_USERS)
-    made["metadata"] = _for_users(wanted, name)
+def _public(desired: DesiredCluster) -> Object:
+    """Return the public Service, which leaves out metrics and internal routes."""
+    given, name = desired.spec.service, naming.public_service(desired.name)
+    made = _service(desired, name, naming.SCHEDULER, _FOR_USERS)
+    made["metadata"] = _for_users(desired, name)
     made["spec"]["type"] = given.type
     if given.external_traffic_policy:
         made["spec"]["externalTrafficPolicy"] = given.external_traffic_policy
@@ -55,21 +57,21 @@ def _public(wanted: Wanted) -> Object:
     return made
 
 
-def _for_users(wanted: Wanted, name: str) -> Object:
-    given = wanted.spec.service
+def _for_users(desired: DesiredCluster, name: str) -> Object:
+    given = desired.spec.service
     return metadata(
-        wanted, name, naming.SCHEDULER, labels=given.labels, annotations=given.annotations
+        desired, name, naming.SCHEDULER, labels=given.labels, annotations=given.annotations
     )
 
 
-def _service(wanted: Wanted, name: str, component: str, ports: dict[str, int]) -> Object:
+def _service(desired: DesiredCluster, name: str, component: str, ports: dict[str, int]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(wanted, name, component),
+        "metadata": metadata(desired, name, component),
         "spec": {
             "type": "ClusterIP",
-            "selector": naming.selector(wanted.name, component),
+            "selector": naming.component_selector(desired.name, component),
             "ports": [
                 {"name": port, "port": number, "targetPort": port, "protocol": "TCP"}
                 for port, number in ports.items()

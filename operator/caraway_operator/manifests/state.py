@@ -1,31 +1,31 @@
-"""The state: one pod with a Redis and with the store of answers, on one volume."""
+"""The state: one pod with Redis and the result store, on one volume."""
 
 from caraway_operator import naming
 from caraway_operator.manifests import containers, pod, processes, sizing, volumes, workloads
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
 from caraway_operator.manifests.secrets import redis_secret
-from caraway_operator.manifests.wanted import Wanted
 
 REDIS = "redis"
 
 
-def objects(wanted: Wanted) -> list[Object]:
-    """Return the StatefulSet of the state; nothing, if both are somewhere else."""
-    spec = wanted.spec.state
+def objects(desired: DesiredCluster) -> list[Object]:
+    """Return the StatefulSet of the state, or nothing if both are external."""
+    spec = desired.spec.state
     made = [
-        *([_redis(wanted)] if wanted.makes_redis else []),
-        *([_store(wanted)] if wanted.makes_store else []),
+        *([_redis(desired)] if desired.makes_redis else []),
+        *([_store(desired)] if desired.makes_store else []),
     ]
     if not made:
         return []
     found = volumes.scratch()[0] + volumes.data(spec.storage)
-    if wanted.makes_redis:
+    if desired.makes_redis:
         items: list[Object] = [{"key": "valkey.conf", "path": "valkey.conf"}]
-        found.append(volumes.secret(REDIS, redis_secret(wanted), items))
-    if wanted.makes_store:
-        found += volumes.token(wanted)[0]
+        found.append(volumes.secret(REDIS, redis_secret(desired), items))
+    if desired.makes_store:
+        found += volumes.token(desired)[0]
     template = pod.template(
-        wanted,
+        desired,
         spec,
         naming.STATE,
         containers=made,
@@ -34,9 +34,9 @@ def objects(wanted: Wanted) -> list[Object]:
     )
     return [
         workloads.stateful_set(
-            wanted,
+            desired,
             naming.STATE,
-            0 if wanted.spec.stopped else 1,
+            0 if desired.spec.stopped else 1,
             template,
             storage=spec.storage,
             retention=workloads.retention(when_deleted=spec.storage.retain, when_scaled=True),
@@ -44,15 +44,15 @@ def objects(wanted: Wanted) -> list[Object]:
     ]
 
 
-def _redis(wanted: Wanted) -> Object:
-    spec = wanted.spec.state
+def _redis(desired: DesiredCluster) -> Object:
+    spec = desired.spec.state
     resources = sizing.effective(naming.STATE, spec.resources)
     made = containers.container(
-        wanted,
+        desired,
         spec,
         REDIS,
-        # The password is in the file. What was acknowledged must be on the disk: the scheduler
-        # refuses a server that is set otherwise.
+        # The password is in the file. Acknowledged writes must be on disk; the scheduler
+        # rejects a server with other settings.
         arguments=[
             f"{naming.REDIS_DIR}/valkey.conf",
             *("--port", str(naming.REDIS_PORT)),
@@ -81,11 +81,11 @@ def _redis(wanted: Wanted) -> Object:
     return {**made, "command": ["valkey-server"]}
 
 
-def _store(wanted: Wanted) -> Object:
-    spec = wanted.spec.state
+def _store(desired: DesiredCluster) -> Object:
+    spec = desired.spec.state
     probe = containers.http("/health", sizing.STORE)
     return containers.container(
-        wanted,
+        desired,
         spec,
         sizing.STORE,
         arguments=[
@@ -93,11 +93,11 @@ def _store(wanted: Wanted) -> Object:
             *("--dir", f"{naming.DATA_DIR}/store"),
             *("--listen", f"0.0.0.0:{naming.STORE_PORT}"),
             *("--token-file", naming.TOKEN_FILE),
-            *("--log-format", wanted.spec.log_format),
+            *("--log-format", desired.spec.log_format),
         ],
         env=processes.identity(),
         ports={sizing.STORE: naming.STORE_PORT},
         probes=containers.probes(spec.probes, startup=probe, readiness=probe, liveness=probe),
         resources=sizing.effective(sizing.STORE, spec.store_resources),
-        mounts=[volumes.data_mount(), *volumes.token(wanted)[1], *volumes.scratch()[1]],
+        mounts=[volumes.data_mount(), *volumes.token(desired)[1], *volumes.scratch()[1]],
     )

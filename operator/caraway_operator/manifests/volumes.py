@@ -1,11 +1,11 @@
-"""Volumes, where they are mounted, and the claims of those that stay."""
+"""Volumes, their mounts, and claim templates."""
 
 from caraway_operator import naming
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
-from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec import quantities
-from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE
-from caraway_operator.spec.pods import Storage
+from caraway_operator.resources import quantities
+from caraway_operator.resources.manifest_checks import API_KEYS_STORE, RESULT_STORE
+from caraway_operator.resources.pods import StorageSpec
 
 _READABLE = 0o440
 _DATA = "data"
@@ -16,34 +16,34 @@ def data_mount() -> Object:
 
 
 def scratch() -> tuple[list[Object], list[Object]]:
-    """Return the volume of /tmp, which a read-only root file system has none of, and its mount."""
+    """Return the volume for /tmp and its mount, because the root file system is read-only."""
     return [{"name": "tmp", "emptyDir": {}}], [mount("tmp", "/tmp", read_only=False)]
 
 
 def shared_memory(size_mib: int) -> tuple[list[Object], list[Object]]:
-    """Return the volume of /dev/shm, which counts in the pod's memory limit, and its mount."""
+    """Return the volume for /dev/shm, which counts towards the memory limit, and its mount."""
     size = quantities.canonical(f"{size_mib}Mi")
     volume = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
     return [volume], [mount("shm", "/dev/shm", read_only=False)]
 
 
-def token(wanted: Wanted) -> tuple[list[Object], list[Object]]:
-    """Return the volume of the cluster's secret, and its mount."""
-    name = wanted.spec.token.secret_name or naming.token_secret(wanted.name)
+def token(desired: DesiredCluster) -> tuple[list[Object], list[Object]]:
+    """Return the volume with the cluster's token, and its mount."""
+    name = desired.spec.token.secret_name or naming.token_secret(desired.name)
     items = [{"key": "token", "path": "token"}]
     return [secret("token", name, items)], [mount("token", f"{naming.CONFIG_DIR}/token")]
 
 
-def of_scheduler(wanted: Wanted) -> tuple[list[Object], list[Object]]:
-    """Return the volumes of what schedulers read, and their mounts."""
+def scheduler_volumes(desired: DesiredCluster) -> tuple[list[Object], list[Object]]:
+    """Return the volumes with configuration and secrets of schedulers, and their mounts."""
     volumes = [
-        config("manifest", naming.manifest_config(wanted.name)),
-        config("limits", naming.limits_config(wanted.name)),
+        config("manifest", naming.manifest_config(desired.name)),
+        config("limits", naming.limits_config(desired.name)),
     ]
     mounts = [mount("manifest", naming.MANIFEST_DIR), mount("limits", naming.LIMITS_DIR)]
-    spec = wanted.spec
+    spec = desired.spec
     if spec.tls.enabled:
-        volumes.append(secret("tls", spec.tls.secret_name or naming.tls_secret(wanted.name)))
+        volumes.append(secret("tls", spec.tls.secret_name or naming.tls_secret(desired.name)))
         mounts.append(mount("tls", naming.TLS_DIR))
     if spec.auth.api_keys:
         sources = [
@@ -78,13 +78,13 @@ def config(name: str, config_map: str) -> Object:
     return {"name": name, "configMap": {"name": config_map, "defaultMode": _READABLE}}
 
 
-def data(storage: Storage | None = None) -> list[Object]:
-    """Return the volume of the data directory, unless a claim makes one."""
+def data(storage: StorageSpec | None = None) -> list[Object]:
+    """Return the volume of the data directory, unless it comes from a claim."""
     return [] if storage and storage.enabled else [{"name": _DATA, "emptyDir": {}}]
 
 
-def claims(wanted: Wanted, component: str, storage: Storage) -> list[Object]:
-    """Return the claims of a StatefulSet. They can never be changed: no label may say a version."""
+def claims(desired: DesiredCluster, component: str, storage: StorageSpec) -> list[Object]:
+    """Return the claim templates. They are immutable, so their labels contain no version."""
     if not storage.enabled:
         return []
     spec: Object = {
@@ -94,7 +94,7 @@ def claims(wanted: Wanted, component: str, storage: Storage) -> list[Object]:
     }
     if storage.storage_class:
         spec["storageClassName"] = storage.storage_class
-    labels = naming.selector(wanted.name, component)
+    labels = naming.component_selector(desired.name, component)
     return [{"metadata": {"name": _DATA, "labels": labels}, "spec": spec}]
 
 

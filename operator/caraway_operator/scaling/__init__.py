@@ -1,1 +1,1 @@
-"""How many executors there shall be, and which one goes next: pure decisions, no I/O, no clock."""
+"""Scaling of executors: autoscaling and draining. Pure decisions without I/O and clock."""

@@ -1,85 +1,67 @@
-"""Scaling in: one executor at a time, the highest first, and only once it is of no use to anybody.
+"""Scales executors down: one at a time, highest ordinal first, each drained before it stops.
 
-The state is a value that is kept in the cluster's status, so that an operator that starts anew goes
-on where the last one was.
+The drain is stored in the cluster's status, so a new operator process continues it.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
-from caraway_operator.scheduler_link import ExecutorView
-
-
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """An executor that was asked to take no more work."""
-
-    executor: str
-    since: float
-    """Seconds since 1970: it outlives the process."""
-    purpose: Literal["scale", "update"] = "scale"
+from caraway_operator.cluster_state import ClusterState
+from caraway_operator.naming import EXECUTOR
+from caraway_operator.progress import ExecutorDrain
+from caraway_operator.scheduler_client import ExecutorView
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What a decision is made of. `executors` is None while no scheduler answers."""
-
-    now: float
-    wish: int
-    replicas: int
-    """What the StatefulSet is told to have."""
-    present: int
-    """Pods that there are, those on their way out included."""
-    name: str
-    """Of the StatefulSet; its pods are called after it."""
-    drain: Drain | None
-    executors: Collection[ExecutorView] | None
-    timeout_s: float
-    has_schedulers: bool = True
-    """Without any, nothing can run on executors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What to do next."""
+class DrainStep:
+    """The next step: the replicas to write, and which drain to start or to cancel."""
 
     replicas: int
-    drain: Drain | None = None
-    """What is to be kept."""
-    begin: str | None = None
-    undo: str | None = None
-    why: str = ""
+    drain: ExecutorDrain | None = None
+    """The drain to store."""
+    start_drain: str | None = None
+    cancel_drain: str | None = None
+    reason: str = ""
     is_waiting: bool = False
 
 
-def decide(scene: Scene) -> Step:
-    """Say how many replicas to write, and whom to drain or to spare."""
-    drain = scene.drain if scene.drain and scene.drain.purpose == "scale" else None
-    if scene.wish >= scene.replicas:
-        return Step(scene.wish, undo=drain.executor if drain else None)
-    if not scene.has_schedulers:
-        return Step(scene.wish, why="no scheduler runs that could give executors work")
-    last = f"{scene.name}-{scene.replicas - 1}"
+def next_drain_step(state: ClusterState) -> DrainStep:
+    """Return the next step towards the desired number of executors."""
+    workload, desired = state.workloads[EXECUTOR], state.desired_executors
+    drain = state.progress.drain
+    if drain is not None and drain.purpose != "scale":
+        drain = None
+    if desired >= workload.replicas:
+        return DrainStep(desired, cancel_drain=drain.executor if drain else None)
+    if not state.has_schedulers:
+        return DrainStep(desired, reason="no scheduler is running, so executors have no work")
+    last = f"{workload.name}-{workload.replicas - 1}"
     if drain is not None and drain.executor != last:
-        return Step(scene.replicas, undo=drain.executor, is_waiting=True)
-    if scene.present > scene.replicas:
-        return Step(scene.replicas, drain, why=f"a pod after {last} stops", is_waiting=True)
-    if drain is None:
-        begun = Drain(last, scene.now)
-        return Step(scene.replicas, begun, begin=last, why=f"{last} drains", is_waiting=True)
-    if reason := released(drain, scene.executors, scene.now, scene.timeout_s):
-        return Step(scene.replicas - 1, why=reason, is_waiting=scene.wish < scene.replicas - 1)
-    # Asked again each time: the wish is lost where the executor was started anew meanwhile.
-    return Step(scene.replicas, drain, begin=last, why=f"{last} drains", is_waiting=True)
+        return DrainStep(workload.replicas, cancel_drain=drain.executor, is_waiting=True)
+    if workload.present > workload.replicas:
+        reason = f"waiting for the pods after {last} to stop"
+        return DrainStep(workload.replicas, drain, reason=reason, is_waiting=True)
+    if drain is not None:
+        timeout_s = state.spec.executor.drain_timeout_seconds
+        if reason := release_reason(drain, state.executors, state.now, timeout_s):
+            fewer = workload.replicas - 1
+            return DrainStep(fewer, reason=reason, is_waiting=desired < fewer)
+    # Sent again in every step: an executor that restarts forgets that it was draining.
+    return DrainStep(
+        workload.replicas,
+        drain or ExecutorDrain(last, state.now),
+        start_drain=last,
+        reason=f"draining {last}",
+        is_waiting=True,
+    )
 
 
-def released(
-    drain: Drain, executors: Collection[ExecutorView] | None, now: float, timeout_s: float
+def release_reason(
+    drain: ExecutorDrain, executors: Collection[ExecutorView] | None, now: float, timeout_s: float
 ) -> str:
-    """Say why an executor that drains may go now; empty if it may not."""
+    """Return why a draining executor may stop now, or '' if it may not."""
     if now - drain.since >= timeout_s:
-        return f"{drain.executor} did not drain in {timeout_s:g} s, and is stopped as it is"
+        return f"{drain.executor} did not drain within {timeout_s:g} s and is stopped"
     if executors is None:
         return ""
     view = next((each for each in executors if each.id == drain.executor), None)

@@ -1,5 +1,5 @@
-"""Change events as producers send them, and what they mean to the rows of a dataset.
+"""Decodes change events of producers into changes to the rows of a dataset.
 
-Bytes go in and a table of changes comes out; nothing here applies one. Only the registry of Avro
-schemas is asked over the network.
+The input is bytes, the output a table of changes; applying changes does not belong here. The only
+network access is to the registry of Avro schemas.
 """

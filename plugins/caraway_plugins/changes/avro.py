@@ -1,7 +1,7 @@
-"""Avro bodies as events: container files, records as Confluent frames them, and bare records.
+"""Reads events from Avro: container files, records in Confluent framing, and bare records.
 
-Several records may follow one another in each form. A container is told by its first bytes. Bare
-records are read by the schema of the request, or that of the dataset if it has no registry.
+A body can hold several records in each form. A container starts with magic bytes. Bare records use
+the schema of the request, or the dataset's schema if it has no registry.
 """
 
 import functools
@@ -29,18 +29,18 @@ _kept = functools.lru_cache(maxsize=64)(avro_schemas.of_text)
 
 @dataclass(frozen=True, slots=True)
 class AvroPart:
-    """Events that were written by one schema."""
+    """Events that were written with one schema."""
 
     events: list[Any]
     meaning: Meaning
 
 
 def parts(body: bytes, target: ChangeTarget, header: str | None) -> list[AvroPart]:
-    """Read the events of a body; `header` is the schema that came with it.
+    """Read the events of a body; `header` is the schema that was sent with it.
 
     Raises:
-        BadChangesError: they cannot be read, or no schema is known.
-        RegistryAwayError: the registry does not answer.
+        BadChangesError: the body cannot be read, or its schema is unknown.
+        RegistryAwayError: the schema registry does not respond.
     """
     if not body:
         raise BadChangesError("the body is empty; send at least one event")
@@ -59,7 +59,7 @@ def _container(body: bytes) -> AvroPart:
     try:
         opened = fastavro.reader(io.BytesIO(body))
         codec, writer = opened.codec, opened.writer_schema
-    except Exception as exc:  # fastavro raises whatever its readers stumble over.
+    except Exception as exc:  # fastavro raises any exception at malformed input.
         raise BadChangesError(f"the Avro file cannot be opened: {_reason(exc)}") from exc
     if codec != "null":
         raise BadChangesError(f"the Avro file is compressed ({codec:.20}); write it plain")
@@ -81,7 +81,7 @@ def _bare(body: bytes, schema: AvroSchema) -> AvroPart:
 
 
 def _framed(body: bytes, registry: AvroSchemas) -> Iterator[AvroPart]:
-    """Read records that each follow a zero and the number of their schema."""
+    """Read records, each preceded by a zero byte and its schema id."""
     stream, number = io.BytesIO(body), 0
     kept: dict[int, AvroSchema] = {}
     while stream.tell() < len(body):
@@ -111,5 +111,5 @@ def _broken(number: int, exc: Exception) -> BadChangesError:
 
 def _reason(exc: Exception) -> str:
     return (
-        "it breaks off" if isinstance(exc, EOFError) else f"{str(exc) or type(exc).__name__:.300}"
+        "it is truncated" if isinstance(exc, EOFError) else f"{str(exc) or type(exc).__name__:.300}"
     )

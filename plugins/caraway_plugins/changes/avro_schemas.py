@@ -1,7 +1,7 @@
-"""Avro schemas from outside, checked so that no body can be more than its bytes.
+"""Parses Avro schemas from clients, and rejects those that let a small body use much memory.
 
-A schema can make a byte stand for a million values, or for a nesting without end; what was read
-by it would not fit in memory. Such schemas describe no change events, and are refused.
+A schema can make one byte stand for a million values or for unlimited nesting, so that the decoded
+data exceeds memory. No schema of change events needs this.
 """
 
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from caraway_plugins.changes.meanings import Meaning, of_avro
 from caraway_plugins.changes.target import BadChangesError
 
 _MOST_NODES = 20_000
-"""Values in one datum apart from those in its lists, as the schema has them at most."""
+"""Most values in one datum, without the items of its lists."""
 _PARSED = b'"__fastavro_parsed__"'
 
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """A schema as fastavro reads by it, and what it says of the columns in `after`."""
+    """A schema parsed by fastavro, and the semantic types of the columns in `after`."""
 
     parsed: Any
     meaning: Meaning
 
 
 def of_text(text: str) -> AvroSchema:
-    """Read the text of a schema.
+    """Parse the text of a schema.
 
     Raises:
-        BadChangesError: it is none, or one that is not taken.
+        BadChangesError: the text is not a schema, or the schema is rejected.
     """
     try:
         document = orjson.loads(text)
@@ -41,15 +41,15 @@ def of_text(text: str) -> AvroSchema:
 
 
 def of_document(document: Any) -> AvroSchema:
-    """Check a schema that was read as JSON.
+    """Check a schema that was parsed from JSON.
 
     Raises:
-        BadChangesError: it is none, or one that is not taken.
+        BadChangesError: the document is not a schema, or the schema is rejected.
     """
     try:
         if _PARSED in orjson.dumps(document):
-            # fastavro takes such a schema as it stands.
-            raise BadChangesError("the Avro schema holds a field that is no part of Avro")
+            # fastavro does not parse a schema that has this field.
+            raise BadChangesError("the Avro schema has a field that is not part of Avro")
         parsed = fastavro.parse_schema(document)
         if not _Walk().of(parsed).least_bytes:
             raise BadChangesError("the Avro schema describes records that take no bytes")
@@ -73,7 +73,7 @@ _WORD = _Size(1, 1)
 
 
 class _Walk:
-    """Measures types; named ones are measured where they are defined."""
+    """Computes sizes of types; a named type is measured at its definition."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Size | None] = {}
@@ -116,5 +116,5 @@ class _Walk:
             return _Size(1, 0)
         size = self._known.get(name, _WORD)
         if size is None:
-            raise BadChangesError(f"the Avro schema holds '{name:.100}' in itself")
+            raise BadChangesError(f"the Avro schema is recursive: '{name:.100}' contains itself")
         return size

@@ -1,4 +1,4 @@
-"""The values of one column from many events as one Arrow array, in bulk."""
+"""Converts the values of one column, from many events, to one Arrow array."""
 
 import decimal
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from caraway_plugins.changes.values import UnfitError
 
 _NONE = type(None)
 _UNSURE_DIGITS = 16
-"""A number with a point that was read as a double is exact below so many digits."""
+"""Numbers with a decimal point and fewer digits are exact as a double."""
 _ARROW_REFUSES = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 class BadValueError(Exception):
-    """The value at `index` does not fit its column; `column` leads to where it stands inside."""
+    """The value at `index` does not fit its column; `inner` is the path inside a nested value."""
 
     def __init__(self, index: int, reason: str, inner: str = "") -> None:
         super().__init__(reason)
@@ -28,19 +28,19 @@ class BadValueError(Exception):
 
 
 class ImpreciseError(Exception):
-    """A decimal has lost digits on its way through a double: its text must be read anew."""
+    """A decimal lost digits because it was read as a double; parse its text again."""
 
 
 def array(
     given: list[Any], type_: pa.DataType, meaning: Meaning = UNKNOWN, is_exact: bool = False
 ) -> pa.Array:
-    """Make an array of values as JSON or Avro has them.
+    """Convert values from JSON or Avro to an array.
 
-    `is_exact` says that a double is what was written, and not what was left of a decimal.
+    `is_exact` is true if doubles are exact, and false if they may have been decimals.
 
     Raises:
-        BadValueError: one of them is something else than the type says.
-        ImpreciseError: one of them is a decimal that was read as a double, and too long for it.
+        BadValueError: a value does not match the type.
+        ImpreciseError: a decimal was read as a double and has too many digits for it.
     """
     kinds = set(map(type, given))
     if kinds <= {_NONE}:
@@ -52,14 +52,14 @@ def array(
         if (quick := _quick(given, kinds, type_, meaning)) is not None:
             return quick
     except _ARROW_REFUSES:
-        pass  # One of them is not right: the slow way tells which.
+        pass  # A value does not fit; the slow path finds which one.
     return _one_by_one(given, type_, meaning, is_exact)
 
 
 def _quick(
     given: list[Any], kinds: set[type], type_: pa.DataType, meaning: Meaning
 ) -> pa.Array | None:
-    """Convert what Arrow reads as it stands; None if there is more to do."""
+    """Convert values that Arrow accepts without preparation; return None for others."""
     types = pa.types
     if kinds == {str} and values.is_text(type_):
         return None if values.UNAVAILABLE in given else pa.array(given, type_)
@@ -86,7 +86,7 @@ def _timestamps(given: list[Any], unit: str, type_: pa.DataType) -> pa.Array:
     if have < want:
         counted = pc.multiply_checked(counted, want // have)
     elif have > want:
-        # Floor, as for each other value: Arrow's division goes towards zero.
+        # Floor, as for all other values; Arrow's division rounds towards zero.
         by = have // want
         counted = pc.divide(pc.subtract_checked(counted, _rest(counted, by)), by)
     return counted.cast(type_)
@@ -136,7 +136,7 @@ def _made(found: list[Any], type_: pa.DataType) -> pa.Array:
 
 def _maker(type_: pa.DataType) -> Callable[[list[Any]], pa.Array]:
     if pa.types.is_decimal(type_):
-        # Arrow takes the precision of a list from its first value, and fails at a longer one.
+        # Arrow takes the precision from the first value, and fails at a longer one.
         return lambda found: pa.array(found, pa.decimal256(76, type_.scale)).cast(type_)
     if pa.types.is_floating(type_):
         return lambda found: _floats(found, type_)

@@ -1,4 +1,4 @@
-"""From the body of a request to changes."""
+"""Decodes the body of a request into changes."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -25,15 +25,19 @@ SCHEMA_HEADER = "x-avro-schema"
 
 
 def form(content_type: str | None) -> Form:
-    """Tell how a body is written.
+    """Return the format of a body from its content type.
 
     Raises:
-        BadChangesError: it does not say, or in no way that is read.
+        BadChangesError: the content type is missing or unsupported.
     """
     name = (content_type or "").partition(";")[0].strip().lower()
     found = CONTENT_TYPES.get(name)
     if found is None:
-        said = f"Content-Type '{name:.100}' is not read" if name else "there is no Content-Type"
+        said = (
+            f"Content-Type '{name:.100}' is not supported"
+            if name
+            else "the Content-Type is missing"
+        )
         raise BadChangesError(f"{said}; known: {', '.join(CONTENT_TYPES)}")
     return found
 
@@ -41,11 +45,11 @@ def form(content_type: str | None) -> Form:
 def decode(
     body: bytes, content_type: str | None, headers: Mapping[str, str], target: ChangeTarget
 ) -> Changes:
-    """Read the events of a body; `headers` have lower-case names.
+    """Decode the events of a body; header names are in lower case.
 
     Raises:
-        BadChangesError: one of them cannot be read or does not fit; the text names it.
-        RegistryAwayError: the schema registry does not answer.
+        BadChangesError: an event cannot be read or does not fit; the message names it.
+        RegistryAwayError: the schema registry does not respond.
     """
     try:
         if form(content_type) == "avro":
@@ -65,10 +69,10 @@ def _json(events: list[object], target: ChangeTarget, is_exact: bool = False) ->
 
 
 def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
-    # Most runtimes never get Avro, and fastavro takes its time to import.
+    # Most runtimes never receive Avro, and the import of fastavro is slow.
     from caraway_plugins.changes import avro
 
-    # A double of Avro was one where it came from.
+    # Avro distinguishes doubles from decimals, so its doubles are exact.
     envelopes = Envelopes(target, is_exact=True)
     for part in avro.parts(body, target, header):
         envelopes.continue_with(part.meaning)

@@ -1,4 +1,4 @@
-"""JSON bodies as events: one object, an array of them, or one on each line."""
+"""Reads events from JSON: one object, an array of objects, or one object per line."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +14,10 @@ _Read = Callable[[bytes | str], Any]
 
 
 def events(body: bytes, is_exact: bool = False) -> list[Any]:
-    """Read the events of a body; `is_exact` keeps each digit of numbers, and is slower.
+    """Read the events of a body; `is_exact` keeps all digits of numbers, which is slower.
 
     Raises:
-        BadChangesError: it is not JSON.
+        BadChangesError: the body is not JSON.
     """
     body = body.removeprefix(_BOM).strip()
     if not body:
@@ -29,13 +29,13 @@ def events(body: bytes, is_exact: bool = False) -> list[Any]:
     try:
         first = read(lines[0])
     except ValueError:
-        # An object that is laid out over several lines.
+        # One object that is formatted over several lines.
         return _whole(body, read)
     return [first, *_lines(lines, read)]
 
 
 def reader(is_exact: bool) -> _Read:
-    """Return what reads JSON, and raises ValueError at anything else."""
+    """Return a function that parses JSON and raises ValueError for anything else."""
     return strict_json.parse_exactly if is_exact else _quickly
 
 
@@ -52,7 +52,7 @@ def _lines(lines: list[bytes], read: _Read) -> list[Any]:
     if shared.is_of_use or read is not _quickly:
         return _each(lines, shared.read)
     found = _each(lines, orjson.loads)
-    # One look at all of them costs less than one at each.
+    # Checking all lines together is faster than checking each line.
     if _may_hide_keys(b"".join(lines[1:]), found):
         return _each(lines, strict_json.parse)
     return found
@@ -71,9 +71,9 @@ def _each(lines: list[bytes], read: _Read) -> list[Any]:
 
 
 class _Shared:
-    """Reads the schema once that stands at the start of each line, byte for byte the same.
+    """Parses the schema at the start of each line only once, if all lines have the same bytes.
 
-    It is many times as long as the event that follows it.
+    The schema is many times longer than the event after it.
     """
 
     def __init__(self, line: bytes, read: _Read) -> None:
@@ -85,7 +85,7 @@ class _Shared:
             try:
                 self._schema = read(line[:end] + b"}")["schema"]
             except ValueError:
-                # The word stands in the event as well; its own place is before that.
+                # The text also occurs in the event; the real position is before it.
                 end = line.rfind(_PAYLOAD, 0, end)
                 continue
             self._start = line[: end + len(_PAYLOAD)]
@@ -108,12 +108,12 @@ class _Shared:
 
 
 def _quickly(body: bytes | str) -> Any:
-    """Read with orjson, which keeps the last of two equal keys; look closely where it may have."""
+    """Parse with orjson, and parse strictly where orjson may have dropped a duplicate key."""
     text = body.encode() if isinstance(body, str) else body
     try:
         value = orjson.loads(text)
     except ValueError:
-        # Its words are worse, and it may be right about less.
+        # The strict parser has better messages, and accepts some numbers that orjson rejects.
         return strict_json.parse(text)
     if _may_hide_keys(text, value):
         strict_json.parse(text)
@@ -121,7 +121,7 @@ def _quickly(body: bytes | str) -> Any:
 
 
 def _may_hide_keys(text: bytes, value: Any) -> bool:
-    """Compare the colons of a text and of its value, unless escapes become colons there."""
+    """Return whether keys may be missing: the text has other colons than its value, or escapes."""
     is_same = text.count(b":") == orjson.dumps(value).count(b":")
     return not is_same or (b"\\" in text and b"\\u003" in text)
 

@@ -1,7 +1,8 @@
-"""What Debezium's envelopes ask for: for each event, the rows that come and go.
+"""Reads Debezium envelopes: which rows each event inserts, updates or deletes.
 
-An event is `{"before": row, "after": row, "source": {...}, "op": "c"}`, alone or as the `payload`
-beside its `schema`. A null is a tombstone: it follows a delete, for the log of Kafka only.
+An event is `{"before": row, "after": row, "source": {...}, "op": "c"}`, either bare or as the
+`payload` next to its `schema`. A null event is a tombstone. It follows a delete for Kafka's
+compaction and is ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ _EXAMPLE = '{"op": "c", "before": null, "after": {...}, "source": {...}}'
 
 @dataclass(slots=True)
 class EnvelopeRun:
-    """Changes one after another whose values mean the same; `positions` count events from 1."""
+    """Consecutive changes with equal semantic types; `positions` counts events from 1."""
 
     meaning: Meaning
     ops: list[int] = field(default_factory=list)
@@ -31,9 +32,9 @@ class EnvelopeRun:
 
 
 class Envelopes:
-    """Reads events in order; `runs` holds what they ask for, `received` how many they were.
+    """Reads events in order; `runs` holds their changes, `received` counts the events.
 
-    `is_exact` says that numbers were read with all their digits.
+    `is_exact` is true if numbers were read with all their digits.
     """
 
     def __init__(self, target: ChangeTarget, is_exact: bool = False) -> None:
@@ -48,15 +49,15 @@ class Envelopes:
         self._schema: Any = None
 
     def continue_with(self, meaning: Meaning) -> None:
-        """Take it that the values of what follows mean this."""
+        """Set the semantic types of the values in the following events."""
         if meaning != self.runs[-1].meaning:
             self.runs.append(EnvelopeRun(meaning))
 
     def read(self, events: Sequence[Any]) -> None:
-        """Take note of events.
+        """Read events and add their changes to `runs`.
 
         Raises:
-            BadChangesError: one of them is no event, or not one of this dataset.
+            BadChangesError: an event is malformed, or does not belong to this dataset.
         """
         start = self._seen + 1
         self._seen += len(events)
@@ -97,7 +98,7 @@ class Envelopes:
         if schema is not self._schema:
             if schema != self._schema:
                 self.continue_with(of_connect(schema).of("after"))
-            # Those that follow may be the very same object, which is quicker to compare.
+            # The next events may share this object, and identity is faster to compare.
             self._schema = schema
         return payload
 
@@ -114,7 +115,7 @@ class Envelopes:
         if before is None:
             return ((Op.UPSERT, after),)
         old = self._keys(self._image(event, "before"))
-        # Without the key in it, it is an old row of a table that does not log them whole.
+        # A row without the key comes from a table that does not log whole old rows.
         if None in old.values() or all(after[name] == old[name] for name in self._key):
             return ((Op.UPSERT, after),)
         return ((Op.DELETE, old), (Op.UPSERT, after))
@@ -123,8 +124,8 @@ class Envelopes:
         self._need_key("a delete")
         if event.get("before") is None:
             raise BadChangesError(
-                "a delete (op 'd') without 'before' does not say which row goes; have the source "
-                f"send at least the primary key {self._said_key()} there"
+                "a delete (op 'd') without 'before' does not identify the row; configure the "
+                f"source to send at least the primary key {self._said_key()} there"
             )
         before = self._image(event, "before")
         self._check_key(before, "before")
@@ -136,7 +137,7 @@ class Envelopes:
     def _image(self, event: Row, name: str) -> Row:
         image = event.get(name)
         if type(image) is str:
-            # Debezium writes the documents of MongoDB as text.
+            # Debezium writes MongoDB documents as text.
             try:
                 image = documents.reader(self.is_exact)(image)
             except ValueError:
@@ -163,7 +164,7 @@ class Envelopes:
     def _need_key(self, what: str) -> None:
         if not self._key:
             raise BadChangesError(
-                f"{what} needs to know which row is meant; set the dataset's 'primary_key'"
+                f"{what} needs a key to identify the row; set the dataset's 'primary_key'"
             )
 
     def _said_key(self) -> str:
@@ -188,5 +189,5 @@ def _create_op(target: ChangeTarget) -> Op:
 def _no_op(event: Row, op: Any) -> str:
     if op is None and "op" not in event:
         return f"it has no 'op'; send {_EXAMPLE}"
-    said = f"'{op:.20}'" if isinstance(op, str) else "not a text"
+    said = f"'{op:.20}'" if isinstance(op, str) else "not a string"
     return f"its 'op' is {said}; known: {_OPS}"

@@ -1,7 +1,7 @@
-"""What the schema of an event says of its values beyond their JSON form.
+"""Semantic types of event values, which an event's schema adds to their JSON form.
 
-Debezium writes a timestamp as a number; whether it counts milliseconds or microseconds, and at
-which scale the bytes of a decimal stand, is said in the schema beside it, if there is one.
+Debezium writes a timestamp as a number and a decimal as bytes. Only the schema next to the event,
+if there is one, gives the unit of the timestamp and the scale of the decimal.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a value is: `name` is its semantic type, such as `io.debezium.time.Date`."""
+    """The semantic type of a value; `name` is for example `io.debezium.time.Date`."""
 
     name: str = ""
     scale: int | None = None
@@ -21,7 +21,7 @@ class Meaning:
     fields: Mapping[str, "Meaning"] = field(default_factory=dict)
 
     def of(self, name: str) -> "Meaning":
-        """Return what is known of a field."""
+        """Return the semantic type of a field, or `UNKNOWN`."""
         return self.fields.get(name, UNKNOWN)
 
 
@@ -29,7 +29,7 @@ UNKNOWN = Meaning()
 
 
 def of_connect(schema: Any) -> Meaning:
-    """Read the schema of one value as Kafka Connect writes it; what is malformed says nothing."""
+    """Read the schema of a value in Kafka Connect's format; malformed parts are ignored."""
     if not isinstance(schema, dict):
         return UNKNOWN
     parameters = schema.get("parameters")
@@ -48,10 +48,10 @@ def of_connect(schema: Any) -> Meaning:
 
 
 def of_avro(schema: Any, named: dict[str, Any] | None = None) -> Meaning:
-    """Read the Avro schema of one value, in which Kafka Connect leaves its own names.
+    """Read the Avro schema of a value, which keeps Kafka Connect's type names.
 
-    The schema must not be recursive. Decimals and logical types need nothing from here: they
-    come out of Avro as what they are.
+    The schema must not be recursive. Decimals and Avro's logical types need no meaning, because
+    fastavro already decodes them.
     """
     named = {} if named is None else named
     if isinstance(schema, str):

@@ -1,7 +1,8 @@
-"""Where in its source an event stands, as bytes that are ordered as the changes of a key were.
+"""Offsets of events in their source, as bytes that sort in the order of a key's changes.
 
-Of two changes of one key, the one that is further on counts, however often and in whichever order
-they arrive. The first 8 bytes name the source, since only places in one source can be compared.
+Of two changes of one key the one with the higher offset wins, so duplicates and reordering do no
+harm. The first 8 bytes identify the source, because offsets of different sources are not
+comparable.
 """
 
 import hashlib
@@ -19,16 +20,16 @@ _NAMING = ("connector", "name", "db", "schema", "table")
 
 
 class Offsets:
-    """Makes offsets of the `source` of events; keeps the names of the sources it has seen."""
+    """Computes offsets from the `source` of events; caches the hashes of source names."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[Any, ...], bytes] = {}
 
     def of(self, source: Any) -> bytes | None:
-        """Return the offset; None where there is none, or none that is known to be in order.
+        """Return the offset, or None if the source has none with a known order.
 
         Raises:
-            BadChangesError: it is not what the connector writes.
+            BadChangesError: the `source` is not in the connector's format.
         """
         if not isinstance(source, dict):
             return None
@@ -49,7 +50,7 @@ class Offsets:
         try:
             known = self._names.get(key)
         except TypeError:
-            raise BadChangesError("its 'source' does not name where it is from") from None
+            raise BadChangesError("its 'source' does not identify the source") from None
         if known is None:
             text = json.dumps(key, default=str)
             known = hashlib.blake2b(text.encode(), digest_size=SOURCE_BYTES).digest()
@@ -58,12 +59,12 @@ class Offsets:
 
 
 _Place = tuple[tuple[Any, ...], bytes]
-"""What else names the source, and the place in it."""
+"""Additional parts of the source's name, and the position in the source."""
 
 
 def _postgres(source: Mapping[str, Any]) -> _Place | None:
-    # A row is locked until its transaction ends: of one key, positions in the log are in order,
-    # though transactions are not. Transaction numbers wrap around, so they are no help.
+    # A row stays locked until its transaction ends, so log positions of one key are in order,
+    # although transactions are not. Transaction ids wrap around, so they cannot be used.
     lsn = source.get("lsn")
     return None if lsn is None else ((), _number(lsn, "lsn"))
 
@@ -75,7 +76,8 @@ def _mysql(source: Mapping[str, Any]) -> _Place | None:
     match = _FILE.fullmatch(file)
     if match is None:
         raise ValueError("file is not the name of a binary log")
-    # Another server counts its logs anew, so after a fail-over its places mean something else.
+    # After a fail-over another server numbers its logs from the start, so the server is part of the
+    # name.
     place = _number(int(match[2]), "file") + _number(source.get("pos"), "pos")
     return (match[1], source.get("server_id")), place + _number(source.get("row") or 0, "row")
 

@@ -1,4 +1,4 @@
-"""Datasets whose rows come only as changes that others send."""
+"""Datasets whose rows arrive only as change events that clients send."""
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from caraway_plugins.sources import params
 
 
 class Pushed:
-    """A source without rows: the table that the dataset is before the first change."""
+    """A source without rows: the empty table of a dataset before its first change."""
 
     capabilities = SourceCapabilities(scan=False, changes=True)
 
@@ -27,10 +27,10 @@ class Pushed:
 
 
 def without_rows(name: str, columns: tuple[pa.Field, ...]) -> MemoryTable:
-    """Return an empty table of the declared columns.
+    """Return an empty table with the declared columns.
 
     Raises:
-        DatasetError: there are none.
+        DatasetError: no columns are declared.
     """
     if not columns:
         raise DatasetError("schema", f"'{name}' has no columns; declare them under 'columns'")

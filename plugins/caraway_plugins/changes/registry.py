@@ -1,4 +1,4 @@
-"""The schema registry: Avro schemas by number, asked for once and kept."""
+"""A client of the Confluent schema registry that caches Avro schemas by id."""
 
 import threading
 from collections import OrderedDict
@@ -18,18 +18,18 @@ _ANSWER_S = 10.0
 
 
 class Registry:
-    """Asks one registry; schemas never change under their number, so each is asked for once."""
+    """Fetches schemas from one registry and caches them; the schema of an id never changes."""
 
     def __init__(
         self, url: str, username: str = "", password: str = "", verify: Any = True
     ) -> None:
-        """Raises ValueError if the URL is none."""
+        """Create a client; raise ValueError if the URL is invalid."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("schema_registry_url must be http://HOST or https://HOST")
         if parts.username or parts.password:
             raise ValueError(
-                "schema_registry_url must hold no credentials; "
+                "schema_registry_url must not contain credentials; "
                 "set schema_registry_username and schema_registry_password"
             )
         self._url = url.rstrip("/")
@@ -47,13 +47,13 @@ class Registry:
                 self._client = None
 
     def schema(self, number: int) -> Any:
-        """Return the schema of this number as JSON has it.
+        """Return the schema with this id, parsed from JSON.
 
         Raises:
-            BadChangesError: there is none, or it is not one of Avro.
-            RegistryAwayError: the registry does not answer, or not to us.
+            BadChangesError: there is no such schema, or it is not an Avro schema.
+            RegistryAwayError: the registry does not respond, or denies access.
         """
-        # One asks for all: others that wait find it kept.
+        # The lock also covers the request, so that concurrent callers fetch a schema only once.
         with self._lock:
             if number in self._kept:
                 self._kept.move_to_end(number)
@@ -82,14 +82,14 @@ class Registry:
                 return _bounded(answer)
         except httpx.HTTPError as exc:
             reason = str(exc) or type(exc).__name__
-            raise RegistryAwayError(f"the schema registry does not answer: {reason}") from exc
+            raise RegistryAwayError(f"the schema registry does not respond: {reason}") from exc
 
 
 def of_params(params: Mapping[str, str]) -> Registry | None:
-    """Return the registry that the params of a dataset name, if they do.
+    """Return the registry that the params of a dataset configure, or None.
 
     Raises:
-        ValueError: the address is none.
+        ValueError: the URL is invalid.
     """
     url = params.get("schema_registry_url")
     if not url:
@@ -104,10 +104,10 @@ def of_params(params: Mapping[str, str]) -> Registry | None:
 def _refused(status: int) -> str:
     if status in (401, 403):
         return (
-            f"the schema registry refuses us ({status}); check the dataset's params "
+            f"the schema registry denied access ({status}); check the dataset's params "
             "schema_registry_username and schema_registry_password"
         )
-    return f"the schema registry answered {status}; send the events again later"
+    return f"the schema registry returned {status}; send the events again later"
 
 
 def _bounded(answer: httpx.Response) -> bytes:
@@ -124,12 +124,12 @@ def _read(body: bytes, number: int) -> Any:
         document = orjson.loads(body)
         kind, text = document.get("schemaType") or "AVRO", document["schema"]
     except (ValueError, AttributeError, KeyError, TypeError) as exc:
-        raise RegistryAwayError("what answers as the schema registry is none") from exc
+        raise RegistryAwayError("the response is not from a schema registry") from exc
     if kind != "AVRO":
         raise BadChangesError(f"schema {number} of the registry is {kind:.20}, not Avro")
     if document.get("references"):
         raise BadChangesError(
-            f"schema {number} of the registry refers to others; register it in one piece"
+            f"schema {number} of the registry has references; register it as one schema"
         )
     try:
         return orjson.loads(text)

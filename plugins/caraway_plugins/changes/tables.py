@@ -1,4 +1,4 @@
-"""Changes as a table in the columns of a dataset's log."""
+"""Converts decoded events to a table with the columns of a dataset's log."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _WHOLE_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 
 
 def made(read: Envelopes, target: ChangeTarget) -> Changes:
-    """Turn what events ask for into changes.
+    """Convert the changes of events to a table.
 
     Raises:
         BadChangesError: a value does not fit its column.
@@ -50,6 +50,6 @@ def _check_present(run: EnvelopeRun, given: list[Any], name: str) -> None:
     for index, (value, op) in enumerate(zip(given, run.ops, strict=True)):
         if value is None and op in _WHOLE_ROWS:
             raise BadChangesError(
-                f"event {run.positions[index]}: column '{name}' is missing or NULL, and the "
-                "dataset declares that it never is"
+                f"event {run.positions[index]}: column '{name}' is missing or NULL, but the "
+                "dataset declares it as not nullable"
             )

@@ -1,4 +1,4 @@
-"""The dataset that change events are for, and why they may be refused."""
+"""The dataset that change events are for, and the errors of rejected events."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,33 +10,33 @@ from caraway_core.tables import Twice
 
 
 class BadChangesError(InvalidRequestError):
-    """The events cannot be read, or do not fit the dataset; none of them is applied."""
+    """The events cannot be read or do not fit the dataset; none of them is applied."""
 
 
 class RegistryAwayError(UnavailableError):
-    """The registry of Avro schemas does not answer; the same events may pass later."""
+    """The schema registry does not respond; the same events may succeed later."""
 
 
 class AvroSchemas(Protocol):
-    """Avro schemas by the numbers that the Confluent wire format gives them."""
+    """Avro schemas by their id in the Confluent wire format."""
 
     def schema(self, number: int) -> Any:
-        """Return the schema as JSON has it.
+        """Return the schema, parsed from JSON.
 
         Raises:
             BadChangesError: the registry has no such schema.
-            RegistryAwayError: it does not answer.
+            RegistryAwayError: the registry does not respond.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeTarget:
-    """What is known of a dataset when its change events are read.
+    """The dataset's properties that are needed to decode change events.
 
-    `twice` says what a create or a snapshot read does where the key is there already: with
-    "first" the row that is there stays, otherwise the new one takes its place. `avro_schema` is
-    the text of the schema of raw Avro events that come without one.
+    `twice` is the policy for a create or a snapshot read whose key exists: "first" keeps the
+    existing row, "last" replaces it. `avro_schema` is the schema of bare Avro events that are sent
+    without one.
     """
 
     schema: pa.Schema

@@ -1,7 +1,6 @@
-"""One value of an event as a value of its column: exact, or refused in words.
+"""Converts single values of events to values of their column, exactly or with an error.
 
-These are for values whose bulk form is not already what Arrow takes, and to find the one that
-Arrow refused.
+Used for values that Arrow does not convert in bulk, and to find the value that Arrow rejected.
 """
 
 import base64
@@ -18,7 +17,7 @@ import pyarrow as pa
 from caraway_plugins.changes.meanings import Meaning
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""Stands for a long value that PostgreSQL did not log, because the update left it as it was."""
+"""The placeholder for a large value that PostgreSQL did not log because it did not change."""
 _UNAVAILABLE = frozenset(
     {UNAVAILABLE, base64.b64encode(UNAVAILABLE.encode()).decode(), UNAVAILABLE.encode()}
 )
@@ -40,7 +39,7 @@ _UNIT_OF_MEANING = {
     "org.apache.kafka.connect.data.Time": "ms",
 }
 _WORDS = {
-    bool: "a boolean", int: "an integer", float: "a number", str: "a text", bytes: "bytes",
+    bool: "a boolean", int: "an integer", float: "a number", str: "a string", bytes: "bytes",
     list: "a list", dict: "an object", decimal.Decimal: "a decimal",
     dt.datetime: "a timestamp", dt.date: "a date", dt.time: "a time",
 }  # fmt: skip
@@ -49,11 +48,11 @@ One = Callable[[Any], Any]
 
 
 class UnfitError(Exception):
-    """A value that the column does not take; the text is what would be."""
+    """A value that the column does not accept; the message says what is expected."""
 
 
 class UnloggedError(UnfitError):
-    """A text that stands for a value which the database did not log."""
+    """A placeholder for a value that the database did not log."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -63,15 +62,15 @@ class UnloggedError(UnfitError):
 
 
 def kind(value: Any) -> str:
-    """Say what a value is without saying which: it may be nobody's business."""
+    """Return the type of a value for messages; the value itself may be confidential."""
     return _WORDS.get(type(value), type(value).__name__)
 
 
 def unit_of(type_: pa.DataType, meaning: Meaning) -> str:
-    """Tell what a number in a time or timestamp column counts.
+    """Return the unit of numbers in a time or timestamp column.
 
-    Without a schema that says so it is the unit of the column, as Debezium chooses by precision;
-    it has no seconds, and writes milliseconds instead.
+    Without a schema it is the unit of the column, because Debezium chooses its unit by precision.
+    Debezium does not use seconds; it writes milliseconds instead.
     """
     known = _UNIT_OF_MEANING.get(meaning.name)
     if known is not None:
@@ -80,13 +79,14 @@ def unit_of(type_: pa.DataType, meaning: Meaning) -> str:
 
 
 def per_second(unit: str) -> int:
+    """Return how many of the unit make a second."""
     return _PER_SECOND[unit]
 
 
 def reader(type_: pa.DataType, meaning: Meaning) -> One:
-    """Return what reads one value, which is not None, of a column of this type.
+    """Return a function that converts one non-None value for a column of this type.
 
-    It raises UnfitError for a value that is something else.
+    The function raises UnfitError for a value of another kind.
     """
     types = pa.types
     if types.is_integer(type_):
@@ -113,6 +113,7 @@ def reader(type_: pa.DataType, meaning: Meaning) -> One:
 
 
 def is_text(type_: pa.DataType) -> bool:
+    """Return whether the type is one of the string types."""
     types = pa.types
     return bool(
         types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_)
@@ -120,6 +121,7 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def is_binary(type_: pa.DataType) -> bool:
+    """Return whether the type is one of the binary types."""
     types = pa.types
     return bool(
         types.is_binary(type_)
@@ -134,7 +136,7 @@ def _integer(value: Any) -> int:
         return value
     if type(value) is str and _INTEGER.fullmatch(value):
         return int(value)
-    raise UnfitError("an integer is expected, as a number or a text of digits")
+    raise UnfitError("an integer is expected, as a number or a string of digits")
 
 
 def _float(value: Any) -> float:
@@ -148,7 +150,7 @@ def _float(value: Any) -> float:
 def _boolean(value: Any) -> bool:
     if type(value) is bool:
         return value
-    # MySQL's booleans are numbers, and some producers write all values as texts.
+    # MySQL's booleans are numbers, and some producers write all values as strings.
     if type(value) is int and value in (0, 1):
         return bool(value)
     if type(value) is str and value in ("true", "false"):
@@ -164,8 +166,8 @@ def _text(value: Any) -> str:
     if isinstance(value, dict | list):
         return orjson.dumps(value, default=_plain).decode()
     if hasattr(value, "hex") and hasattr(value, "urn"):
-        return str(value)  # Avro's UUIDs are read as such.
-    raise UnfitError("a text is expected")
+        return str(value)  # Avro's UUIDs are decoded to UUID objects.
+    raise UnfitError("a string is expected")
 
 
 def _plain(value: Any) -> Any:
@@ -182,7 +184,7 @@ def _binary(value: Any) -> bytes:
             return base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):
             pass
-    raise UnfitError("bytes are expected, as a text in Base64")
+    raise UnfitError("bytes are expected, in Base64")
 
 
 def _decimal(value: Any, meaning: Meaning) -> decimal.Decimal:
@@ -197,13 +199,13 @@ def _decimal(value: Any, meaning: Meaning) -> decimal.Decimal:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return decimal.Decimal(value)
     raise UnfitError(
-        "a decimal is expected, as a number or a text of digits; "
-        "in Base64 only with a schema that tells its scale"
+        "a decimal is expected, as a number or a string of digits; "
+        "Base64 needs a schema that gives the scale"
     )
 
 
 def _unscaled(value: Any, scale: Any) -> decimal.Decimal:
-    """Read the big-endian two's complement that Connect writes, in Base64 where it is JSON."""
+    """Decode Connect's big-endian two's complement, which is Base64 in JSON."""
     if type(scale) is not int or not -1000 <= scale <= 1000:
         raise UnfitError("a decimal is expected, with its scale as an integer")
     number = int.from_bytes(_binary(value), "big", signed=True)
@@ -244,9 +246,9 @@ _UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nan
 
 
 def _moment(text: str) -> tuple[int, int] | None:
-    """Read ISO 8601 as seconds since 1970 and nanoseconds; without a zone it is UTC."""
+    """Parse ISO 8601 into seconds since 1970 and nanoseconds; without a zone it is UTC."""
     nanos = 0
-    # Python's own reader stops at microseconds.
+    # Python's parser stops at microseconds.
     if match := _FRACTION.fullmatch(text):
         text, nanos = match[1] + match[3], int(match[2].ljust(9, "0")[:9])
     try:

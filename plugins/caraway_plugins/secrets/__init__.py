@@ -1,4 +1,5 @@
-"""Secret stores, one module each: where `${store:NAME}` gets its value from.
+"""Secret stores, which provide the values of `${store:NAME}`, one module each.
 
-Each class is made with (params, base_dir, environ) and has `get(name)`. No error may hold a value.
+Each class is created with (params, base_dir, environ) and has `get(name)`. Errors never contain
+values.
 """

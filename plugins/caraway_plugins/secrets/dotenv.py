@@ -1,4 +1,4 @@
-"""Secrets in a file of `NAME=value` lines."""
+"""Secrets from a file of `NAME=value` lines."""
 
 import re
 from collections.abc import Mapping
@@ -14,23 +14,25 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class DotEnv:
-    """The file at `params.path`, as it was when the store was opened."""
+    """Secrets of the file at `params.path`, which is read once, when the store is opened."""
 
     def __init__(
         self, params: Mapping[str, str], base_dir: Path, environ: Mapping[str, str]
     ) -> None:
         path = base_dir / params.get("path", ".env")
         if not path.is_file():
-            raise CarawayError(f"secret store 'dotenv': there is no file '{path}'; create it")
+            raise CarawayError(
+                f"secret store 'dotenv': the file '{path}' does not exist; create it"
+            )
         self._secrets = read(path)
 
     def get(self, name: str) -> str | None:
-        """Return the value of the line with exactly this name."""
+        """Return the value with exactly this name, or None."""
         return self._secrets.get(name)
 
 
 def read(path: Path) -> Mapping[str, str]:
-    """Return the values of a file by name; the last line of a name counts.
+    """Return the values of a file by name; the last line with a name wins.
 
     Raises:
         CarawayError: the file cannot be read, or a line is not `NAME=value`.
@@ -39,7 +41,7 @@ def read(path: Path) -> Mapping[str, str]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         reason = getattr(exc, "strerror", None) or "it is not UTF-8 text"
-        # Not chained: the text of a decoding error quotes bytes of the file.
+        # Not chained: the message of a decoding error quotes bytes of the file.
         raise CarawayError(f"the secrets in '{path}' cannot be read: {reason}") from None
     secrets = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -49,7 +51,7 @@ def read(path: Path) -> Mapping[str, str]:
         match = _LINE.fullmatch(stripped)
         value = _value(match[2]) if match else None
         if match is None or value is None:
-            raise CarawayError(f"{path}:{number}: this line is not NAME=value; correct it")
+            raise CarawayError(f"{path}:{number}: the line is not NAME=value; correct it")
         secrets[match[1]] = value
     return secrets
 

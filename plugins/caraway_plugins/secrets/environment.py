@@ -1,4 +1,4 @@
-"""Secrets in environment variables, and in a `.env` file beside the manifest."""
+"""Secrets from environment variables, and from a `.env` file next to the manifest."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from caraway_plugins.secrets import dotenv
 
 
 class Environment:
-    """Environment variables first, then `.env`; the exact name first, then in upper case."""
+    """Looks in the environment first, then in `.env`; the exact name first, then in upper case."""
 
     def __init__(
         self, params: Mapping[str, str], base_dir: Path, environ: Mapping[str, str]
@@ -16,7 +16,7 @@ class Environment:
         self._places = (environ, dotenv.read(path) if path.is_file() else {})
 
     def get(self, name: str) -> str | None:
-        """Return the variable of this name, or of this name in upper case."""
+        """Return the value of this name, or of this name in upper case."""
         for place in self._places:
             for spelling in (name, name.upper()):
                 if spelling in place:

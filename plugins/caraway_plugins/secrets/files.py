@@ -1,4 +1,4 @@
-"""Secrets in a folder, one file each, as Kubernetes mounts them."""
+"""Secrets from a folder with one file per secret, as Kubernetes mounts them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,28 +9,26 @@ _MAX_SECRET_BYTES = 1024 * 1024
 
 
 class Files:
-    """The folder at `params.path`; files are read when asked for, so rotated secrets are seen."""
+    """Secrets in the folder at `params.path`; files are read at each access, to see rotations."""
 
     def __init__(
         self, params: Mapping[str, str], base_dir: Path, environ: Mapping[str, str]
     ) -> None:
         if not params.get("path"):
-            raise CarawayError(
-                "secret store 'file' needs the folder of the secrets; write 'from: file:/path'"
-            )
-        # `file:///run/secrets` means the same folder as `file:/run/secrets`.
+            raise CarawayError("secret store 'file' needs a folder; write 'from: file:/path'")
+        # `file:///run/secrets` and `file:/run/secrets` mean the same folder.
         self._folder = base_dir / params["path"].removeprefix("//")
         if not self._folder.is_dir():
-            raise CarawayError(f"secret store 'file': there is no folder '{self._folder}'")
+            raise CarawayError(f"secret store 'file': the folder '{self._folder}' does not exist")
 
     def get(self, name: str) -> str | None:
-        """Return the content of the file of this name, without the newline at its end.
+        """Return the content of the file with this name, without a trailing newline.
 
         Raises:
-            CarawayError: the name leads out of the folder, or the file cannot be read.
+            CarawayError: the name is not a file name, or the file cannot be read.
         """
         if name in ("", ".") or ".." in name or any(mark in name for mark in "/\\\0"):
-            raise CarawayError(f"'{name}' is not the name of a secret: it must be a file name")
+            raise CarawayError(f"'{name}' is not a valid secret name; it must be a file name")
         path = self._folder / name
         if not path.is_file():
             return None
@@ -44,7 +42,7 @@ def _read(path: Path) -> str:
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         reason = getattr(exc, "strerror", None) or "it is not UTF-8 text"
-        # Not chained: the text of a decoding error quotes bytes of the secret.
+        # Not chained: the message of a decoding error quotes bytes of the secret.
         raise CarawayError(f"the secret in '{path}' cannot be read: {reason}") from None
     if len(content) > _MAX_SECRET_BYTES:
         raise CarawayError(f"the secret in '{path}' is larger than 1 MiB")

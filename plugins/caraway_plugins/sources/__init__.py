@@ -1,4 +1,5 @@
-"""Sources: they look at data and describe it as a table spec. Nothing here runs a query.
+"""Sources: they inspect data and describe it as a table spec; they run no queries.
 
-`files`, `web` and `memory` are what the registry names; the other modules serve them.
+The registry refers to classes here, such as `Files`, `Web` and `Memory`; other modules support
+them.
 """

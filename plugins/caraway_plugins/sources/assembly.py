@@ -1,4 +1,4 @@
-"""Files of known shape as one table: a common schema, and as few scans as can read them."""
+"""Combines inspected files into one table: a common schema, and as few scans as possible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,13 @@ from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.shapes import FileShape
 from caraway_plugins.sources.storage import Storage
 
-# The engine lists folders of JSON arrays by this ending only, and without partitions.
+# The engine lists folders of JSON arrays only with this suffix, and only without partitions.
 _ARRAY_SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What files must share to be read by one scan."""
+    """The properties that files must share to be read by one scan."""
 
     kind: FileKind
     is_json_array: bool
@@ -35,10 +35,10 @@ def assemble(
     params: Params,
     declared: Sequence[pa.Field],
 ) -> FilesTable:
-    """Make the table.
+    """Build the table.
 
     Raises:
-        DatasetError: the files hold no column, or columns that do not fit together.
+        DatasetError: the files have no columns, or their columns conflict.
     """
     files = [_named(file, declared, params) for file in files]
     partition_columns = partitions.columns((file.partition for file in files), declared)
@@ -63,7 +63,7 @@ def assemble(
 
 
 def _named(file: FileShape, declared: Sequence[pa.Field], params: Params) -> FileShape:
-    """Give the columns of a file without header the declared names."""
+    """Apply the declared column names to a file without a header."""
     if file.kind.format != "csv" or not declared or not len(file.schema):
         return file
     if shapes.dialect(params, file.kind).has_header:
@@ -81,7 +81,7 @@ def _named(file: FileShape, declared: Sequence[pa.Field], params: Params) -> Fil
 
 
 def _refuse_clash(files: Sequence[FileShape], keys: set[str]) -> None:
-    # The other formats are read by name, so a column that a folder names, too, is left out.
+    # Other formats are read by name, and omit a column that is also a partition folder.
     for file in files:
         if file.kind.format == "csv" and (twice := keys.intersection(file.schema.names)):
             raise DatasetError(
@@ -94,7 +94,7 @@ def _refuse_clash(files: Sequence[FileShape], keys: set[str]) -> None:
 def _grouped(
     storage: Storage, listing: FileListing, files: Sequence[FileShape], columns: pa.Schema
 ) -> list[tuple[_Group, list[FileShape]]]:
-    """Put files together that one scan can read, first without, then by partition folders."""
+    """Group files that one scan can read; split by partition folders only where necessary."""
     whole = _by_group(files, columns, is_split=False)
     chosen: list[tuple[_Group, list[FileShape]]] = []
     for group, members in whole:
@@ -123,14 +123,14 @@ def _by_group(
 
 
 def _physical(file: FileShape, columns: pa.Schema) -> pa.Schema:
-    """Return the schema with which the engine must read a file."""
+    """Return the schema that the engine needs to read a file."""
     wanted = {field.name: field for field in columns}
     match file.kind.format:
         case "csv" if len(file.schema):
-            # Fields are read by position, so all of them are named, in the order of the file.
+            # CSV fields are read by position, so the schema lists all of them in file order.
             return pa.schema([wanted[name] for name in file.schema.names])
         case "arrow":
-            return file.schema  # the reader neither casts nor finds columns by name
+            return file.schema  # The reader neither casts nor looks columns up by name.
         case "json":
             own = {field.name: field for field in schemas.finished(file.schema)}
             seen = {field.name: field.type for field in file.schema}
@@ -143,14 +143,17 @@ def _physical(file: FileShape, columns: pa.Schema) -> pa.Schema:
 
 
 def _keeps_own(own: pa.DataType | None, wanted: pa.DataType) -> bool:
-    """The JSON reader does not read numbers and truths as text: they are cast after reading."""
+    """Return whether a column keeps its own type and is cast after reading.
+
+    The JSON reader does not read numbers and booleans as text.
+    """
     return wanted == pa.string() and own in (pa.int64(), pa.float64(), pa.bool_())
 
 
 def _is_folder(
     listing: FileListing, group: _Group, members: Sequence[FileShape], files: Sequence[FileShape]
 ) -> bool:
-    """Whether the engine, listing the folder by itself, would find just these files."""
+    """Return whether the engine would find exactly these files by listing the folder."""
     suffix = group.kind.suffix
     if not listing.is_folder or not suffix:
         return False
@@ -172,8 +175,8 @@ def _is_folder(
 
 
 def _is_by_name(group: _Group, has_partitions: bool) -> bool:
-    # A CSV file that arrives later may order its columns otherwise, and an Arrow file may have
-    # others: they are read as listed, until the listing is seen to have changed.
+    # A CSV file added later may order its columns differently, and an Arrow file may have different
+    # columns. Both are read as listed, until the listing is seen to have changed.
     if group.kind.format in ("csv", "arrow"):
         return has_partitions
     return not (group.is_json_array and has_partitions)

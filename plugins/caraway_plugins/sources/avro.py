@@ -1,4 +1,4 @@
-"""Avro schemas as Arrow schemas."""
+"""Converts Avro schemas to Arrow schemas."""
 
 from typing import IO, Any
 
@@ -33,11 +33,11 @@ def read_schema(stream: IO[bytes]) -> pa.Schema:
     """Read the writer's schema.
 
     Raises:
-        DatasetError: it holds a type that is not read.
+        DatasetError: the schema has an unsupported type.
     """
     schema: Any = fastavro.reader(stream).writer_schema
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise DatasetError("unsupported", "an Avro file must hold records")
+        raise DatasetError("unsupported", "an Avro file must contain records")
     return pa.schema([_field(each, {}) for each in schema["fields"]])
 
 
@@ -69,4 +69,4 @@ def _type(schema: Any, column: str, named: dict[str, Any]) -> pa.DataType:
         case {"type": inner} if inner in _PRIMITIVES:
             named |= {schema["name"]: inner} if "name" in schema else {}
             return _PRIMITIVES[inner]
-    raise DatasetError("unsupported", f"Avro column '{column}' has a type that is not read")
+    raise DatasetError("unsupported", f"Avro column '{column}' has an unsupported type")

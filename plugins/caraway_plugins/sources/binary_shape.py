@@ -1,4 +1,4 @@
-"""The columns of files that carry their own schema: Parquet, Arrow IPC and Avro."""
+"""Reads the columns of files with an embedded schema: Parquet, Arrow IPC and Avro."""
 
 from collections.abc import Callable, Mapping
 from typing import IO
@@ -16,7 +16,7 @@ def read(storage_: Storage, found: FoundFile, format_: FileFormat) -> pa.Schema:
     """Return the columns of a file.
 
     Raises:
-        DatasetError: the file is damaged, or is not of this format.
+        DatasetError: the file is damaged, or does not have this format.
     """
     title = storage_.title(found.path)
     try:
@@ -24,10 +24,10 @@ def read(storage_: Storage, found: FoundFile, format_: FileFormat) -> pa.Schema:
             schema = _READERS[format_](stream)
     except DatasetError:
         raise
-    # The three readers have no common base for what a damaged file makes them raise.
+    # The three readers have no common base class for errors at damaged files.
     except Exception as exc:
         raise DatasetError(
-            "invalid", f"'{title}' is damaged, or is no {format_} file; write it anew"
+            "invalid", f"'{title}' is damaged or is not a {format_} file; replace it"
         ) from exc
     return pa.schema([pa.field(field.name, field.type) for field in schema])
 

@@ -1,4 +1,4 @@
-"""Files in object stores."""
+"""Lists and reads files in object stores."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # obstore's types exist for the type checker only
 
 
 class BucketStorage:
-    """The Storage of one bucket or container."""
+    """Implements `Storage` for one bucket or container."""
 
     def __init__(self, store: StoreSpec, timeout_s: float) -> None:
         self.store: StoreSpec | None = store
@@ -26,7 +26,8 @@ class BucketStorage:
     def listing(self, folder: str) -> Iterator[FoundFile]:
         try:
             for chunk in obstore.list(self._client, prefix=folder.rstrip("/") or None):
-                # Prefixes match whole path segments; the folder itself may be a key of size 0.
+                # Prefixes match whole path segments; the folder itself may exist as an empty
+                # object.
                 yield from (_found(each) for each in chunk if each["path"].startswith(folder))
         except Exception as exc:
             raise self._worded(folder, exc) from exc

@@ -1,4 +1,4 @@
-"""The columns of a delimited file, guessed from its first records."""
+"""Infers the columns of a delimited file from its first records."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from caraway_core.tables import CsvDialect
 from caraway_plugins.sources import schemas
 from caraway_plugins.sources.samples import FileSample
 
-# The same texts that the reader of the engine takes for each type, narrowest first.
+# The same texts as the engine's reader accepts for each type, narrowest type first.
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)?"
 _TYPES: tuple[tuple[re.Pattern[str], pa.DataType], ...] = (
@@ -30,10 +30,10 @@ _MOMENTS = (pa.date32(), pa.timestamp("us"), pa.timestamp("ns"))
 def infer(
     sample: FileSample, dialect: CsvDialect, max_records: int | None, title: str
 ) -> pa.Schema:
-    """Return the columns in the order of the file; `null` where no value was seen.
+    """Return the columns in file order; the type is `null` where no value was seen.
 
     Raises:
-        DatasetError: records differ in length, or the header names a column twice.
+        DatasetError: records differ in length, or the header repeats a name.
     """
     records = _records(sample, dialect)
     first = next(records, None)
@@ -75,14 +75,14 @@ def _records(sample: FileSample, dialect: CsvDialect) -> Iterator[list[str]]:
             record = next(reader)
         except StopIteration:
             break
-        except csv.Error:  # a field that is longer than the module allows: enough was seen
+        except csv.Error:  # The field exceeds the module's limit; the records before it are enough.
             return
         if not record or (dialect.comment and record[0].startswith(dialect.comment)):
             continue
         if held is not None:
             yield held
         held = record
-    # The last record of a sample that ends before the file does may be cut in the middle.
+    # The last record of a sample that is shorter than the file may be cut off.
     if held is not None and sample.is_whole:
         yield held
 
@@ -97,9 +97,7 @@ def _names(first: list[str], has_header: bool, title: str) -> list[str]:
         return [f"column_{number}" for number in range(1, len(first) + 1)]
     repeated = {name for name in first if first.count(name) > 1}
     if repeated:
-        raise DatasetError(
-            "schema", f"the header of '{title}' names {sorted(repeated)} more than once"
-        )
+        raise DatasetError("schema", f"the header of '{title}' repeats {sorted(repeated)}")
     return first
 
 

@@ -20,7 +20,7 @@ _READ = frozenset(
     {"columnMapping", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
      "vacuumProtocolCheck"}
 )  # fmt: skip
-"""Features of a table that its files can be read with. Column mapping may be there and be off."""
+"""Reader features that do not change how files are read. Column mapping may be listed but off."""
 _MAPPING = "delta.columnMapping.mode"
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "s3": {"skip_signature": "aws_skip_signature", "allow_http": "aws_allow_http"},
@@ -49,7 +49,7 @@ class _Place:
 
 
 class DeltaSource:
-    """A Delta Lake table in a folder or an object store; it is read as it was when it loaded."""
+    """A Delta Lake table in a folder or an object store, pinned to its version at load time."""
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
@@ -87,13 +87,13 @@ def _opened(place: _Place, request: SourceRequest) -> DeltaTable:
     """Open a table.
 
     Raises:
-        DatasetError: there is none, or it cannot be read.
+        DatasetError: there is no Delta table, or it cannot be read.
     """
     try:
         return DeltaTable(place.uri, storage_options=place.options)
     except TableNotFoundError as exc:
         raise DatasetError(
-            "not_found", f"'{request.path}' is no Delta table: there is no log in `_delta_log`"
+            "not_found", f"'{request.path}' is not a Delta table: it has no log in `_delta_log`"
         ) from exc
     except (DeltaError, OSError, ValueError) as exc:
         said = str(exc).splitlines()[0] if str(exc) else "the log cannot be read"
@@ -104,10 +104,10 @@ def _opened(place: _Place, request: SourceRequest) -> DeltaTable:
 
 
 def _check(table: DeltaTable) -> None:
-    """Refuse a table whose files alone do not say its rows.
+    """Reject a table whose rows its files alone do not determine.
 
     Raises:
-        DatasetError: it has deletion vectors, renamed columns or another feature.
+        DatasetError: the table has deletion vectors, renamed columns or an unknown feature.
     """
     features = frozenset(table.protocol().reader_features or ())
     mode = table.metadata().configuration.get(_MAPPING, "none")
@@ -125,13 +125,12 @@ def _check(table: DeltaTable) -> None:
         )
         raise DatasetError(
             "invalid",
-            f"the table needs readers that know {', '.join(unknown)}, which is not supported"
-            f"{remedy}",
+            f"the table needs reader features that are not supported: {', '.join(unknown)}{remedy}",
         )
 
 
 def _type(type_: pa.DataType) -> pa.DataType:
-    """Return a type with the names inside of lists and maps that all other sources have."""
+    """Return the type with the inner field names of lists and maps that other sources use."""
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
         return pa.list_(_type(type_.value_type))
     if pa.types.is_struct(type_):
@@ -144,7 +143,7 @@ def _type(type_: pa.DataType) -> pa.DataType:
 def _scans(
     place: _Place, schema: pa.Schema, keys: Sequence[str], actions: Sequence[Mapping[str, Any]]
 ) -> list[FileScan]:
-    """Make one scan of the files of each partition."""
+    """Make one scan per partition, with the files of the partition."""
     inside = pa.schema([field for field in schema if field.name not in keys])
     columns = tuple(schema.field(name) for name in keys)
 
@@ -178,7 +177,7 @@ def _row_count(actions: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 def _path(place: _Place, path: str) -> str:
-    """Return where a file is; the log has it relative to the table, or as a URL, encoded."""
+    """Return the location of a file; the log has its path URL-encoded, relative to the table."""
     plain = unquote(path)
     if "://" in plain or plain.startswith("/"):
         raise DatasetError(

@@ -1,4 +1,4 @@
-"""Files on a local disk."""
+"""Lists and reads files on a local disk."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from caraway_plugins.sources.storage import FoundFile
 
 
 class Disk:
-    """The Storage of local paths."""
+    """Implements `Storage` for local paths."""
 
     store: StoreSpec | None = None
 
@@ -18,7 +18,7 @@ class Disk:
         seen: set[str] = set()
         for parent, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
             real = os.path.realpath(parent)
-            if real in seen:  # a link back to a folder above would be walked for ever
+            if real in seen:  # a link to a parent folder would be an endless loop
                 folders.clear()
                 continue
             seen.add(real)
@@ -61,8 +61,8 @@ def _worded(path: str, exc: OSError) -> DatasetError:
     path = path.rstrip("/") or "/"
     match exc:
         case FileNotFoundError() | NotADirectoryError():
-            return DatasetError("not_found", f"'{path}' is not there; check the path in `from`")
+            return DatasetError("not_found", f"'{path}' does not exist; check the path in `from`")
         case PermissionError():
-            return DatasetError("auth", f"'{path}' may not be read; check its permissions")
+            return DatasetError("auth", f"'{path}' cannot be read; check its permissions")
         case _:
             return DatasetError("unavailable", f"'{path}' cannot be read: {exc.strerror}")

@@ -1,4 +1,4 @@
-"""Datasets that are files: on the local disk or in an object store."""
+"""Datasets that are files on the local disk or in an object store."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _TIMEOUT_S = 30.0
 
 
 class LocalFiles:
-    """A file, a folder or a pattern on the local disk."""
+    """A file, a folder or a glob pattern on the local disk."""
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
@@ -28,7 +28,7 @@ class LocalFiles:
 
 
 class ObjectFiles:
-    """A key, a prefix or a pattern in S3, Google Cloud Storage or Azure Data Lake Storage."""
+    """A key, a prefix or a glob pattern in S3, Google Cloud Storage or Azure Data Lake Storage."""
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
@@ -44,10 +44,10 @@ class ObjectFiles:
 
 
 def read(storage: Storage, path: str, values: Params, request: SourceRequest) -> FilesTable:
-    """Look at the files of a path and make one table of them.
+    """Inspect the files of a path, and combine them into one table.
 
     Raises:
-        DatasetError: they are missing, unreadable, refused or do not fit together.
+        DatasetError: the files are missing, unreadable, rejected, or do not fit together.
     """
     found = listing.look(storage, path)
     files = shapes.read(storage, found, values)
@@ -55,13 +55,13 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
 
 
 def local_path(request: SourceRequest) -> str:
-    """Make the path absolute; `file:///a`, `file:a` and `file:~/a` are all understood."""
+    """Make the path absolute; accepts `file:///a`, `file:a` and `file:~/a`."""
     path = request.path
     while path.startswith("//"):
         path = path[1:]
     if not path:
-        raise DatasetError("invalid", "`from: file:` names no path")
-    # Not resolved: links are followed when they are read, and names stay as the user wrote them.
+        raise DatasetError("invalid", "`from: file:` has no path")
+    # Links are not resolved here, so that names stay as the user wrote them.
     absolute = str(Path(request.base_dir).absolute() / Path(path).expanduser())
     return absolute + "/" if path.endswith("/") else absolute
 

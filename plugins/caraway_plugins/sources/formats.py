@@ -1,4 +1,4 @@
-"""What a file name says about its format and compression."""
+"""Derives the format and compression of a file from its name."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -40,7 +40,7 @@ _COMPRESSIBLE = ("csv", "json")
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """How one file is to be read; files of one kind share the end of their names."""
+    """How a file is read; files of one kind have the same suffix."""
 
     format: FileFormat
     is_tsv: bool
@@ -49,7 +49,7 @@ class FileKind:
 
 
 def wanted(params: Params) -> str | None:
-    """Return the format that the params ask for, if they do."""
+    """Return the format that the params set, or None."""
     name = params.text("file_format")
     if name is not None and name.lower() not in _FORMATS:
         raise DatasetError(
@@ -59,24 +59,25 @@ def wanted(params: Params) -> str | None:
 
 
 def guessed(path: str) -> str | None:
-    """Return the format that a file name or a pattern stands for."""
+    """Return the format for the suffix of a file name or a pattern, or None."""
     return _BY_SUFFIX.get(_suffixes(path)[0].lower())
 
 
 def suffixes_of(format_name: str) -> frozenset[str]:
+    """Return the suffixes of a format."""
     return _FORMATS[format_name][1]
 
 
 def same(left: str, right: str) -> bool:
-    """Whether two format names are read by one reader in one way."""
+    """Return whether two format names are read in the same way."""
     return _FORMATS[left][0] == _FORMATS[right][0] and (left == "tsv") == (right == "tsv")
 
 
 def kind(path: str, format_name: str, params: Params) -> FileKind:
-    """Say how a file is read.
+    """Return how a file is read.
 
     Raises:
-        DatasetError: it is compressed in a way, or of a format, that is not read compressed.
+        DatasetError: the compression is unknown, or not supported for the format.
     """
     format_ = _FORMATS[format_name][0]
     base, packed = _suffixes(path)
@@ -90,8 +91,8 @@ def kind(path: str, format_name: str, params: Params) -> FileKind:
     if compression and format_ not in _COMPRESSIBLE:
         raise DatasetError(
             "unsupported",
-            f"'{path}' is a {compression}-compressed {format_} file; only CSV and JSON files may "
-            f"be compressed as a whole: unpack it",
+            f"'{path}' is a {compression}-compressed {format_} file; only CSV and JSON files can "
+            f"be compressed as a whole; decompress it",
         )
     return FileKind(format_, format_name == "tsv", base + packed, compression)
 

@@ -1,4 +1,4 @@
-"""The columns of a JSON file: an array of objects, or objects one after the other."""
+"""Infers the columns of a JSON file: an array of objects, or consecutive objects."""
 
 import json
 from collections.abc import Iterator
@@ -17,16 +17,18 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class JsonShape:
+    """The columns of a JSON file, and whether it is an array."""
+
     schema: pa.Schema
     is_array: bool
 
 
 def infer(sample: FileSample, form: str, max_records: int | None, title: str) -> JsonShape:
-    """Return the columns of the objects; `null` where no value was seen.
+    """Return the columns of the objects; the type is `null` where no value was seen.
 
     Raises:
-        DatasetError: it is not JSON, holds something else than objects, or one column holds
-            values that the reader cannot put together, such as numbers and texts.
+        DatasetError: the text is not JSON, has values other than objects, or has a column with
+            types that the reader cannot combine, such as numbers and strings.
     """
     is_array = form == "array" or (form == "auto" and sample.text.lstrip()[:1] == "[")
     fields: dict[str, pa.DataType] = {}
@@ -43,7 +45,7 @@ def infer(sample: FileSample, form: str, max_records: int | None, title: str) ->
 
 
 def rows(text: str, title: str) -> list[Any]:
-    """Parse a whole JSON array, or objects one after the other."""
+    """Parse a whole JSON array, or consecutive objects."""
     return list(_records(FileSample(text, True), text.lstrip()[:1] == "[", title))
 
 
@@ -52,7 +54,9 @@ def _records(sample: FileSample, is_array: bool, title: str) -> Iterator[Any]:
     if is_array:
         position = _skip(text, 0, _BLANK)
         if text[position : position + 1] != "[":
-            raise DatasetError("invalid", f"'{title}' does not start with '[': no JSON array")
+            raise DatasetError(
+                "invalid", f"'{title}' does not start with '[' and is not a JSON array"
+            )
         position += 1
     while (position := _skip(text, position, _BLANK + ("," if is_array else ""))) < len(text):
         if is_array and text[position] == "]":
@@ -66,7 +70,7 @@ def _records(sample: FileSample, is_array: bool, title: str) -> Iterator[Any]:
             raise DatasetError("invalid", f"'{title}' is not JSON at line {line}") from exc
         yield record
     if is_array and sample.is_whole:
-        raise DatasetError("invalid", f"the JSON array in '{title}' has no end: it is cut short")
+        raise DatasetError("invalid", f"the JSON array in '{title}' is truncated: it has no end")
 
 
 def _skip(text: str, position: int, blank: str) -> int:
@@ -96,7 +100,7 @@ def _type(value: Any, name: str, title: str) -> pa.DataType:
             inner = [
                 pa.field(key, _type(each, f"{name}.{key}", title)) for key, each in value.items()
             ]
-            # Arrow files have no use for a struct without fields, nor has SQL.
+            # Neither Arrow files nor SQL support a struct without fields.
             return pa.struct(inner) if inner else pa.null()
 
 
@@ -105,6 +109,6 @@ def _united(left: pa.DataType, right: pa.DataType, name: str, title: str) -> pa.
     if united is None:
         raise DatasetError(
             "schema",
-            f"column '{name}' of '{title}' holds both {left} and {right} values; make them alike",
+            f"column '{name}' of '{title}' holds both {left} and {right} values; use one type",
         )
     return united

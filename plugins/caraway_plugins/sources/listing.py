@@ -1,4 +1,4 @@
-"""Which files a path means: one file, everything below a folder, or what a pattern matches."""
+"""Lists the files of a path: one file, a folder, or the matches of a pattern."""
 
 import hashlib
 import re
@@ -10,16 +10,16 @@ from caraway_plugins.sources.storage import FoundFile, Storage
 
 _CLASS_SPECIAL = re.compile(r"[\\\[\]^&~|]")
 _MAGIC = re.compile(r"[*?\[]")
-# Every file below a folder with one ending: the engine can list that by itself.
+# All files with one suffix below a folder; the engine can list them itself.
 _WHOLE_FOLDER = re.compile(r"^(?P<folder>(?:[^*?\[]*/)?)\*\*/\*(?P<suffix>(?:\.\w+)*)$")
 
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """The files that a path means, below `root`.
+    """The files of a path, below `root`.
 
-    `suffix` is what the pattern asks file names to end in. `is_folder` says that the path means
-    every file below the root; `hidden` holds those that were passed over.
+    `suffix` is the suffix that the pattern requires. `is_folder` means that the path stands for
+    every file below the root; `hidden` has the files that were skipped.
     """
 
     root: str
@@ -29,7 +29,7 @@ class FileListing:
     suffix: str = ""
 
     def fingerprint(self) -> str:
-        """Return a text that changes when a file comes, goes or changes."""
+        """Return a text that changes when a file is added, removed or changed."""
         digest = hashlib.sha256()
         for found in self.files:
             digest.update(f"{found.path}\0{found.size_bytes}\0{found.stamp}\0".encode())
@@ -37,10 +37,10 @@ class FileListing:
 
 
 def look(storage: Storage, path: str) -> FileListing:
-    """List what the path means.
+    """List the files of a path.
 
     Raises:
-        DatasetError: nothing is there, or it may not be looked at.
+        DatasetError: there are no files, or access is denied.
     """
     single = None if path.endswith("/") or not path else storage.find(path)
     if single is not None:
@@ -57,7 +57,7 @@ def _folder(storage: Storage, root: str, suffix: str, path: str) -> FileListing:
     shown = [each for each in found if not _is_hidden(each.path[len(root) :])]
     if not shown:
         where = storage.title(path)
-        raise DatasetError("not_found", f"no file and no folder with files at '{where}'")
+        raise DatasetError("not_found", f"'{where}' is neither a file nor a folder with files")
     hidden = [each for each in found if _is_hidden(each.path[len(root) :])]
     return FileListing(root, _sorted(shown), _sorted(hidden), is_folder=True, suffix=suffix)
 
@@ -79,10 +79,10 @@ def _pattern(storage: Storage, path: str) -> FileListing:
 
 
 def glob_regex(pattern: str) -> str:
-    """Translate a glob: `*` and `?` stay within a folder, `**` does not.
+    """Translate a glob to a regular expression: `**` crosses folders, `*` and `?` do not.
 
     Raises:
-        DatasetError: a bracket is left open.
+        DatasetError: a bracket is not closed, or is empty.
     """
     regex = ""
     rest = pattern

@@ -1,4 +1,4 @@
-"""Datasets that live in memory, with the rows that the manifest gives them."""
+"""Datasets whose rows are in the manifest, and are kept in memory."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from caraway_plugins.sources.samples import FileSample
 
 
 class MemorySource:
-    """A table of the declared columns; `params.data` holds its first rows as JSON."""
+    """A table with the declared columns; `params.data` has its initial rows as JSON."""
 
     capabilities = SourceCapabilities(projection=True, limit=True, writes=True)
 
@@ -43,7 +43,7 @@ def _column(values: list[Any], field: pa.Field, title: str) -> pa.Array:
         try:
             return pa.array(values, field.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            # JSON has no dates and no decimals: they come as texts and numbers.
+            # JSON has no dates and no decimals; they are strings and numbers.
             return pa.array(values).cast(field.type)
     except pa.ArrowException as exc:
         raise DatasetError(

@@ -1,4 +1,4 @@
-"""The params of a dataset: which ones a connector knows, and what their texts mean."""
+"""Checks the params of a dataset against its connector, and parses their values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,15 +14,16 @@ _ESCAPES = {"\\t": "\t", "\\0": "\0", "tab": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """The params of one dataset, with typed look-ups that word their refusals."""
+    """The params of one dataset, with typed access; invalid values raise DatasetError."""
 
     values: Mapping[str, str]
 
     def text(self, *names: str) -> str | None:
-        """Return the first of the params that is set and not empty."""
+        """Return the first of these params that is not empty, or None."""
         return next((self.values[name] for name in names if self.values.get(name)), None)
 
     def flag(self, name: str, default: bool) -> bool:
+        """Return a boolean param."""
         value = self.text(name)
         if value is None:
             return default
@@ -31,6 +32,7 @@ class Params:
         return _TRUTH[value.lower()]
 
     def character(self, *names: str) -> str | None:
+        """Return the first of these params that is set, as one ASCII character, or None."""
         name = next((name for name in names if self.values.get(name)), None)
         if name is None:
             return None
@@ -40,6 +42,7 @@ class Params:
         return value
 
     def count(self, *names: str) -> int | None:
+        """Return the first of these params that is set, as a positive integer, or None."""
         name = next((name for name in names if self.values.get(name)), None)
         if name is None:
             return None
@@ -49,7 +52,7 @@ class Params:
         return int(value)
 
     def seconds(self, name: str, default: float) -> float:
-        """Read a duration such as `30`, `30s`, `500ms` or `2m`."""
+        """Return a duration in seconds, parsed from a text such as `30`, `30s`, `500ms` or `2m`."""
         value = self.text(name)
         if value is None:
             return default
@@ -64,10 +67,10 @@ class Params:
 def checked(
     connector: str, values: Mapping[str, str], known: Iterable[str] | None = None
 ) -> Params:
-    """Refuse params that the connector does not know. `known` replaces those of a dataset.
+    """Reject params that the connector does not have; `known` overrides the known names.
 
     Raises:
-        DatasetError: a param is unknown; the message names the nearest known one.
+        DatasetError: a param is unknown; the message suggests the nearest known name.
     """
     table = dict.fromkeys(known_params.OF_CONNECTOR[connector] if known is None else known, "")
     for name in values:
@@ -77,7 +80,7 @@ def checked(
 
 
 def dialect(params: Params, is_tsv: bool) -> CsvDialect:
-    """Gather the CSV params; `tsv_*` ones win for TSV files."""
+    """Return the CSV dialect of the params; `tsv_*` params take precedence for TSV files."""
 
     def names(name: str) -> tuple[str, ...]:
         return (f"tsv_{name}", f"csv_{name}") if is_tsv else (f"csv_{name}",)
@@ -86,7 +89,8 @@ def dialect(params: Params, is_tsv: bool) -> CsvDialect:
         chosen = next((each for each in names(name) if params.text(each)), names(name)[-1])
         return params.flag(chosen, default)
 
-    # A TSV file is cut at tabs whatever csv_delimiter says: a folder may hold both.
+    # TSV files are split at tabs even if csv_delimiter is set, because a folder may have both
+    # kinds.
     delimiter = params.character("tsv_delimiter") if is_tsv else params.character("csv_delimiter")
     return CsvDialect(
         has_header=flag("has_header", True),

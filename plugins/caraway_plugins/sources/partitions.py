@@ -1,4 +1,4 @@
-"""Columns that come from `key=value` folders (hive partitioning)."""
+"""Derives columns from `key=value` folders (Hive partitioning)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,19 +16,19 @@ Values = tuple[tuple[str, str | None], ...]
 
 
 def values_of(relative: str) -> Values:
-    """Read the keys and values out of the folders of a path."""
+    """Parse the keys and values of the folders in a path."""
     found = (_KEY_VALUE.match(part) for part in relative.split("/")[:-1])
     return tuple((pair[1], _value(pair[2])) for pair in found if pair)
 
 
 def leads(relative: str) -> bool:
-    """Whether nothing but `key=value` folders comes first: the engine reads only those."""
+    """Return whether all `key=value` folders come first; the engine reads only those."""
     folders = [bool(_KEY_VALUE.match(part)) for part in relative.split("/")[:-1]]
     return folders == sorted(folders, reverse=True)
 
 
 def columns(files: Iterable[Values], declared: Sequence[pa.Field]) -> tuple[pa.Field, ...]:
-    """Return the partition columns of a table; a declared type beats the type of the values."""
+    """Return the partition columns of a table; a declared type overrides the inferred type."""
     values: dict[str, list[str | None]] = {}
     for pairs in files:
         for key, value in pairs:

@@ -1,4 +1,4 @@
-"""The first bytes of a text file, unpacked."""
+"""Reads the start of a text file, decompressed."""
 
 import bz2
 import lzma
@@ -25,7 +25,7 @@ _UNPACKERS: dict[Compression, Callable[[], Callable[[bytes], bytes]]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """The head of a file as text; `is_whole` says that nothing follows it."""
+    """The start of a file as text; `is_whole` means that it is the whole file."""
 
     text: str
     is_whole: bool
@@ -34,10 +34,10 @@ class FileSample:
 def head(
     storage: Storage, found: FoundFile, compression: Compression, limit_bytes: int
 ) -> FileSample:
-    """Read about `limit_bytes` of unpacked text from the start of a file.
+    """Read about `limit_bytes` of decompressed text from the start of a file.
 
     Raises:
-        DatasetError: it is not compressed as its name or the params say, or is not UTF-8.
+        DatasetError: the file does not have the expected compression, or is not UTF-8.
     """
     unpack, unpacked, position = _UNPACKERS[compression](), bytearray(), 0
     while position < found.size_bytes and len(unpacked) < limit_bytes:
@@ -48,7 +48,7 @@ def head(
         position += len(chunk)
         try:
             unpacked += unpack(chunk)
-        except EOFError:  # a second member follows the first; the sample ends here
+        except EOFError:  # the first member of the archive ended; the sample ends here
             break
         except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as exc:
             title = storage.title(found.path)
@@ -68,5 +68,5 @@ def _decoded(data: bytes, is_whole: bool, title: str) -> str:
         except UnicodeDecodeError as exc:
             error = exc
             if is_whole or exc.start < len(data) - 4:
-                break  # not merely a character that the end of the sample cuts in two
+                break  # not just a character split by the end of the sample
     raise DatasetError("invalid", f"'{title}' is not UTF-8 text; convert it") from error

@@ -1,4 +1,4 @@
-"""How the columns of many files become the columns of one table."""
+"""Merges the schemas of many files into the schema of one table."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ types = pa.types
 
 @dataclass(frozen=True, slots=True)
 class NamedSchema:
-    """The schema of one file, with the name by which messages call the file."""
+    """The schema of one file, with the file's name for messages."""
 
     title: str
     schema: pa.Schema
 
 
 def merge(files: Iterable[NamedSchema], text_on_conflict: bool) -> pa.Schema:
-    """Unite columns by name, in order of first appearance, each as wide as it must be.
+    """Merge columns by name, in order of first appearance, each with the widest type needed.
 
     Raises:
-        DatasetError: the types of a column have nothing in common; names file and column.
+        DatasetError: the types of a column are incompatible; the message names file and column.
     """
     fields: dict[str, pa.DataType] = {}
     for file in files:
@@ -38,25 +38,25 @@ def merge(files: Iterable[NamedSchema], text_on_conflict: bool) -> pa.Schema:
 
 
 def finished(schema: pa.Schema) -> pa.Schema:
-    """Make columns of which no value was seen text."""
+    """Give columns without any value the type text."""
     return pa.schema([pa.field(field.name, _without_null(field.type)) for field in schema])
 
 
 def overridden(schema: pa.Schema, declared: Sequence[pa.Field]) -> pa.Schema:
-    """Let declared columns win: their types hold, and those that no file has are added."""
+    """Apply declared columns: their types override, and missing columns are added."""
     by_name = {field.name: field.type for field in declared}
     kept = [pa.field(field.name, by_name.pop(field.name, field.type)) for field in schema]
     return pa.schema(kept + [pa.field(name, type_) for name, type_ in by_name.items()])
 
 
 def viewed(schema: pa.Schema) -> pa.Schema:
-    """Make text and bytes views, as DataFusion reads Parquet: plain ones scan at half the speed."""
+    """Use view types for text and bytes: Parquet scans of plain types take twice as long."""
     views = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
     return pa.schema([field.with_type(views.get(field.type, field.type)) for field in schema])
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
-    """Drop encodings (views, large offsets, dictionaries): they are not what a column means."""
+    """Remove encodings (views, large offsets, dictionaries), which do not change the meaning."""
     if types.is_dictionary(type_):
         return plain(type_.value_type)
     if types.is_large_string(type_) or types.is_string_view(type_):
@@ -67,7 +67,7 @@ def plain(type_: pa.DataType) -> pa.DataType:
 
 
 def widened(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Return the narrowest type that holds both; None when there is none."""
+    """Return the narrowest type that can hold both, or None."""
     if left == right or types.is_null(right):
         return left
     if types.is_null(left):
@@ -173,5 +173,5 @@ def _conflict(column: str, title: str, own: pa.DataType | None, other: pa.DataTy
     return DatasetError(
         "schema",
         f"column '{column}' is {other} in '{title}' and {own} in the files before it, and neither "
-        f"holds the other; declare its type under `columns`, or read the files as two datasets",
+        f"type can hold the other; declare its type under `columns`, or use two datasets",
     )

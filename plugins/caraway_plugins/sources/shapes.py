@@ -1,4 +1,4 @@
-"""Which files of a listing are read, how, and what each of them holds."""
+"""Selects the files of a listing to read, and inspects each of them."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,14 +25,14 @@ from caraway_plugins.sources.storage import FoundFile, Storage
 _READERS = 16
 _SAMPLES_BYTES = 256 * 2**20
 _SMALLEST_SAMPLE_BYTES = 64 * 2**10
-# A number past the sample that does not fit fails in CSV. In JSON the engine cuts a fraction off
-# without a word, so more is looked at.
+# Numbers that do not fit, after the sample, are an error in CSV. In JSON the engine silently
+# truncates fractions, so a larger sample is inspected.
 _SAMPLE_BYTES = {"csv": 2**20, "json": 16 * 2**20}
 
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """One file and what it holds; `schema` has `null` columns where no value was seen."""
+    """A file and its columns; the type is `null` for columns without any value."""
 
     found: FoundFile
     title: str
@@ -52,10 +52,10 @@ class _Reading:
 
 
 def read(storage: Storage, listing: FileListing, params_: Params) -> list[FileShape]:
-    """Look into every file that the listing and the params select.
+    """Inspect every file that the listing and the params select.
 
     Raises:
-        DatasetError: nothing is selected, or a file cannot be read.
+        DatasetError: no file is selected, or a file cannot be read.
     """
     chosen = select(storage, listing, params_)
     reading = _Reading(
@@ -70,13 +70,14 @@ def read(storage: Storage, listing: FileListing, params_: Params) -> list[FileSh
 
 
 def dialect(params_: Params, kind: FileKind) -> CsvDialect:
+    """Return the CSV dialect for a file of this kind."""
     return params.dialect(params_, kind.is_tsv)
 
 
 def select(
     storage: Storage, listing: FileListing, params_: Params
 ) -> list[tuple[FoundFile, FileKind]]:
-    """Choose files by format and extension, and say how each is read."""
+    """Select files by format and extension, and return how each is read."""
     ending = "." + (params_.text("file_extension") or "").lstrip(".")
     found = [each for each in listing.files if ending == "." or each.path.endswith(ending)]
     wanted = formats.wanted(params_)
@@ -92,7 +93,7 @@ def select(
         where = storage.title(listing.root)
         raise DatasetError(
             "not_found",
-            f"no file in '{where}' ends in {ends}; set file_extension if they end otherwise",
+            f"no file in '{where}' ends in {ends}; set file_extension if they end in another one",
         )
     return [(each, formats.kind(each.path, name, params_)) for each in found]
 
@@ -102,12 +103,12 @@ def _common_format(storage: Storage, listing: FileListing, found: Sequence[Found
     where = storage.title(found[0].path if len(found) == 1 else listing.root)
     if not guesses:
         raise DatasetError(
-            "invalid", f"the names of the files in '{where}' tell no format; set params.file_format"
+            "invalid", f"the format of the files in '{where}' is unknown; set params.file_format"
         )
     if not all(formats.same(guesses[0], guess) for guess in guesses):
         raise DatasetError(
             "invalid",
-            f"'{where}' holds files of several formats ({', '.join(guesses)}); set "
+            f"'{where}' contains files of several formats ({', '.join(guesses)}); set "
             f"params.file_format to the one to read",
         )
     return guesses[0]

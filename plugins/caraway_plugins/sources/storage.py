@@ -1,4 +1,4 @@
-"""Where files lie: listing and reading bytes, the same for a local disk and an object store."""
+"""The interface for listing and reading files, common to local disks and object stores."""
 
 import io
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from caraway_core.tables import StoreSpec
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """One file: `path` is absolute on a disk and a key in a bucket; `stamp` changes with it."""
+    """A file: `path` is absolute on a disk, and a key in a bucket; `stamp` changes with it."""
 
     path: str
     size_bytes: int
@@ -18,32 +18,32 @@ class FoundFile:
 
 
 class Storage(Protocol):
-    """A disk or a bucket. All methods raise DatasetError, with messages fit for users."""
+    """A disk or a bucket. All methods raise DatasetError with messages for users."""
 
     @property
     def store(self) -> StoreSpec | None: ...
 
     def listing(self, folder: str) -> Iterator[FoundFile]:
-        """Walk everything below a folder; `folder` is empty or ends in `/`."""
+        """Return all files below a folder; `folder` is empty or ends in `/`."""
         ...
 
     def find(self, path: str) -> FoundFile | None:
-        """Look up one file; None when there is none."""
+        """Return one file, or None if it does not exist."""
         ...
 
     def read(self, path: str, start: int, end: int) -> bytes: ...
 
     def location(self, path: str) -> str:
-        """Word the path as a FileScan holds it."""
+        """Return the path in the form that a FileScan needs."""
         ...
 
     def title(self, path: str) -> str:
-        """Word the path as the user wrote it."""
+        """Return the path as the user writes it, for messages."""
         ...
 
 
 class RangeFile(io.RawIOBase):
-    """A seekable file over the ranged reads of a storage; wrap it in a BufferedReader."""
+    """A seekable file over ranged reads of a storage; wrap it in a BufferedReader."""
 
     def __init__(self, storage: Storage, found: FoundFile) -> None:
         super().__init__()
@@ -76,4 +76,5 @@ class RangeFile(io.RawIOBase):
 
 
 def opened(storage: Storage, found: FoundFile) -> io.BufferedReader:
+    """Open a file for buffered, seekable reading."""
     return io.BufferedReader(RangeFile(storage, found), buffer_size=64 * 1024)

@@ -1,4 +1,4 @@
-"""What the params of s3, gs and abfss datasets mean to an object store."""
+"""Translates the params of s3, gs and abfss datasets to options of object stores."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,8 +8,8 @@ from caraway_core.errors import DatasetError
 from caraway_core.tables import StoreKind, StoreSpec
 from caraway_plugins.sources.params import Params
 
-# Param of the manifest to option of the store; where several say the same, the first that is
-# set wins.
+# From params of the manifest to options of the store. If several params map to one option, the
+# first that is set is used.
 _S3 = {
     "s3_region": "region",
     "s3_endpoint": "endpoint",
@@ -52,10 +52,10 @@ class StorePath:
 
 
 def parse(name: str, connector: str, path: str, params: Params) -> StorePath:
-    """Read bucket, key and credentials out of a dataset.
+    """Parse the bucket, key and credentials of a dataset.
 
     Raises:
-        DatasetError: the path names no bucket, or the params contradict each other.
+        DatasetError: the path has no bucket, or the params contradict each other.
     """
     kind = _KINDS[connector]
     bucket, _, key = path.lstrip("/").partition("/")
@@ -64,7 +64,7 @@ def parse(name: str, connector: str, path: str, params: Params) -> StorePath:
         bucket, _, host = bucket.partition("@")
         options.setdefault("account_name", host.split(".")[0])
     if not bucket:
-        raise DatasetError("invalid", f"`from: {connector}://{path}` names no bucket")
+        raise DatasetError("invalid", f"`from: {connector}://{path}` has no bucket")
     _authenticate(kind, params, options)
     return StorePath(StoreSpec(kind, bucket, _alias(name, kind, bucket, options), options), key)
 
@@ -94,7 +94,7 @@ def _authenticate(kind: StoreKind, params: Params, options: dict[str, str]) -> N
         if "account_name" not in options and options.get("use_emulator") != "true":
             raise DatasetError(
                 "invalid",
-                "no storage account is named; set params.abfs_account, or write "
+                "the storage account is missing; set params.abfs_account, or write "
                 "abfss://container@account.dfs.core.windows.net/path",
             )
 

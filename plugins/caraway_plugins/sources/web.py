@@ -1,4 +1,4 @@
-"""Datasets that are one file behind an http or https address."""
+"""Datasets that are one file at an http or https URL."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ _VALIDATORS = ("etag", "last-modified")
 
 
 class WebFile:
-    """Downloads the file, keeps it in the cache folder, and asks the server whether it changed."""
+    """Downloads the file to a cache folder, and asks the server whether it changed."""
 
     capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
@@ -39,7 +39,10 @@ class WebFile:
         values = _checked(request)
         with _client(values, request) as client:
             answer = client.head(_url(request, values))
-            if answer.status_code in (405, 501):  # a server without HEAD: ask and hang up
+            if answer.status_code in (
+                405,
+                501,
+            ):  # no support for HEAD: read only the headers of GET
                 with client.stream("GET", _url(request, values)) as answer:
                     _refuse(answer, request)
             _refuse(answer, request)
@@ -53,16 +56,16 @@ def _checked(request: SourceRequest) -> Params:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What the cache holds of one address: the file, and the ETag that it came with."""
+    """The cached copy of a URL, with its ETag."""
 
     path: Path
     etag: str | None
 
 
 def _download(request: SourceRequest, values: Params) -> Path:
-    """Fetch the file unless the copy in the cache is still what the server has."""
+    """Download the file, unless the cached copy is still current."""
     url = _url(request, values)
-    # Each dataset has a folder of its own: two of one address may load at the same time.
+    # Each dataset has its own folder, because two datasets with one URL may load concurrently.
     place = hashlib.sha256(f"{request.name}\0{url}".encode()).hexdigest()[:32]
     folder = request.cache_dir / "http" / place
     try:
@@ -82,7 +85,7 @@ def _download(request: SourceRequest, values: Params) -> Path:
         _forget(folder, {name, before.path.name if before else name})
     except OSError as exc:
         raise DatasetError(
-            "unavailable", f"'{_title(request)}' cannot be kept in the cache: {exc.strerror}"
+            "unavailable", f"'{_title(request)}' cannot be cached: {exc.strerror}"
         ) from exc
     return folder / name
 
@@ -101,14 +104,14 @@ def _remember(folder: Path, name: str, etag: str | None) -> None:
 
 
 def _forget(folder: Path, names: set[str]) -> None:
-    """Drop all copies but the named: queries that run may still read the one before."""
+    """Remove all copies except these; running queries may still read the previous copy."""
     for path in folder.iterdir():
         if path.name not in names and path.name != _CURRENT:
             path.unlink(missing_ok=True)
 
 
 def _write(path: Path, chunks: Iterator[bytes]) -> None:
-    """Write beside the file and rename, so that no half of a file is ever read."""
+    """Write to a temporary file and rename it, so that no partial file is ever read."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".download-")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -132,7 +135,7 @@ def _client(values: Params, request: SourceRequest) -> Iterator[httpx.Client]:
         ) as client:
             yield client
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        # The text of the error may hold the whole address, with what is secret in its query.
+        # The message of the error may contain the whole URL, including secrets in its query.
         raise DatasetError(
             "unavailable",
             f"'{_title(request)}' cannot be fetched; check the address and the network",
@@ -146,7 +149,7 @@ def _headers(values: Params) -> Mapping[str, str]:
         name, colon, value = pair.partition(":")
         if not colon:
             raise DatasetError(
-                "invalid", "params.http_headers must read 'Name: value, Name: value'"
+                "invalid", "params.http_headers must have the form 'Name: value, Name: value'"
             )
         headers[name.strip()] = value.strip()
     return headers
@@ -168,8 +171,8 @@ def _refuse(answer: httpx.Response, request: SourceRequest) -> None:
     if status < 400:
         return
     if status in (401, 403):
-        raise DatasetError("auth", f"'{title}' is refused ({status}); check http_username and "
-                           f"http_password")  # fmt: skip
+        raise DatasetError("auth", f"'{title}': access is denied ({status}); check http_username "
+                           f"and http_password")  # fmt: skip
     if status in (404, 410):
-        raise DatasetError("not_found", f"'{title}' is not there ({status}); check the address")
-    raise DatasetError("unavailable", f"'{title}' answered {status}; is the server well?")
+        raise DatasetError("not_found", f"'{title}' does not exist ({status}); check the address")
+    raise DatasetError("unavailable", f"'{title}' returned {status}; check the server")

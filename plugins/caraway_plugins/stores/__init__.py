@@ -1,1 +1,1 @@
-"""State stores and result stores; nothing here knows what the entries and answers mean."""
+"""State stores and result stores; they do not interpret entries and results."""

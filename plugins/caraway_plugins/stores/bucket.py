@@ -1,4 +1,4 @@
-"""Answers as objects of S3, Google Cloud Storage or Azure: one prefix a key, one object a chunk."""
+"""Stores results in S3, Google Cloud Storage or Azure: one prefix per key, one object per chunk."""
 
 import asyncio
 import io
@@ -36,11 +36,11 @@ _DELETE_ROUNDS = 3
 class BucketResultStore:
     """Keeps chunks as Arrow IPC streams in objects that are named by their checksum.
 
-    So no two writers of a chunk overwrite each other's bytes, and no write needs a condition. A
-    request is tried three times at most, and ends in bounded time.
+    Writers of the same chunk therefore never overwrite each other's bytes, and no write needs a
+    condition. A request has at most three attempts, and a timeout.
 
     Raises:
-        ResultStoreError: the options of the store make no client.
+        ResultStoreError: the options of the store are invalid.
     """
 
     def __init__(self, store: StoreSpec, prefix: str, timeout_s: float = _TIMEOUT_S) -> None:
@@ -56,17 +56,17 @@ class BucketResultStore:
         """Open the store at a place; nothing is sent yet.
 
         Raises:
-            ResultStoreError: the place is not one in a bucket, or its options make no client.
+            ResultStoreError: the place is not in a bucket, or its options are invalid.
         """
         if place.store is None:
-            raise ResultStoreError(f"result store '{place.path}' names no bucket")
+            raise ResultStoreError(f"result store '{place.path}' has no bucket")
         return cls(place.store, place.path)
 
     async def check(self) -> None:
-        """Ask the store once, to find wrong credentials or a missing bucket early.
+        """List the store once, to detect wrong credentials or a missing bucket early.
 
         Raises:
-            ResultStoreError: it does not answer, or refuses.
+            ResultStoreError: the store does not respond, or denies access.
         """
         with self._failing("result store cannot be used", self._prefix):
             await anext(aiter(obstore.list(self._client, self._prefix or None)), None)
@@ -74,10 +74,10 @@ class BucketResultStore:
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:
-        """Store one chunk; what this returned for is durable.
+        """Store one chunk; the chunk is durable when this returns.
 
         Raises:
-            CarawayError: the key or the index cannot name an object.
+            CarawayError: the key or the index is not valid in an object name.
             ResultStoreError: the chunk cannot be stored.
         """
         path = self._path(chunks.checked_key(key))
@@ -96,11 +96,11 @@ class BucketResultStore:
         return chunk
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the batches of a chunk, after all of its bytes were checked.
+        """Yield the batches of a chunk, after a check of all of its bytes.
 
         Raises:
-            CarawayError: the key or the checksum cannot name an object.
-            ResultStoreError: the chunk is missing, or its bytes are not those that were written.
+            CarawayError: the key or the checksum is not valid in an object name.
+            ResultStoreError: the chunk is missing or damaged.
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         with self._failing(title, path):
@@ -110,17 +110,17 @@ class BucketResultStore:
                 groups = iter([await asyncio.to_thread(chunks.unpack, content, key, chunk)])
             else:
                 groups = _read(await _spooled(found, title), key, chunk)
-        # As in the folder, the last reference closes the file.
+        # As in the folder store, the file is closed with its last reference.
         while (group := await asyncio.to_thread(next, groups, None)) is not None:
             for batch in group:
                 yield batch
 
     async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None:
-        """Write the bytes of a chunk to a file; whoever reads it has to check them.
+        """Write the bytes of a chunk to a file; the caller must verify them.
 
         Raises:
-            CarawayError: the key or the checksum cannot name an object.
-            ResultStoreError: the chunk is missing or of a wrong size, or cannot be written.
+            CarawayError: the key or the checksum is not valid in an object name.
+            ResultStoreError: the chunk is missing, has the wrong size, or cannot be written.
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         with self._failing(title, path):
@@ -130,10 +130,10 @@ class BucketResultStore:
                     await _write(found, file)
 
     async def delete(self, key: str) -> None:
-        """Remove every chunk of the key; nothing happens if there is none."""
+        """Delete all chunks of the key, if there are any."""
         path = self._path(chunks.checked_key(key))
         with self._failing(f"result '{key}' cannot be deleted", path):
-            # Somebody else may delete the same objects, which not every store forgives.
+            # Another process may delete the same objects, which is an error in some stores.
             for _ in range(_DELETE_ROUNDS):
                 found = await obstore.list(self._client, path).collect_async()
                 if not found:
@@ -143,7 +143,9 @@ class BucketResultStore:
                 except Exception as exc:
                     if not object_stores.is_missing_object(exc):
                         raise
-            raise ResultStoreError(f"result '{key}' cannot be deleted: somebody writes to it")
+            raise ResultStoreError(
+                f"result '{key}' cannot be deleted: another process writes to it"
+            )
 
     async def keys(self) -> Sequence[str]:
         """Return the keys that have chunks, sorted."""
@@ -172,20 +174,20 @@ class BucketResultStore:
 
     @contextmanager
     def _failing(self, what: str, path: str) -> Iterator[None]:
-        """Say what failed, and on what, in words without signed URLs."""
+        """Convert exceptions to errors that name operation and path, without signed URLs."""
         try:
             yield
         except CarawayError:
             raise
         except pa.ArrowException as exc:
-            raise ResultStoreError(f"{what}: its rows are not as Arrow has them") from exc
+            raise ResultStoreError(f"{what}: its rows are not valid Arrow data") from exc
         except Exception as exc:
             raise _worded(what, object_stores.title(self._spec, path), exc) from exc
 
 
 def _worded(what: str, where: str, exc: Exception) -> ExecutionError:
     if object_stores.is_full(exc):
-        return DiskFullError(f"{what}: '{where}' has no room; free or add space there")
+        return DiskFullError(f"{what}: '{where}' is full; free or add space there")
     trouble = object_stores.trouble(where, exc)
     kind = ResultStoreAwayError if trouble.type == "unavailable" else ResultStoreError
     return kind(f"{what}: {trouble.message}")
@@ -206,12 +208,12 @@ def _writing(title: str) -> Iterator[None]:
         yield
     except OSError as exc:
         if exc.errno is None:
-            raise  # Of the store: those of this host have a number.
+            raise  # An error of the store; errors of this host have an errno.
         raise disks.failure(f"{title}: the disk of this process cannot hold it", exc) from exc
 
 
 async def _spooled(found: "GetResult", title: str) -> BinaryIO:
-    """Bring a large object to a file without a name: it is checked before any of it is shown."""
+    """Download a large object to an unnamed file, so that it is verified before it is read."""
     file = tempfile.TemporaryFile()
     try:
         with _writing(title):

@@ -1,4 +1,4 @@
-"""What result stores agree on: how chunks are named, and that only whole ones are shown."""
+"""The common part of result stores: names of chunks, and their encoding with a checksum."""
 
 import io
 import re
@@ -14,23 +14,24 @@ from caraway_plugins.stores.hashing import HashingWriter, digest
 
 MIB = 1024 * 1024
 MOST_IN_MEMORY = 64 * MIB
-"""Larger chunks, which only very long rows make, are read a few batches at a time."""
+"""Larger chunks, which only very long rows cause, are read a few batches at a time."""
 GROUP_BYTES = 4 * MIB
 
-# No separator and no leading dot: such a name cannot leave its folder, nor hit the workshop.
+# Without separators and a leading dot, a name cannot leave its folder or match the workshop.
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_key(name: str) -> bool:
+    """Return whether the name is a valid key."""
     return _KEY.fullmatch(name) is not None
 
 
 def checked_key(key: str) -> str:
-    """Return the key.
+    """Return the key unchanged.
 
     Raises:
-        CarawayError: it is not a plain name.
+        CarawayError: the key is not a plain name.
     """
     if not is_key(key):
         raise CarawayError(
@@ -41,10 +42,10 @@ def checked_key(key: str) -> str:
 
 
 def file_name(index: int, sha256: str) -> str:
-    """Return the name of a chunk; it holds the checksum, so that two writers do not meet.
+    """Return the file name of a chunk; it has the checksum, so writers never collide.
 
     Raises:
-        CarawayError: no stored chunk has such an index or checksum.
+        CarawayError: the index or the checksum is invalid.
     """
     if index < 0 or not _SHA256.fullmatch(sha256):
         raise CarawayError(f"chunk {index} with checksum {sha256!r} cannot be a stored chunk")
@@ -54,22 +55,22 @@ def file_name(index: int, sha256: str) -> str:
 def write(
     target: BinaryIO, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
 ) -> ChunkInfo:
-    """Write a chunk as one Arrow IPC stream; its checksum is made on the way.
+    """Write a chunk as one Arrow IPC stream, and compute its checksum while writing.
 
-    Each buffer begins at a multiple of 64 bytes. The engine copies decimals and views that do not
-    begin at one of 16, and Arrow's own writer lets half of them begin at one of 8.
+    Buffers are aligned to 64 bytes. The engine copies decimals and views that are not aligned to 16
+    bytes, and Arrow's own writer aligns only to 8.
 
     Raises:
-        OSError: the target cannot take it, for example because its disk is full.
-        pa.ArrowInvalid: a batch is not of the schema.
+        OSError: the target cannot be written, for example because its disk is full.
+        pa.ArrowInvalid: a batch does not have the schema.
     """
     writer = HashingWriter(target)
     try:
-        # Each call into Python is dear.
+        # Calls from the writer into Python are slow, so they are buffered.
         with io.BufferedWriter(writer, MIB) as sink:  # type: ignore[type-var]  # it is a raw stream
             arro3.io.write_ipc_stream(_reader(schema, batches), sink, compression=None)
     except Exception as exc:
-        # The writer raises a plain `Exception` with the text of what the target raised.
+        # The writer raises a plain `Exception` with only the text of the target's error.
         if writer.failure is not None and exc is not writer.failure:
             raise writer.failure from exc
         raise
@@ -80,18 +81,18 @@ def write(
 def _reader(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatchReader:
     for batch in batches:
         if not batch.schema.equals(schema):
-            raise pa.ArrowInvalid(f"a batch of ({batch.schema}) is no part of ({schema})")
+            raise pa.ArrowInvalid(f"a batch of ({batch.schema}) does not match ({schema})")
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def read(source: BinaryIO, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
-    """Yield the batches, some at a time, once all bytes are checked.
+    """Yield the batches, in groups, after a check of all bytes.
 
-    Arrow does not bear damaged streams, so none is shown to it. What fits is held in memory from
-    the check on; a larger chunk is read a second time, from the page cache.
+    Arrow is not safe with damaged streams, so it only gets verified bytes. A chunk that fits is
+    kept in memory after the check. A larger chunk is read again, from the page cache.
 
     Raises:
-        DamagedChunkError: the bytes are not those that were written.
+        DamagedChunkError: the bytes do not have the checksum.
     """
     if chunk.size_bytes > MOST_IN_MEMORY:
         _check(digest(source), key, chunk)
@@ -106,35 +107,37 @@ def read(source: BinaryIO, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.R
 
 
 def allocated(size_bytes: int) -> pa.Buffer:
-    """Return memory for the bytes of a chunk.
+    """Return memory for the bytes of a chunk, from the system allocator.
 
-    From the system, which gives out what was asked for: Arrow's own allocator takes half as much
-    again for each block of some MiB, in huge pages that are zeroed before they are written.
+    Arrow's own allocator uses half as much again for blocks of some MiB, in huge pages that are
+    zeroed first.
     """
     return pa.allocate_buffer(size_bytes, memory_pool=pa.system_memory_pool())
 
 
 def unpack(content: pa.Buffer, key: str, chunk: ChunkInfo) -> Sequence[pa.RecordBatch]:
-    """Return the batches of a chunk whose bytes are all here.
+    """Return the batches of a chunk from its complete bytes.
 
     Raises:
-        DamagedChunkError: the bytes are not those that were written.
+        DamagedChunkError: the bytes do not have the checksum.
     """
     _check(digest(content), key, chunk)
     return list(pa.ipc.open_stream(content))
 
 
 def damaged(key: str, chunk: ChunkInfo) -> DamagedChunkError:
+    """Return the error for a chunk whose bytes do not have its checksum."""
     return DamagedChunkError(
-        f"result '{key}': chunk {chunk.index} is damaged where it is stored; run the query again, "
+        f"result '{key}': chunk {chunk.index} is damaged in the result store; run the query again, "
         "and check the disk of the result store",
         key,
     )
 
 
 def gone(key: str, index: int) -> DamagedChunkError:
+    """Return the error for a chunk that no longer exists."""
     return DamagedChunkError(
-        f"result '{key}': chunk {index} cannot be read, it is gone: it expired or was deleted; "
+        f"result '{key}': chunk {index} no longer exists: it expired or was deleted; "
         "run the query again",
         key,
     )
@@ -146,7 +149,7 @@ def _check(sha256: str, key: str, chunk: ChunkInfo) -> None:
 
 
 def _groups(stream: pa.RecordBatchReader) -> Iterator[Sequence[pa.RecordBatch]]:
-    """Gather small batches: a group is handed to another thread, which is not free."""
+    """Group small batches, because handing each one to another thread is expensive."""
     group: list[pa.RecordBatch] = []
     size_bytes = 0
     for batch in stream:

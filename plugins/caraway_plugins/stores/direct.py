@@ -1,7 +1,7 @@
-"""Files that are written past the page cache, where the file system lets that be.
+"""Writes files past the page cache, where the file system supports it.
 
-What is not read soon would only push out of memory what is. And the kernel needs longer to take
-in pages of a file than the disk to write them.
+Data that is not read soon would only evict data that is. In addition, the kernel takes longer to
+cache the pages of a file than the disk to write them.
 """
 
 import errno
@@ -15,16 +15,16 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 _BLOCK_BYTES = 4096
-"""What disks write at once; offsets, lengths and memory have to be multiples of it."""
+"""The block size of disks; offsets, lengths and memory must be multiples of it."""
 _BUFFER_BYTES = 1024 * 1024
 _buffers = threading.local()
 
 
 @contextmanager
 def past_cache(target: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a file that writes into a new, unbuffered place of the target, which is at its start.
+    """Yield a file that writes to the start of the target with direct I/O.
 
-    What is written is in the target when the block ends. Nothing is cached of it, but for its end.
+    The target is complete when the block ends. Only its last partial block is cached.
     """
     with _DirectWriter(target.fileno()) as writer:
         yield writer  # type: ignore[misc]  # it is a raw stream
@@ -32,7 +32,7 @@ def past_cache(target: BinaryIO) -> Iterator[BinaryIO]:
 
 
 class _DirectWriter(io.RawIOBase):
-    """Gathers bytes in memory that is aligned, and writes whole blocks."""
+    """Collects bytes in aligned memory, and writes whole blocks."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class _DirectWriter(io.RawIOBase):
         self._length = 0
         self._flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
         self._is_direct = False
-        with suppress(OSError):  # Not every file system can.
+        with suppress(OSError):  # Not every file system supports it.
             fcntl.fcntl(descriptor, fcntl.F_SETFL, self._flags | os.O_DIRECT)
             self._is_direct = True
 
@@ -77,7 +77,7 @@ class _DirectWriter(io.RawIOBase):
         self._write_out(self._length)
 
     def _write_out(self, length: int) -> None:
-        """Write the beginning of what is gathered, and keep the rest."""
+        """Write the first `length` bytes of the buffer, and keep the rest."""
         done = 0
         with memoryview(self._buffer) as content:
             while done < length:
@@ -88,7 +88,7 @@ class _DirectWriter(io.RawIOBase):
                         raise
                     self._go_cached()
                 if done % _BLOCK_BYTES:
-                    # The disk is full in the middle of a block; the next write says so.
+                    # The disk became full in the middle of a block; the next write reports it.
                     self._go_cached()
             left = self._length - done
             content[:left] = content[done : self._length]
@@ -101,7 +101,7 @@ class _DirectWriter(io.RawIOBase):
 
 
 def _buffer() -> mmap.mmap:
-    """Return the buffer of this thread; it has one file at a time."""
+    """Return the buffer of this thread, which serves one file at a time."""
     found: mmap.mmap | None = getattr(_buffers, "buffer", None)
     if found is None:
         found = _buffers.buffer = mmap.mmap(-1, _BUFFER_BYTES)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a crash."""
+"""Creates files atomically and durably: after a crash they exist completely or not at all."""
 
 import fcntl
 import os
@@ -15,8 +15,8 @@ _MOST_REMEMBERED = 1000
 class Workshop:
     """A folder for unfinished files and discarded folders, on the file system of the results.
 
-    Every unfinished file is locked by its writer, and the kernel frees the lock of a process
-    that dies: so what is not locked is an orphan, also when several processes share the folder.
+    The writer of an unfinished file holds a lock on it, which the kernel releases when the process
+    dies. A file without a lock is therefore an orphan, even if several processes share the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -24,13 +24,13 @@ class Workshop:
         self._kept: dict[Path, int] = {}
 
     def open(self) -> int:
-        """Make the folder, remove what dead processes left, and count that."""
+        """Create the folder, remove files of dead processes, and return their number."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return sum(_remove_orphan(path) for path in list(self._folder.iterdir()))
 
     @contextmanager
     def unfinished(self) -> Iterator[BinaryIO]:
-        """Yield a new locked file, and remove it at the end unless it was moved away."""
+        """Yield a new locked file, and remove it afterwards unless it was published."""
         with self._locked() as handle:
             try:
                 yield handle
@@ -38,16 +38,16 @@ class Workshop:
                 Path(handle.name).unlink(missing_ok=True)
 
     def try_out(self) -> None:
-        """Write a little and bring it to disk; it does not stay."""
+        """Write and sync a small file and remove it, to test that writing works."""
         with self.unfinished() as handle:
             handle.write(b"a little")
             handle.flush()
             os.fsync(handle.fileno())
 
     def publish(self, handle: BinaryIO, target: Path) -> None:
-        """Bring an unfinished file to disk and give it its name.
+        """Sync an unfinished file and rename it to its target.
 
-        Nobody sees it before it is whole.
+        The file becomes visible only when it is complete.
         """
         handle.flush()
         os.fsync(handle.fileno())
@@ -57,7 +57,7 @@ class Workshop:
         self._keep(target.parent)
 
     def discard(self, folder: Path) -> None:
-        """Remove a folder with all files at one instant; nothing happens if it is not there."""
+        """Remove a folder and its files atomically, if it exists."""
         doomed = self._folder / uuid.uuid4().hex
         with suppress(FileNotFoundError):
             folder.rename(doomed)
@@ -68,13 +68,13 @@ class Workshop:
         while True:
             handle = open(self._folder / uuid.uuid4().hex, "xb")
             fcntl.flock(handle, fcntl.LOCK_EX)
-            # A process that starts may have taken it for an orphan before it was locked.
+            # A starting process may have removed it as an orphan before it was locked.
             if os.fstat(handle.fileno()).st_nlink:
                 return handle
             handle.close()
 
     def _keep(self, folder: Path) -> None:
-        """Make the name of a folder durable: once, unless another folder has it meanwhile."""
+        """Make the name of a folder durable, once per folder and again if it is recreated."""
         number = folder.stat().st_ino
         if self._kept.get(folder) != number:
             sync_folder(folder.parent)
@@ -84,14 +84,14 @@ class Workshop:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in the folder durable: syncing a file does not sync its name."""
+    """Sync a folder; syncing a file does not make its name durable."""
     with _descriptor(folder) as descriptor:
         os.fsync(descriptor)
 
 
 def _remove_orphan(path: Path) -> bool:
     remove: Callable[[Path], None] = shutil.rmtree if path.is_dir() else Path.unlink
-    # Another process that starts at this moment may be faster, or the file may be finished.
+    # Another process that starts now may have removed it, or the file may have been published.
     with suppress(FileNotFoundError), _descriptor(path) as descriptor:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

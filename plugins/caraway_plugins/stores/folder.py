@@ -1,4 +1,4 @@
-"""Answers as files in a local folder: one folder a key, one file a chunk."""
+"""Stores results in a local folder: one folder per key, one file per chunk."""
 
 import asyncio
 import copy
@@ -26,11 +26,11 @@ _WORKSHOP = ".unfinished"
 class FolderResultStore:
     """Keeps chunks as Arrow IPC streams in files that are named by their checksum.
 
-    The name keeps two writers of one chunk apart, as when a job is taken over from an owner that
-    still lives: each reader gets the bytes that its own ChunkInfo stands for.
+    Two writers of one chunk therefore never collide, for example when a job is taken over from an
+    owner that is still alive. Each reader gets the bytes of its own ChunkInfo.
 
     Raises:
-        ResultStoreError: the folder cannot be written to.
+        ResultStoreError: the folder is not writable.
     """
 
     def __init__(self, root: Path) -> None:
@@ -41,72 +41,73 @@ class FolderResultStore:
             orphans = self._workshop.open()
         except OSError as exc:
             raise ResultStoreError(
-                f"result store {root}: {exc.strerror}; give user {os.geteuid()} the right to "
-                "write to this folder, or name another one"
+                f"result store {root}: {exc.strerror}; give user {os.geteuid()} permission to "
+                "write to this folder, or set another folder"
             ) from exc
         if orphans:
             logger.info("orphaned results removed", extra={"count": orphans})
 
     def past_cache(self) -> "FolderResultStore":
-        """Return the same store; what is written by way of it is not expected to be read soon."""
+        """Return the same store with writes that bypass the page cache, for data not read soon."""
         other = copy.copy(self)
         other._is_past_cache = True
         return other
 
     @classmethod
     def at(cls, place: ResultPlace) -> "FolderResultStore":
+        """Open the store at a place."""
         return cls(Path(place.path))
 
     async def check(self) -> None:
-        """Begin a file, to find missing rights or a full disk early.
+        """Write a small file, to detect missing permissions or a full disk early.
 
         Raises:
-            DiskFullError: there is no room.
-            ResultStoreError: nothing can be written.
+            DiskFullError: the disk is full.
+            ResultStoreError: the folder is not writable.
         """
         try:
             await asyncio.to_thread(self._workshop.try_out)
         except OSError as exc:
-            title = f"result store {self._root} cannot be used, name another folder or mend it"
+            title = f"result store {self._root} cannot be used; repair it or set another folder"
             raise disks.failure(title, exc) from exc
 
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:
-        """Store one chunk; what this returned for is durable.
+        """Store one chunk; the chunk is durable when this returns.
 
         Raises:
-            CarawayError: the key or the index cannot name a file.
-            DiskFullError: there is no room for the chunk.
-            ResultStoreError: the chunk cannot be stored. Nothing of it stays behind.
+            CarawayError: the key or the index is not valid in a file name.
+            DiskFullError: there is no space for the chunk.
+            ResultStoreError: the chunk cannot be stored. No part of it remains.
         """
         return await asyncio.to_thread(self._write, key, index, schema, batches)
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the batches of a chunk, after all of its bytes were checked.
+        """Yield the batches of a chunk, after a check of all of its bytes.
 
         Raises:
-            CarawayError: the key or the checksum cannot name a file.
-            ResultStoreError: the chunk is missing, or its bytes are not those that were written.
+            CarawayError: the key or the checksum is not valid in a file name.
+            ResultStoreError: the chunk is missing or damaged.
         """
-        # Not closed by hand: a reader that is cancelled leaves while a thread still reads. With
-        # the last reference, be it that thread's, the file is closed.
+        # Not closed explicitly: a cancelled reader leaves while a thread still reads. The file is
+        # closed with its last reference, which that thread may hold.
         groups = self._read(key, chunk)
         while (group := await asyncio.to_thread(next, groups, None)) is not None:
             for batch in group:
                 yield batch
 
     def path_of(self, key: str, chunk: ChunkInfo) -> Path:
-        """Return where a chunk lies on this host, if it does.
+        """Return the path of a chunk on this host, whether or not it exists.
 
         Raises:
-            CarawayError: the key or the checksum cannot name a file.
+            CarawayError: the key or the checksum is not valid in a file name.
         """
         name = chunks.file_name(chunk.index, chunk.sha256)
         return self._root / chunks.checked_key(key) / name
 
     async def delete(self, key: str) -> None:
-        """Remove every chunk of the key at one instant; nothing happens if there is none."""
+        """Delete all chunks of the key atomically, if there are any."""
         folder = self._root / chunks.checked_key(key)
         try:
             await asyncio.to_thread(self._workshop.discard, folder)
@@ -146,7 +147,7 @@ class FolderResultStore:
 
 
 def _has_chunks(folder: Path) -> bool:
-    # The folder may be deleted meanwhile, and a user may have put a file beside it.
+    # The folder may be deleted concurrently, and a user may have put a file next to it.
     with suppress(FileNotFoundError, NotADirectoryError):
         return any(folder.iterdir())
     return False
@@ -154,10 +155,10 @@ def _has_chunks(folder: Path) -> bool:
 
 @contextmanager
 def _failing(what: str, key: str, index: int) -> Iterator[None]:
-    """Say what failed; the operating system's words tell a full disk from a missing chunk."""
+    """Convert exceptions to errors that name the chunk; a full disk has its own error."""
     title = f"result '{key}': chunk {index} cannot be {what}"
     try:
         with disks.failing(f"{title} on the disk of the result store"):
             yield
     except pa.ArrowException as exc:
-        raise ResultStoreError(f"{title}: its rows are not as Arrow has them") from exc
+        raise ResultStoreError(f"{title}: its rows are not valid Arrow data") from exc

@@ -1,4 +1,4 @@
-"""Checksums of what passes by, so that no chunk is held in memory for its sum."""
+"""Computes checksums of streams, without keeping a chunk in memory."""
 
 import hashlib
 import io
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 class HashingWriter(io.RawIOBase):
-    """Passes bytes on to a file and sums them up."""
+    """Passes bytes on to a file, and computes their checksum."""
 
     def __init__(self, target: BinaryIO) -> None:
         super().__init__()
@@ -16,7 +16,7 @@ class HashingWriter(io.RawIOBase):
         self._sum = hashlib.sha256()
         self.size_bytes = 0
         self.failure: OSError | None = None
-        """Why the file took no more; Arrow's writer passes on only its text."""
+        """The error of the file; Arrow's writer passes on only its text."""
 
     @property
     def sha256(self) -> str:
@@ -37,7 +37,7 @@ class HashingWriter(io.RawIOBase):
 
 
 def digest(content: BinaryIO | pa.Buffer) -> str:
-    """Return the checksum of all bytes; of a file a block at a time."""
+    """Return the checksum of all bytes; a file is read in blocks."""
     if isinstance(content, pa.Buffer):
         return hashlib.sha256(content).hexdigest()
     return hashlib.file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type] # a real file

@@ -1,4 +1,4 @@
-"""What the location and the params of a manifest mean to a result store."""
+"""Parses the location and the params of a result store in the manifest."""
 
 from collections.abc import Mapping
 
@@ -18,22 +18,23 @@ def folder(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
     """Return a place in an absolute folder.
 
     Raises:
-        ResultStoreError: there are params, which a folder has no use for.
+        ResultStoreError: params are set, which a folder does not have.
     """
     if params:
         names = ", ".join(sorted(params))
-        raise ResultStoreError(f"params '{names}' mean nothing to a folder; remove them")
+        raise ResultStoreError(f"a folder has no params; remove '{names}'")
     return ResultPlace(scheme, path)
 
 
 def bucket(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
     """Return a place in a bucket; `path` is `bucket/prefix`.
 
-    The params are those of a dataset in such a bucket. For S3 their names may lack the `s3_`,
-    and without keys it signs in by the role of the machine: nobody writes without signing in.
+    The params are those of a dataset in such a bucket. For S3 the prefix `s3_` is optional. Without
+    keys, S3 uses the role of the machine instead of public access, because writes are never
+    anonymous.
 
     Raises:
-        ResultStoreError: a param is unknown, or they contradict each other.
+        ResultStoreError: a param is unknown, or params contradict each other.
     """
     try:
         found = store_params.parse(_NAME, scheme, path, _params(scheme, params))
@@ -45,10 +46,10 @@ def bucket(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
 def remote(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
     """Return a place in a `caraway store`; `path` is `host:port/prefix`.
 
-    Its only param is `token`, which a cluster fills in: it is that of its token file.
+    The only param is `token`, which a cluster sets from its token file.
 
     Raises:
-        ResultStoreError: there is no port or token, or a param is unknown.
+        ResultStoreError: the port or the token is missing, or a param is unknown.
     """
     address, _, prefix = path.partition("/")
     try:
@@ -59,18 +60,18 @@ def remote(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
     except ValueError:
         found = None
     if found is None or not found.port or address.startswith(":"):
-        raise ResultStoreError(f"'{address}' is no HOST:PORT; write caraway://HOST:PORT/PREFIX")
+        raise ResultStoreError(f"'{address}' is not HOST:PORT; write caraway://HOST:PORT/PREFIX")
     if not params.get("token"):
         raise ResultStoreError(
-            "it needs a token; a cluster takes that of --token-file, otherwise set the param "
-            "'token' to a secret like ${secrets:STORE_TOKEN}"
+            "the token is missing; a cluster uses --token-file, otherwise set the param "
+            "'token' to a secret such as ${secrets:STORE_TOKEN}"
         )
     token = {"token": params["token"]}
     return ResultPlace("remote", prefix, StoreSpec("caraway", str(found), _NAME, token))
 
 
 def _params(scheme: str, given: Mapping[str, str]) -> Params:
-    # How long to wait for the store is not for the manifest to say.
+    # The manifest does not set the timeout of the store.
     known = known_params.OF_STORE[scheme] - {"client_timeout"}
     if scheme != "s3":
         return checking.checked(scheme, given, known)
@@ -81,7 +82,7 @@ def _params(scheme: str, given: Mapping[str, str]) -> Params:
         written = name if name in known else _S3_PREFIX + name
         if written in full:
             bare_name = written.removeprefix(_S3_PREFIX)
-            raise DatasetError("invalid", f"'{written}' and '{bare_name}' are one; keep one")
+            raise DatasetError("invalid", f"'{written}' and '{bare_name}' are the same; remove one")
         full[written] = text
     has_keys = "s3_key" in full or "s3_secret" in full
     full.setdefault("s3_auth", "key" if has_keys else "iam_role")

@@ -1,4 +1,4 @@
-"""Answers in a `caraway store`, which serves a folder over HTTP to the whole cluster."""
+"""Stores results in a `caraway store`, an HTTP server that shares a folder with the cluster."""
 
 import asyncio
 import io
@@ -23,7 +23,7 @@ from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks
 
 PATIENCE_S = 30.0
-"""How long a call is tried again: by then a store that was started anew is up."""
+"""How long a call is retried, which covers a restart of the store."""
 _CONNECT_S = 5.0
 _ANSWER_S = 30.0
 _CALLS_AT_ONCE = 8
@@ -34,15 +34,15 @@ _Result = TypeVar("_Result")
 
 
 class _AwayError(Exception):
-    """A call that may succeed if it is done again."""
+    """A call failed, but may succeed if it is retried."""
 
 
 class RemoteResultStore:
-    """Keeps chunks as Arrow IPC streams under names that hold their checksums.
+    """Keeps chunks as Arrow IPC streams under names that contain their checksums.
 
-    So every call may be done twice, and is tried again while the store is away, within bounds.
-    Calls run in threads of their own: a store is used from several event loops, and one that
-    hangs must take nobody else's threads.
+    Every call is therefore idempotent, and is retried for a limited time while the store is away.
+    Calls run in separate threads, because several event loops use one store and a hanging store
+    must not block their threads.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class RemoteResultStore:
             auth=_Signing(token),
             timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
             limits=httpx.Limits(max_connections=_CALLS_AT_ONCE, keepalive_expiry=60),
-            # A proxy for the outside is not the way to a neighbour.
+            # Proxies from the environment are not for connections inside the cluster.
             trust_env=False,
         )
         weakref.finalize(self, _close, self._client, self._threads)
@@ -68,17 +68,17 @@ class RemoteResultStore:
         """Open the store at a place; nothing is sent yet.
 
         Raises:
-            ResultStoreError: the place names no store.
+            ResultStoreError: the place is not in a `caraway store`.
         """
         if place.store is None or place.store.kind != "caraway":
-            raise ResultStoreError(f"result store '{place.path}' names no `caraway store`")
+            raise ResultStoreError(f"result store '{place.path}' is not in a `caraway store`")
         return cls(place.store.bucket, place.path, place.store.options.get("token", ""))
 
     async def check(self) -> None:
-        """Have the store write a little, to find a wrong token or a full disk early.
+        """Let the store write a small file, to detect a wrong token or a full disk early.
 
         Raises:
-            ResultStoreError: it does not answer, refuses, or cannot write.
+            ResultStoreError: the store does not respond, denies access, or cannot write.
         """
         title = "result store cannot be used"
         await self._run(lambda: self._persistently(title, lambda: self._ask("POST", "/check")))
@@ -86,33 +86,33 @@ class RemoteResultStore:
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:
-        """Store one chunk; what this returned for is durable.
+        """Store one chunk; the chunk is durable when this returns.
 
         Raises:
-            CarawayError: the key or the index cannot name a chunk.
+            CarawayError: the key or the index is not valid in a chunk name.
             ResultStoreError: the chunk cannot be stored.
         """
         return await self._run(lambda: self._write(key, index, schema, batches))
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the batches of a chunk, after all of its bytes were checked.
+        """Yield the batches of a chunk, after a check of all of its bytes.
 
         Raises:
-            CarawayError: the key or the checksum cannot name a chunk.
-            ResultStoreError: the chunk is missing, or its bytes are not those that were written.
+            CarawayError: the key or the checksum is not valid in a chunk name.
+            ResultStoreError: the chunk is missing or damaged.
         """
         groups = await self._run(lambda: self._read(key, chunk))
-        # As in the folder, the last reference closes the file of a large chunk.
+        # As in the folder store, the file of a large chunk is closed with its last reference.
         while (group := await self._run(lambda: next(groups, None))) is not None:
             for batch in group:
                 yield batch
 
     async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None:
-        """Write the bytes of a chunk to a file; whoever reads it has to check them.
+        """Write the bytes of a chunk to a file; the caller must verify them.
 
         Raises:
-            CarawayError: the key or the checksum cannot name a chunk.
-            ResultStoreError: the chunk is missing or of a wrong size, or cannot be written.
+            CarawayError: the key or the checksum is not valid in a chunk name.
+            ResultStoreError: the chunk is missing, has the wrong size, or cannot be written.
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
 
@@ -123,7 +123,7 @@ class RemoteResultStore:
         await self._run(lambda: self._persistently(title, copy))
 
     async def delete(self, key: str) -> None:
-        """Remove every chunk of the key at one instant; nothing happens if there is none."""
+        """Delete all chunks of the key atomically, if there are any."""
         path = f"/chunks/{self._below(chunks.checked_key(key))}"
         title = f"result '{key}' cannot be deleted"
         await self._run(lambda: self._persistently(title, lambda: self._ask("DELETE", path)))
@@ -146,7 +146,7 @@ class RemoteResultStore:
         try:
             chunk = chunks.write(content, index, schema, batches)
         except pa.ArrowException as exc:
-            raise ResultStoreError(f"{title}: its rows are not as Arrow has them") from exc
+            raise ResultStoreError(f"{title}: its rows are not valid Arrow data") from exc
         path = f"/chunks/{folder}/{chunks.file_name(index, chunk.sha256)}"
         length = {"Content-Length": str(chunk.size_bytes)}
         with content.getbuffer() as view:
@@ -171,7 +171,7 @@ class RemoteResultStore:
         return held
 
     def _spool(self, path: str, key: str, chunk: ChunkInfo) -> BinaryIO:
-        """Bring a large chunk to a file without a name: it is checked before any is shown."""
+        """Download a large chunk to an unnamed file, so that it is verified before it is read."""
         file = tempfile.TemporaryFile()
         try:
             with disks.failing(_COPYING):
@@ -212,10 +212,10 @@ class RemoteResultStore:
         return answer
 
     def _persistently(self, title: str, call: Callable[[], _Result]) -> _Result:
-        """Do a call, again and again while the store is away.
+        """Call a function, and retry it while the store is away.
 
         Raises:
-            ResultStoreError: it refused, or was away for too long.
+            ResultStoreError: the store rejected the call, or was away for too long.
         """
         deadline = time.monotonic() + self._patience_s
         again = Backoff(_DELAYS)
@@ -224,16 +224,16 @@ class RemoteResultStore:
                 return call()
             except (httpx.TransportError, _AwayError) as exc:
                 pause_s = again.failed()
-                # The threads of a process that ends are waited for.
+                # The interpreter waits for these threads when the process exits.
                 is_over = time.monotonic() + pause_s > deadline
                 if is_over or not threading.main_thread().is_alive():
                     raise ResultStoreAwayError(
-                        f"{title}: the store at {self._address} does not answer: "
-                        f"{exc or type(exc).__name__}; see that `caraway store` is up there"
+                        f"{title}: the store at {self._address} does not respond: "
+                        f"{exc or type(exc).__name__}; check that `caraway store` runs there"
                     ) from exc
             except (DiskFullError, ResultStoreError) as exc:
                 if exc.message.startswith("result '"):
-                    raise  # It says on what already.
+                    raise  # The message already names the result.
                 raise type(exc)(f"{title}: {exc.message}") from exc
             time.sleep(pause_s)
 
@@ -270,14 +270,14 @@ def _title(key: str, index: int, what: str) -> str:
 
 
 def _refusal(answer: httpx.Response) -> Exception:
-    text = answer.text.strip() or f"it answered {answer.status_code}"
+    text = answer.text.strip() or f"the store returned {answer.status_code}"
     if answer.status_code in _AGAIN:
         return _AwayError(text)
     match answer.status_code:
         case httpx.codes.INSUFFICIENT_STORAGE:
             return DiskFullError(text)
         case httpx.codes.INTERNAL_SERVER_ERROR:
-            return ResultStoreAwayError(text)  # Its disk fails.
+            return ResultStoreAwayError(text)  # The disk of the store fails.
         case _:
             return ResultStoreError(text)
 

@@ -1,8 +1,8 @@
-"""Following what is written under a prefix.
+"""Watches for changes under a prefix.
 
-A watcher keeps no queue: it keeps the revision up to which it read, and reads on from the
-store, which holds the newest entry of each key. So a slow watcher costs no memory, and gets the
-latest entry of a key that was written many times meanwhile.
+A watcher has no queue. It keeps the last revision that it read, and reads later changes from the
+store, which has the newest entry of each key. A slow watcher therefore uses no memory, and sees
+only the latest of several writes to a key.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.protocols.state import StateEntry
 
 TRACE_KEPT_S = 3600.0
-"""How long a store remembers a deletion for watchers to see."""
+"""How long a store keeps the tombstone of a deletion for watchers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """Changes after a revision, oldest first, and the revision up to which they are complete.
+    """Changes after a revision, oldest first; they are complete up to `upto`.
 
-    Deletions up to `forgotten` left no trace.
+    Tombstones of deletions up to `forgotten` have been removed.
     """
 
     entries: Sequence[StateEntry]
@@ -30,17 +30,21 @@ class ChangePage:
 
 
 class Beginnings:
-    """Watchers that have not begun yet. Whoever reads waits for them first: what is written
-    after the reading is then seen by the watcher, also where reads overtake writes."""
+    """Watchers that have not read their start revision yet.
+
+    Reads wait for them. A write that follows a read is then always seen by the watcher, even where
+    reads overtake writes.
+    """
 
     def __init__(self) -> None:
         self._pending: list[Callable[[], Awaitable[int]]] = []
 
     def add(self, start: Callable[[], Awaitable[int]]) -> None:
+        """Add a watcher by the function that reads its start revision."""
         self._pending.append(start)
 
     async def wait(self) -> None:
-        """Wait until every watcher has begun, or failed to, which its own iteration tells."""
+        """Wait until every watcher has started or failed; its iteration reports a failure."""
         while self._pending:
             start = self._pending[0]
             await asyncio.wait((asyncio.shield(start()),))
@@ -49,7 +53,7 @@ class Beginnings:
 
 
 class StateWatcher(AsyncIterator[StateEntry]):
-    """Yields entries in the order of their revisions, and ends when the store is closed."""
+    """Yields entries in order of revision, and ends when the store is closed."""
 
     def __init__(
         self,
@@ -67,13 +71,13 @@ class StateWatcher(AsyncIterator[StateEntry]):
         self._written = asyncio.Event()
 
     def wake(self) -> None:
-        """Look again now rather than at the next poll."""
+        """Look for changes now, rather than at the next poll."""
         self._written.set()
 
     async def __anext__(self) -> StateEntry:
         try:
             while not self._page:
-                # Cleared before reading: a write during the read is then not overlooked.
+                # Cleared before the read, so that a write during the read is not missed.
                 self._written.clear()
                 await self._read_on()
                 if not self._page:
@@ -84,19 +88,19 @@ class StateWatcher(AsyncIterator[StateEntry]):
 
     async def _read_on(self) -> None:
         if self._after is None:
-            # Shielded: a caller that gives up waiting must not cancel it for its next call.
+            # Shielded: a cancelled caller must not cancel the task for the next call.
             self._after = await asyncio.shield(self._start())
         page = await self._changes(self._prefix, self._after)
         if page.forgotten > self._after:
             raise CarawayError(
                 f"the watcher of '{self._prefix}' did not read for {TRACE_KEPT_S:.0f} s and "
-                "missed deletions; watch anew, then scan"
+                "missed deletions; start a new watch, then scan"
             )
         self._page.extend(page.entries)
         self._after = page.upto
 
     async def _pause(self) -> None:
-        # Other processes that write to the file, and expiry, give no sign: hence the limit.
+        # Writes of other processes and expiry do not set the event, hence the timeout.
         try:
             async with asyncio.timeout(self._poll_s):
                 await self._written.wait()

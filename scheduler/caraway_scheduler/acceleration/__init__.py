@@ -1,5 +1,5 @@
-"""Accelerated datasets: what they are cut into, who holds what, when and how they are refreshed.
+"""Accelerated datasets: versions, refreshes, changes, maintenance and pass-through.
 
-No HTTP here and no engine: rules are values in and values out, their drivers are told who does
-the work.
+Rules are pure functions over values, and drivers receive the objects that do the work. This package
+does not depend on HTTP or the engine.
 """

@@ -1,4 +1,4 @@
-"""One accelerated dataset of a scheduler: all that works on it, begun and ended together."""
+"""Runs the background tasks of one accelerated dataset, and starts and stops them together."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ _FOLLOWING = "/following"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the work on a dataset needs from others: its columns, and its source of changes."""
+    """What the tasks of a dataset need from others: its columns, params and source of changes."""
 
     schema: Callable[[TableName], pa.Schema]
     change_source: Callable[[Dataset], ChangeSource | None]
@@ -50,15 +50,15 @@ class Surroundings:
 
 
 class Accelerated:
-    """Runs the keeper, and beside it what applies changes and what sees to the upkeep."""
+    """The refresher of a dataset, with the tasks that apply changes and maintain it."""
 
     def __init__(
         self,
         dataset: Dataset,
         acceleration: Acceleration,
         plan: LoadPlan,
-        head: CurrentVersion,
-        keeper: Refresher,
+        current: CurrentVersion,
+        refresher: Refresher,
         results: ResultStore,
         surroundings: Surroundings,
         snapshotting: Snapshotting | None = None,
@@ -66,9 +66,9 @@ class Accelerated:
         self.dataset = dataset
         self.acceleration = acceleration
         self.plan = plan
-        self.keeper = keeper
+        self.refresher = refresher
         self.feed: Feed | None = None
-        self.head = head
+        self.current = current
         self._snapshotting = snapshotting
         self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
         self._bucketed = plan.bucketed
@@ -80,20 +80,20 @@ class Accelerated:
         self._tasks = tasks.Tasks()
         self._is_following = False
         self._predecessor: Accelerated | None = None
-        self._repairing = Repairing(head, keeper, snapshotting, plan.settings.refresh_mode)
+        self._repairing = Repairing(current, refresher, snapshotting, plan.settings.refresh_mode)
         self._repair: asyncio.Task[None] | None = None
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
-        self.upkeep = Upkeep(head, plan.recipe, results, every_s)
+        self.upkeep = Upkeep(current, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
             schema = partial(surroundings.schema, plan.name)
             can_begin_anew = dataset.connector in registry.CHANGE_SOURCES
             self.feed = Feed(
-                head, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
+                current, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
             )
 
     def begin(self, predecessor: "Accelerated | None" = None) -> None:
-        """Begin the work, once a predecessor that was cancelled has ended its own."""
+        """Start the tasks, once the cancelled predecessor has ended its own."""
         self._predecessor = predecessor
         self._spawn(self._keep, "refresh a dataset")
         if self._snapshotting is not None:
@@ -103,47 +103,48 @@ class Accelerated:
             self._spawn(partial(self._feed, self.feed), "apply changes")
 
     def cancel(self) -> None:
+        """Cancel all tasks."""
         if self.feed is not None:
             self.feed.stop()
         self._tasks.cancel()
-        self.head.stop()
+        self.current.stop()
 
     async def ended(self) -> None:
-        """Wait until all that was cancelled has ended."""
+        """Wait until all cancelled tasks have ended."""
         await self._tasks.ended()
-        await self.head.ended()
+        await self.current.ended()
         self._predecessor = None
 
     async def reach(self, revision: int) -> None:
-        """Have readers see the version of a revision, or a later one."""
-        await self._in_turn(partial(self.head.reach, revision))
+        """Let readers see the version of a revision, or a later one."""
+        await self._in_turn(partial(self.current.reach, revision))
 
     def source_loaded(self) -> None:
-        """The source can be read."""
+        """Note that the source can be read."""
         self._has_source.set()
-        self.keeper.source_loaded()
+        self.refresher.source_loaded()
 
     def news(self, revision: int | None = None) -> None:
-        """The state store has another version, perhaps of another scheduler."""
-        held = self.head.held
+        """Note that the state store has another version, possibly of another scheduler."""
+        held = self.current.held
         if revision is None or held is None or held.revision < revision:
-            self.keeper.news()
+            self.refresher.news()
 
     def target(self) -> ChangeTarget:
-        """Return what its changes are read by; it takes them.
+        """Return the columns and keys that its changes are decoded for.
 
         Raises:
-            StreamStoppedError: it is not ready for them yet.
+            StreamStoppedError: it is not ready for changes yet.
         """
         assert self.feed is not None
-        if self.head.shown is None:
+        if self.current.shown is None:
             raise StreamStoppedError(
                 f"dataset '{self.plan.name}' is being loaded and takes no changes yet; try again"
             )
         if self._params is None:
             self._params = self._read_params(self.dataset)
             self._registry = schema_registries.of_params(self._params)
-        keys = self.head.subject.keys
+        keys = self.current.subject.keys
         return ChangeTarget(
             self.feed.schema,
             keys.primary if keys else (),
@@ -153,25 +154,26 @@ class Accelerated:
         )
 
     def changeable(self) -> Changeable:
-        """Return what statements have to know of it to change it, as it is read now.
+        """Return what statements need to change it, in its current state.
 
-        Raises: as `target`.
+        Raises:
+            StreamStoppedError: it is not ready for changes yet.
         """
-        target, version = self.target(), self.head.shown
+        target, version = self.target(), self.current.shown
         assert version is not None
         twice = plans.twice_of(self.acceleration)
         upon = Upon(version.key, version.read_log)
         return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
 
     def moved(self) -> None:
-        """Readers see another state."""
+        """Note that readers see another state."""
         if self._snapshotting is not None:
             self._snapshotting.news()
 
     def damaged(self) -> None:
-        """Repair stored rows that cannot be read, unless that is under way."""
+        """Repair stored rows that cannot be read, unless a repair is running."""
         is_under_way = self._repair is not None and not self._repair.done()
-        if not is_under_way and not self.keeper.state.damaged:
+        if not is_under_way and not self.refresher.state.damaged:
             self._repair = self._tasks.spawn(
                 self._repairing.run(),
                 "repair stored rows",
@@ -183,15 +185,15 @@ class Accelerated:
         if self._snapshotting is not None:
             await self._snapshotting.begin()
         self._has_begun.set()
-        await self.keeper.run()
+        await self.refresher.run()
 
     async def _feed(self, feed: Feed) -> None:
-        """Have a version to change, then apply changes; those of a source are asked for."""
+        """Ensure that a version exists, then apply changes, and follow a source if there is one."""
         await self._has_begun.wait()
         again = Backoff(_DELAYS)
         while True:
             try:
-                if await self.head.look() is None:
+                if await self.current.look() is None:
                     await self._has_source.wait()
                 source = None if self._is_following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:
@@ -199,34 +201,34 @@ class Accelerated:
                 await feed.begin()
                 break
             except StateAwayError as exc:
-                logger.warning("changes have to wait", extra={"cause": exc.message})
+                logger.warning("changes wait for the state store", extra={"cause": exc.message})
             except CarawayError as exc:
-                self.keeper.fail(exc.message)
+                self.refresher.fail(exc.message)
             await asyncio.sleep(again.failed())
-        self.keeper.fail("")
+        self.refresher.fail("")
         if source is not None:
             name = self.plan.name
-            claim = self.head.claim(_FOLLOWING)
+            claim = self.current.claim(_FOLLOWING)
             following = Following(
-                name, source, self._ingest, claim.take, self._told, release=claim.release
+                name, source, self._ingest, claim.take, self._report, release=claim.release
             )
             self._is_following = True
             self._spawn(following.run, "follow a source")
         await feed.run()
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
-        """Take the primary key that the source has, where the manifest names none."""
-        subject = self.head.subject
+        """Use the primary key of the source if the manifest has none."""
+        subject = self.current.subject
         if primary_key:
             keys = replace(subject.keys or Keys(), primary=primary_key)
-            self.head.subject = replace(subject, keys=keys)
+            self.current.subject = replace(subject, keys=keys)
             self._bucketed = plans.bucketed(self.acceleration, primary_key)
 
-    def _told(self, error: CarawayError | None) -> None:
-        self.keeper.fail(error.message if error is not None else "")
+    def _report(self, error: CarawayError | None) -> None:
+        self.refresher.fail(error.message if error is not None else "")
 
     def _changed(self) -> None:
-        self.keeper.moved()
+        self.refresher.moved()
         self.upkeep.news()
 
     def _cut(self) -> PartitionBy:
@@ -237,7 +239,7 @@ class Accelerated:
         return PartitionBy((BucketKey(buckets, self._bucketed.column),))
 
     async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        # Two lives of a dataset would show their versions to the same readers, in any order.
+        # Two lives of a dataset would otherwise show versions to the same readers in any order.
         if self._predecessor is not None:
             await self._predecessor.ended()
         await work()
@@ -247,7 +249,8 @@ class Accelerated:
         self._tasks.keep(partial(self._in_turn, work), kind, failed, dataset=self.plan.name)
 
     def _failed(self, kind: str, exc: BaseException) -> None:
-        """Say that something went wrong which nobody foresaw; it is begun again with back-off."""
-        self.keeper.fail(
-            f"to {kind} failed unexpectedly and is tried again; the scheduler's log has the cause"
+        """Report an unexpected failure; the task is restarted with back-off."""
+        self.refresher.fail(
+            f"the task '{kind}' failed unexpectedly and is retried; the scheduler's log has "
+            "the cause"
         )

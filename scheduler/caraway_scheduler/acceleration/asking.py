@@ -1,6 +1,6 @@
-"""What users ask of datasets: refreshes, and other statements to load by.
+"""Handles the requests of users for datasets: refreshes, and a changed `refresh_sql`.
 
-Both are written down before the answer (`wishes`), and all schedulers follow what is written.
+Both are stored before the answer (`wishes`), and all schedulers follow the stored requests.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from caraway_scheduler.acceleration.versions.making import Maker
 from caraway_scheduler.acceleration.versions.versions import VersionStore
 
 GRACE_S = 5.0
-"""How long others leave a refresh to the scheduler that it was asked of."""
+"""How long other schedulers leave a requested refresh to the one that accepted it."""
 _RENEW_S = wishes.SETTINGS_TTL_S / 6
 
 
 class RefreshRequests:
-    """Takes what is asked of this scheduler, and follows what was asked of others."""
+    """Accepts requests to this scheduler, and follows those to others."""
 
     def __init__(
         self,
@@ -48,30 +48,33 @@ class RefreshRequests:
         self._is_shared = is_shared
 
     async def refresh(self, kept: Accelerated, body: Mapping[str, object]) -> None:
-        """Have a dataset refreshed as the body of a request says; it outlives this scheduler.
+        """Request a refresh with the body of a request; it survives this scheduler.
 
         Raises:
-            RefreshRefusedError: it is not refreshed in such a way.
-            ValueError: the body holds what it may not.
+            RefreshRefusedError: the dataset does not support this refresh.
+            ValueError: the body has an invalid value.
             InvalidQueryError: its refresh_sql cannot be planned.
-            StateAwayError: it cannot be written down.
+            StateAwayError: the request cannot be stored.
         """
         name = kept.plan.name
         wanted = overrides.read(body, name)
-        kept.keeper.check(events.RefreshAsked(wanted))
+        kept.refresher.check(events.RefreshAsked(wanted))
         await self._plan(kept, wanted.refresh_sql)
         ask = await self._versions.wishes(name).ask(body)
-        kept.keeper.ask(events.RefreshAsked(wanted, ask=ask.id))
+        kept.refresher.ask(events.RefreshAsked(wanted, ask=ask.id))
 
     async def set_sql(self, kept: Accelerated, sql: str | None) -> None:
-        """Change what all schedulers load, as long as one of them lives; None changes nothing.
+        """Change the statement that all schedulers load with; None changes nothing.
 
-        Raises: as `refresh`.
+        The change lasts while any scheduler runs.
+
+        Raises:
+            RefreshRefusedError, ValueError, InvalidQueryError, StateAwayError: as in `refresh`.
         """
         name, settings = kept.plan.name, kept.plan.settings
         if settings.refresh_mode == "changes":
             raise RefreshRefusedError(
-                f"dataset '{name}' is never loaded by a refresh_sql: its refresh_mode is 'changes'"
+                f"dataset '{name}' does not use a refresh_sql: its refresh_mode is 'changes'"
             )
         if sql is None:
             return
@@ -81,13 +84,13 @@ class RefreshRequests:
         _configure(kept, wanted)
 
     async def begin(self, tasks: Tasks) -> None:
-        """Follow what is asked of other schedulers, if there may be any."""
+        """Follow the requests to other schedulers, if there may be any."""
         if self._is_shared:
             tasks.keep(self._follow_asks, "follow asked refreshes")
             tasks.keep(self._follow_settings, "follow settings of datasets")
             tasks.keep(self._renew_settings, "renew settings of datasets")
         else:
-            # Settings end with the process that took them.
+            # Settings end with the process that accepted them.
             tasks.keep(self._versions.forget_settings, "forget settings of datasets")
 
     async def _plan(self, kept: Accelerated, sql: RefreshSql | None) -> None:
@@ -104,8 +107,8 @@ class RefreshRequests:
         async for entry in self._versions.wished(wishes.ASKED):
             kept = self._kept.get(wishes.name_in(entry))
             if kept is not None and entry.value:
-                # Whoever was asked does it; what is done by then is not done again.
-                loop.call_later(GRACE_S, kept.keeper.remind, wishes.ask_of(entry))
+                # The scheduler that accepted the request does it; a finished one is not repeated.
+                loop.call_later(GRACE_S, kept.refresher.remind, wishes.ask_of(entry))
 
     async def _follow_settings(self) -> None:
         async for entry in self._versions.wished(wishes.SETTINGS):
@@ -126,9 +129,9 @@ class RefreshRequests:
 
 
 def _configure(kept: Accelerated, sql: RefreshSql) -> None:
-    kept.keeper.configure(replace(kept.plan.settings, refresh_sql=sql))
+    kept.refresher.configure(replace(kept.plan.settings, refresh_sql=sql))
 
 
 def _manifest_sql(kept: Accelerated) -> str:
     written = kept.plan.settings.refresh_sql
-    return wishes.manifest(kept.head.subject.origin, written.text if written else "")
+    return wishes.manifest(kept.current.subject.origin, written.text if written else "")

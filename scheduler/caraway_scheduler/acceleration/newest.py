@@ -1,7 +1,8 @@
-"""Which accelerated datasets a statement must read at their newest, and how they are reached.
+"""Determines which datasets a statement must read at their newest version, and waits for them.
 
-Other schedulers change datasets, too. A statement that may read one first asks the state store
-how far it is, see `freshness`. An answer is kept only where nobody else writes to what it read.
+Other schedulers change datasets too. A statement that may read such a dataset first reads its
+revision from the state store; see `freshness`. An answer is cached only if no other scheduler can
+write to its tables.
 """
 
 from collections.abc import Mapping
@@ -14,10 +15,10 @@ from caraway_scheduler.catalog.states import ViewState
 
 
 class NewestVersions:
-    """The datasets that are kept now, as statements may name them."""
+    """The present accelerated datasets, as statements may name them."""
 
     def __init__(self, catalog: Catalog, kept: Mapping[TableName, Accelerated], read: Read) -> None:
-        """Take the datasets that are `kept`, as they come and go."""
+        """Create it over `kept`, a mapping that changes as datasets are added and removed."""
         self._catalog = catalog
         self._kept = kept
         self._freshness = Freshness(read, self._reach)
@@ -25,7 +26,7 @@ class NewestVersions:
         self._written: tuple[CatalogVersion, Mentions] | None = None
 
     def mentioned(self, sql: str) -> frozenset[TableName]:
-        """Return the datasets of which a statement must read the newest version."""
+        """Return the datasets whose newest version a statement must read."""
         if not self._kept:
             return frozenset()
         views, known = self._catalog.views, self._mentions
@@ -34,13 +35,13 @@ class NewestVersions:
         return known[1].of(sql)
 
     def changed(self) -> None:
-        """Other datasets are kept now."""
+        """Note that the accelerated datasets have changed."""
         self._mentions = None
 
     def may_keep(self, sql: str) -> bool:
-        """Return whether an answer may be kept.
+        """Return whether an answer may be cached.
 
-        What other schedulers write to tables that are not accelerated is not noted anywhere.
+        Writes of other schedulers to tables that are not accelerated leave no trace.
         """
         catalog = self._catalog
         if self._written is None or self._written[0] != catalog.version:
@@ -49,7 +50,7 @@ class NewestVersions:
         return not self._written[1].of(sql)
 
     async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that was acknowledged before now, by any scheduler.
+        """Wait until a statement would read everything that any scheduler has acknowledged.
 
         Raises:
             UnavailableError: the state store does not answer in time.
@@ -58,10 +59,11 @@ class NewestVersions:
             await self._freshness.reach(names)
 
     async def aclose(self) -> None:
+        """Stop the running calls."""
         await self._freshness.aclose()
 
     async def _reach(self, name: TableName, revision: int) -> None:
-        # One that has ended meanwhile shows nothing; then the next one is to be reached.
+        # A dataset that has ended shows nothing, so wait for its successor.
         while revision and (kept := self._kept.get(name)) is not None:
             await kept.reach(revision)
             if self._kept.get(name) is kept:

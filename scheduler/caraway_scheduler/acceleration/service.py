@@ -1,4 +1,4 @@
-"""All accelerated datasets of a scheduler, and what users ask of them."""
+"""Manages the accelerated datasets of a scheduler, and handles requests for them."""
 
 import asyncio
 import logging
@@ -30,11 +30,11 @@ from caraway_scheduler.acceleration.asking import RefreshRequests
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.newest import NewestVersions
-from caraway_scheduler.acceleration.passthrough.through import PassthroughSources
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
 from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.upkeep.unkept import Unkept
@@ -52,16 +52,16 @@ _DELAYS = Delays(0.5, 5.0, jitter=0.2)
 
 
 class NotAcceleratedError(InvalidRequestError):
-    """The dataset is there, and is not accelerated."""
+    """The dataset exists, but is not accelerated."""
 
 
 class NoDatasetError(NotFoundError):
-    """There is no dataset of that name."""
+    """No dataset has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPlace:
-    """Where snapshots lie, and what becomes of datasets that cannot start from theirs."""
+    """The place of snapshots, and what to do if a dataset cannot start from its snapshot."""
 
     place: ResultPlace
     store: ResultStore
@@ -70,7 +70,7 @@ class SnapshotPlace:
 
 @dataclass(frozen=True, slots=True)
 class Changing:
-    """What can be told of the changes to a dataset: how many this process applied, and so on."""
+    """Statistics of the changes to a dataset in this process."""
 
     applied: int
     waiting: int
@@ -79,7 +79,7 @@ class Changing:
 
 @dataclass(frozen=True, slots=True)
 class DatasetStanding:
-    """What can be told of an accelerated dataset."""
+    """The state of an accelerated dataset, for users."""
 
     refreshes: RefreshState
     version: DatasetVersion | None
@@ -88,12 +88,14 @@ class DatasetStanding:
 
 
 class Accelerations:
-    """Begins and ends the work on datasets as they come and go, and follows versions in the state
-    store. It is the `Ingest` of changes, too."""
+    """Starts and stops the work on accelerated datasets, and follows versions in the state store.
+
+    It also implements `Ingest` for changes.
+    """
 
     def __init__(
         self,
-        catalog: Catalog,
+        make_catalog: Callable[["Accelerations"], Catalog],
         dispatch: Dispatch,
         store: StateStore,
         results: ResultStore,
@@ -105,12 +107,9 @@ class Accelerations:
         is_shared: bool = False,
         asks_newest: bool = False,
     ) -> None:
-        """Keep nothing yet; `is_shared` says whether there may be other schedulers.
-
-        With `asks_newest` statements read what those acknowledged.
-        """
+        """Create it; `is_shared`: there may be other schedulers; `asks_newest`: read theirs."""
         self.counting = Counting(record)
-        self._catalog = catalog
+        self.catalog = catalog = make_catalog(self)
         self._maker = Maker(dispatch, place, self.damaged)
         self._versions = VersionStore(store, owner)
         self._results = results
@@ -124,63 +123,63 @@ class Accelerations:
         self._newest: NewestVersions | None = None
         if asks_newest:
             self._newest = NewestVersions(catalog, self._kept, self._versions.revisions)
-        # Each statement asks for them, however many datasets there are.
+        # Cached, because each statement asks for them.
         self._sources: PassthroughSources | None = None
         self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
-        """Keep a dataset of the manifest, in place of one of its name."""
+        """Start the acceleration of a dataset, replacing an earlier one with the same name."""
         self.end(state.name)
-        # Also where it cannot be kept: its rows are to be there once that is mended.
+        # Even if it cannot be accelerated, its rows must not be collected until that is fixed.
         self._named.add(state.name)
         try:
             plan = plans.plan_of(state.dataset, acceleration, state.ready_state)
         except ValueError as exc:
             failure = DatasetError("invalid", f"dataset '{state.name}': {exc}")
             logger.warning("dataset is not accelerated", extra={"reason": failure.message})
-            self._catalog.tell(state.name, "error", failure)
+            self.catalog.tell(state.name, "error", failure)
             return
         subject = plans.subject_of(state.dataset, acceleration)
-        head = CurrentVersion(
+        current = CurrentVersion(
             subject,
             self._maker,
             self._versions,
             self._results,
-            self._catalog.show,
+            self.catalog.show,
             lambda: datetime.now(UTC),
             partial(self._moved, state.name),
         )
-        keeper = Refresher(
+        refresher = Refresher(
             plan,
-            head,
+            current,
             self._tell,
-            self._catalog.source_schema,
-            self._catalog.source_bytes,
+            self.catalog.source_schema,
+            self.catalog.source_bytes,
             counting=self.counting,
-            renew=self._catalog.renew,
+            renew=self.catalog.renew,
         )
         kept = Accelerated(
             state.dataset,
             acceleration,
             plan,
-            head,
-            keeper,
+            current,
+            refresher,
             self._results,
             Surroundings(
-                self._catalog.source_schema,
-                self._catalog.change_source,
-                self._catalog.params,
+                self.catalog.source_schema,
+                self.catalog.change_source,
+                self.catalog.params,
                 self,
             ),
-            self._snapshotting(head, acceleration),
+            self._snapshotting(current, acceleration),
         )
         self._kept[state.name] = kept
         self._changed()
         kept.begin(self._ending.pop(state.name, None))
 
     def end(self, name: TableName) -> None:
-        """Keep a dataset no longer."""
+        """Stop the acceleration of a dataset."""
         kept = self._kept.pop(name, None)
         self._changed()
         if kept is not None:
@@ -200,9 +199,9 @@ class Accelerations:
             kept.source_loaded()
 
     async def run(self) -> None:
-        """Follow versions that other schedulers make, and say which datasets are kept here.
+        """Follow versions of other schedulers, and mark the datasets of this one as in use.
 
-        Until cancelled, or the state store is closed.
+        Ends when it is cancelled or the state store is closed.
         """
         owned = tasks.Tasks()
         owned.keep(partial(self._unkept.run, lambda: self._named), "mark datasets as kept")
@@ -215,18 +214,18 @@ class Accelerations:
             await owned.aclose()
 
     def mentioned(self, sql: str) -> frozenset[TableName]:
-        """Return the datasets of which a statement must read the newest version, if it reads any.
+        """Return the datasets whose newest version a statement must read.
 
-        There are none where no other scheduler can change them.
+        There are none if no other scheduler can change them.
         """
         return self._newest.mentioned(sql) if self._newest is not None else frozenset()
 
     def may_keep(self, sql: str) -> bool:
-        """Return whether an answer may be kept: nobody writes elsewhere to what it read."""
+        """Return whether an answer may be cached: no other scheduler writes to its tables."""
         return self._newest is None or self._newest.may_keep(sql)
 
     async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that is acknowledged. Raises UnavailableError."""
+        """Wait until a statement would read everything that was acknowledged."""
         if self._newest is not None:
             await self._newest.caught_up(sql)
 
@@ -241,12 +240,13 @@ class Accelerations:
                         kept.news(entry.revision)
                 return
             except CarawayError as exc:
-                logger.warning("versions are not followed", extra={"cause": exc.message})
+                logger.warning("version watch lost the state store", extra={"cause": exc.message})
             for kept in self._kept.values():
                 kept.news()
             await asyncio.sleep(again.failed())
 
     async def aclose(self) -> None:
+        """Stop all datasets, and wait until their tasks have ended."""
         for kept in self._kept.values():
             kept.cancel()
         if self._newest is not None:
@@ -257,37 +257,37 @@ class Accelerations:
         self._changed()
 
     async def refresh(self, name: TableName, body: Mapping[str, object]) -> None:
-        """Have a dataset refreshed. Raises as `Asking.refresh`, and when there is none."""
+        """Request a refresh; raises as `standing` and `RefreshRequests.refresh` do."""
         await self._asking.refresh(self._accelerated(name), body)
 
     async def set_refresh_sql(self, name: TableName, sql: str | None) -> None:
-        """Change what a dataset loads. Raises as `Asking.set_sql`, and when there is none."""
+        """Change its `refresh_sql`; raises as `standing` and `RefreshRequests.set_sql` do."""
         await self._asking.set_sql(self._accelerated(name), sql)
 
     def standing(self, name: TableName) -> DatasetStanding:
-        """Tell how an accelerated dataset stands.
+        """Return the state of an accelerated dataset.
 
         Raises:
-            NoDatasetError, NotAcceleratedError: there is no such thing.
+            NoDatasetError, NotAcceleratedError: there is no such accelerated dataset.
         """
         return _standing(self._accelerated(name))
 
     def standings(self) -> Sequence[DatasetStanding]:
-        """Tell how all accelerated datasets stand."""
+        """Return the state of all accelerated datasets."""
         return [_standing(kept) for kept in self._kept.values()]
 
     def partitions(self) -> pa.Table:
         """Return the content of `runtime.partitions`."""
-        heads = {name: kept.head for name, kept in self._kept.copy().items()}
+        shown = {name: kept.current for name, kept in self._kept.copy().items()}
         read = [
-            (name, head.shown, head.table(head.shown))
-            for name, head in heads.items()
-            if head.shown is not None
+            (name, current.shown, current.table(current.shown))
+            for name, current in shown.items()
+            if current.shown is not None
         ]
         return partition_listing.table(read, self._dispatch.executors())
 
     def sources(self) -> PassthroughSources:
-        """Tell which datasets take rows for their source, or let it answer for them."""
+        """Return the datasets whose sources statements may use."""
         if self._sources is None:
             self._sources = self._found_sources()
         return self._sources
@@ -302,19 +302,19 @@ class Accelerations:
         return PassthroughSources(frozenset(written) - logged, answering, logged)
 
     def changeable(self, name: TableName) -> Changeable:
-        """Return a dataset that statements may change, as it is read now. Raises as `target`."""
+        """Return a dataset that statements may change; raises as `target` does."""
         return self._changing(name).changeable()
 
     async def refreshed(self, name: TableName) -> None:
-        """Refresh a dataset and wait until that is read. Raises as `Keeper.refreshed`."""
-        await self._accelerated(name).keeper.refreshed()
+        """Refresh a dataset and wait until it is read; raises as `Refresher.refreshed` does."""
+        await self._accelerated(name).refresher.refreshed()
 
     def target(self, name: TableName) -> ChangeTarget:
-        """Return what changes of a dataset are read by.
+        """Return the columns and keys that changes of a dataset are decoded for.
 
         Raises:
-            NoDatasetError, NotAcceleratedError: there is no such thing.
-            ChangesRefusedError: it takes none.
+            NoDatasetError, NotAcceleratedError: there is no such accelerated dataset.
+            ChangesRefusedError: it does not accept changes.
         """
         return self._changing(name).target()
 
@@ -328,43 +328,43 @@ class Accelerations:
         source: Whence | None = None,
         upon: Upon | None = None,
     ) -> int:
-        """Apply changes to a dataset. Raises as `target` and `Feed.apply`."""
+        """Apply changes to a dataset; raises as `target` and `Feed.apply` do."""
         feed = self._changing(name).feed
         assert feed is not None
         return await feed.apply(changes, request_id, deadline_s, source, upon)
 
     async def position(self, name: TableName) -> str | None:
-        """Return how far the source of a dataset's changes was read. Raises as `target`."""
+        """Return the position in the source of its changes; raises as `target` does."""
         feed = self._changing(name).feed
         assert feed is not None
         return feed.position
 
     def _moved(self, name: TableName) -> None:
-        self._catalog.moved()
+        self.catalog.moved()
         if name in self._kept:
             self._kept[name].moved()
 
     def _snapshotting(
-        self, head: CurrentVersion, acceleration: Acceleration
+        self, current: CurrentVersion, acceleration: Acceleration
     ) -> Snapshotting | None:
         place, wanted = self._snapshots, acceleration.snapshots
         if wanted.use == "disabled":
             return None
         if place is None:
             logger.warning(
-                "no snapshots are made: the manifest has no snapshots.location",
-                extra={"dataset": head.name},
+                "no snapshots are written: the manifest has no snapshots.location",
+                extra={"dataset": current.name},
             )
             return None
-        store = DatasetSnapshots(head, Maker(self._dispatch, place.place), place.store)
-        return Snapshotting(head, store, wanted, place.on_failure)
+        store = DatasetSnapshots(current, Maker(self._dispatch, place.place), place.store)
+        return Snapshotting(current, store, wanted, place.on_failure)
 
     def _changing(self, name: TableName) -> Accelerated:
         kept = self._accelerated(name)
         if kept.feed is None:
             raise ChangesRefusedError(
                 f"dataset '{name}' takes no changes: its refresh_mode is "
-                f"'{kept.plan.settings.refresh_mode}', and would have to be 'changes'"
+                f"'{kept.plan.settings.refresh_mode}'; it must be 'changes'"
             )
         return kept
 
@@ -372,7 +372,7 @@ class Accelerations:
         kept = self._kept.get(name)
         if kept is not None:
             return kept
-        if name not in self._catalog.datasets:
+        if name not in self.catalog.datasets:
             raise NoDatasetError(f"no dataset '{name}'; GET /v1/datasets lists them")
         raise NotAcceleratedError(
             f"dataset '{name}' is not accelerated; enable its 'acceleration' in the manifest"
@@ -388,11 +388,11 @@ class Accelerations:
         error = None
         if reason := refreshes.error or refreshes.damaged:
             error = DatasetError("unavailable", f"dataset '{name}': {reason}")
-        self._catalog.tell(name, status(refreshes), error)
+        self.catalog.tell(name, status(refreshes), error)
 
 
 def _standing(kept: Accelerated) -> DatasetStanding:
-    keeper, feed, changing = kept.keeper, kept.feed, None
+    refresher, feed, changing = kept.refresher, kept.feed, None
     if feed is not None:
         changing = Changing(feed.applied, feed.waiting, kept.upkeep.compactions)
-    return DatasetStanding(keeper.state, keeper.version, keeper.stored, changing)
+    return DatasetStanding(refresher.state, refresher.version, refresher.stored, changing)

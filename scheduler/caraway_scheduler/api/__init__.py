@@ -1,4 +1,5 @@
-"""The HTTP API: one module or package for each family of routes, all of them in `routers`.
+"""The HTTP API: one module or package for each family of routes.
 
-A route parses, calls one service function and serialises. Domain code knows no HTTP.
+A route parses the request, calls one service function and serialises the result. Domain code does
+not depend on HTTP.
 """

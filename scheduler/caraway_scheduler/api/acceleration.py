@@ -1,4 +1,4 @@
-"""Routes of accelerated datasets: refresh them, change what is loaded, see how they stand."""
+"""Routes of accelerated datasets: refresh them, change their `refresh_sql`, read their state."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import CarawayError, UnavailableError
+from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh.refreshing import status as status_of
 from caraway_scheduler.acceleration.service import Accelerations, DatasetStanding
@@ -18,33 +18,32 @@ from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Datasets"])
 _Body = Mapping[str, object]
-_STARTING = UnavailableError("the runtime is still starting; try again")
 Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
 class Message(BaseModel):
-    """What happened, in words."""
+    """A message for users."""
 
     message: str
 
 
 def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     words = {
-        201: "The refresh has begun, or follows the one under way.",
-        400: "The dataset is not accelerated, or the body is not understood.",
-        403: "The key may only read.",
-        404: "There is no such dataset.",
+        201: "The refresh started, or is queued behind the running one.",
+        400: "The dataset is not accelerated, or the body is invalid.",
+        403: "The key is read-only.",
+        404: "The dataset does not exist.",
         408: "The body stopped arriving.",
         413: "The body is too large.",
-        415: "The Content-Encoding is not read.",
+        415: "The Content-Encoding is not supported.",
         503: "The runtime is starting or stopping.",
-        507: "The state store has no room.",
+        507: "The state store is full.",
     }
     return {status: {"model": Message, "description": words[status]} for status in statuses}
 
 
 def _body(**fields: str) -> dict[str, Any]:
-    """Describe a body: its fields, all of which may be left out or null."""
+    """Describe a request body whose fields may all be omitted or null."""
     properties = {
         name: {"type": ["string", "null"], "description": meaning}
         for name, meaning in fields.items()
@@ -53,11 +52,11 @@ def _body(**fields: str) -> dict[str, Any]:
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema}}}}
 
 
-_REFRESH_SQL = "A statement over the dataset that selects what is loaded."
+_REFRESH_SQL = "A SELECT over the dataset that selects the rows to load."
 _OVERRIDES = _body(
     refresh_sql=_REFRESH_SQL,
     refresh_mode="`full` or `append`.",
-    refresh_jitter_max="A duration; the refresh begins at a random moment within it.",
+    refresh_jitter_max="A duration; the refresh starts after a random part of it.",
 )
 
 
@@ -68,20 +67,20 @@ _OVERRIDES = _body(
     openapi_extra=_OVERRIDES,
 )
 async def refresh(request: Request, name: Name) -> Response:
-    """Refresh a dataset now; one that is asked for while another runs follows it."""
+    """Refresh a dataset now, or after the refresh that is running."""
     return await _changed(request, name, _refresh, 201)
 
 
 @router.patch(
     "/v1/datasets/{name}/acceleration",
     responses={
-        200: {"description": "Changed."},
+        200: {"description": "The setting was changed."},
         **_answers(400, 403, 404, 408, 413, 415, 503, 507),
     },
     openapi_extra=_body(refresh_sql=_REFRESH_SQL),
 )
 async def configure(request: Request, name: Name) -> Response:
-    """Change the `refresh_sql` of a dataset until the next start; null leaves it as it is."""
+    """Change the `refresh_sql` of a dataset until the next start; null leaves it unchanged."""
     return await _changed(request, name, _configure, 200)
 
 
@@ -89,23 +88,19 @@ async def configure(request: Request, name: Name) -> Response:
     "/v1/datasets/{name}/acceleration", responses=_answers(400, 404, 503), response_model=None
 )
 async def standing(request: Request, name: Name) -> Response:
-    """Tell which version of a dataset is read, and how its refresh stands."""
+    """Return the current version of a dataset, and the state of its refresh."""
     accelerations = app_state.services(request).accelerations
-    if accelerations is None:
-        return errors.as_message(_STARTING)
     try:
         _, found = dataset_names.find(name, accelerations.standing)
     except CarawayError as exc:
         return errors.as_message(exc)
-    return JSONResponse(_told(found))
+    return JSONResponse(_document(found))
 
 
 async def _changed(request: Request, name: str, change: Any, status: int) -> Response:
     services = app_state.services(request)
     if not scopes.principal(request).may_write:
         return _refusal(403, "refreshing datasets needs a key that ends in :rw")
-    if services.accelerations is None:
-        return errors.as_message(_STARTING)
     try:
         table, _ = dataset_names.find(name, services.accelerations.standing)
         body = _parsed(await bodies.read(request, services.max_body_bytes))
@@ -124,7 +119,7 @@ async def _refresh(
 ) -> str:
     is_running = accelerations.standing(name).refreshes.running is not None
     await accelerations.refresh(name, body)
-    follows = "follows the one under way" if is_running else "has begun"
+    follows = "is queued behind the running one" if is_running else "has started"
     return f"Dataset '{name}': the refresh {follows}."
 
 
@@ -133,7 +128,7 @@ async def _configure(
 ) -> str:
     sql = body.get("refresh_sql")
     if sql is not None and not isinstance(sql, str):
-        raise ValueError("refresh_sql must be a text or null")
+        raise ValueError("refresh_sql must be a string or null")
     await accelerations.set_refresh_sql(name, sql)
     return ""
 
@@ -147,37 +142,37 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return document
 
 
-def _told(found: DatasetStanding) -> dict[str, Any]:
+def _document(found: DatasetStanding) -> dict[str, Any]:
     refreshes, version = found.refreshes, found.version
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "dataset": refreshes.dataset,
         "status": status_of(refreshes),
         "refresh_mode": refreshes.settings.refresh_mode,
     }
     if version is not None:
-        told["version"] = {
+        document["version"] = {
             "number": version.number,
             "rows": version.rows,
             "bytes": version.size_bytes,
             "made_at": version.made_at.isoformat(),
         }
     if found.changing is not None and version is not None:
-        told["changes"] = {
+        document["changes"] = {
             "log_entries": len(version.read_log),
             "log_rows": version.log_rows,
             "waiting": found.changing.waiting,
         }
     if refreshes.running is not None:
-        told["refresh"] = {
+        document["refresh"] = {
             "attempt": refreshes.running.attempt,
             "rows": found.stored.rows,
             "bytes": found.stored.size_bytes,
         }
     if refreshes.waiting is not None:
-        told["is_asked_for_again"] = True
+        document["is_asked_for_again"] = True
     if error := refreshes.error or refreshes.damaged:
-        told["error"] = error
-    return told
+        document["error"] = error
+    return document
 
 
 def _refusal(status: int, message: str) -> Response:

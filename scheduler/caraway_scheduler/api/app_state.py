@@ -1,4 +1,4 @@
-"""What routes read from the state of the application."""
+"""Gives routes access to the application's state."""
 
 from typing import cast
 
@@ -8,5 +8,5 @@ from caraway_scheduler.services import Services
 
 
 def services(request: Request) -> Services:
-    """Return the parts of the scheduler that answers the request."""
+    """Return the services of the scheduler that handles the request."""
     return cast(Services, request.app.state.services)

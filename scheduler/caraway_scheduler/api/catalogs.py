@@ -1,4 +1,4 @@
-"""`/v1/catalogs`."""
+"""The route `/v1/catalogs`."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ _BUILT_IN = {"from": "caraway", "name": "caraway"}
 
 
 class CatalogEntry(BaseModel):
-    """One catalog."""
+    """A catalog of the listing."""
 
     source: str = Field(alias="from")
     name: str
@@ -32,6 +32,6 @@ async def list_catalogs(
     ] = None,
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
-    """List the catalogs; the built-in one holds the datasets and views of the manifest."""
+    """List the catalogs. The built-in one contains the datasets and views of the manifest."""
     rows = [_BUILT_IN] if source in (None, _BUILT_IN["from"]) else []
     return listings.respond(rows, ("from", "name"), format, request.headers.get("accept"))

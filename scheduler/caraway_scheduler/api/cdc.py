@@ -1,4 +1,4 @@
-"""The route that takes change events; its answer comes when they are applied."""
+"""The route that receives change events and answers once they are applied."""
 
 import asyncio
 import logging
@@ -17,8 +17,12 @@ from caraway_core.ids import TableName
 from caraway_core.outcomes import FailureKind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Ingest
-from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError
+from caraway_scheduler.acceleration.service import (
+    Accelerations,
+    NoDatasetError,
+    NotAcceleratedError,
+)
 from caraway_scheduler.acceleration.versions import requests as applied_requests
 from caraway_scheduler.api import app_state, dataset_names
 from caraway_scheduler.api.cdc_documentation import INGEST
@@ -29,20 +33,20 @@ from caraway_serving.errors import RefusedRequestError
 router = APIRouter(tags=["Datasets"])
 logger = logging.getLogger(__name__)
 BUDGET_S = 60.0
-"""For reading the events, waiting for room, and until they are applied."""
+"""The time limit for reading the events, waiting for room and applying them."""
 _GRACE_S = 2.0
-"""Who applies them knows best what became of them, so it has the first say."""
+"""The code that applies events has its own limit and knows the outcome, so it fires first."""
 _INLINE_BYTES = 16 * 1024
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,255}")
 _NOT_HERE = (NoDatasetError, NotAcceleratedError, ChangesRefusedError)
 Name = Annotated[str, Path(description="A dataset that takes changes.")]
 _DECODING = asyncio.Semaphore(2)
-"""Events take many times the memory of their text while they are read, so few texts are at once."""
+"""Limits concurrent decoding, because events need many times the memory of their text."""
 
 
 @router.post("/v1/datasets/{name}/cdc", **INGEST)
 async def ingest(request: Request, name: Name) -> Response:
-    """Apply change events to a dataset, all of them or none; they are durable when it answers."""
+    """Apply change events to a dataset, all or none; they are durable once this answers."""
     services = app_state.services(request)
     try:
         if not scopes.principal(request).may_write:
@@ -58,29 +62,25 @@ async def ingest(request: Request, name: Name) -> Response:
 
 
 async def _taken(request: Request, services: Services, name: str) -> int:
-    if services.ingest is None:
-        raise RefusedRequestError(
-            404, f"dataset '{name}' takes no changes; nor does any other here"
-        )
     # Before the body: a client learns early that it sends in vain.
-    table, target = _target(services.ingest, name)
+    table, target = _target(services.accelerations, name)
     headers = request.headers
     decoding.form(headers.get("content-type"))
     request_id = _request_id(headers.get("idempotency-key"))
     body = await bodies.read(request, services.max_body_bytes)
     try:
         async with asyncio.timeout(BUDGET_S + _GRACE_S):
-            return await _applied(services.ingest, table, target, body, headers, request_id)
+            return await _applied(services.accelerations, table, target, body, headers, request_id)
     except TimeoutError:
         raise RefusedRequestError(
             504,
-            f"the events were not applied within {BUDGET_S:.0f} s, and may still be; "
+            f"the events were not applied within {BUDGET_S:.0f} s, but may be applied later; "
             "send them again",
         ) from None
 
 
 async def _applied(
-    ingest: Ingest,
+    accelerations: Accelerations,
     table: TableName,
     target: ChangeTarget,
     body: bytes,
@@ -96,23 +96,23 @@ async def _applied(
     if request_id is not None:
         content = headers.get("content-type") or ""
         request_id = applied_requests.token(request_id, content.encode(), body)
-    return await ingest.apply(table, changes, request_id, left_s)
+    return await accelerations.apply(table, changes, request_id, left_s)
 
 
 async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget) -> Changes:
     content_type = headers.get("content-type")
-    # The registry of Avro schemas may have to be waited for.
+    # Decoding may have to wait for the registry of Avro schemas.
     if len(body) <= _INLINE_BYTES and decoding.form(content_type) == "json":
         return decoding.decode(body, content_type, headers, target)
     async with _DECODING:
         return await asyncio.to_thread(decoding.decode, body, content_type, headers, target)
 
 
-def _target(ingest: Ingest, name: str) -> tuple[TableName, ChangeTarget]:
+def _target(accelerations: Accelerations, name: str) -> tuple[TableName, ChangeTarget]:
     try:
-        return dataset_names.find(name, ingest.target)
+        return dataset_names.find(name, accelerations.target)
     except _NOT_HERE as exc:
-        # To a producer a dataset that takes no changes is as good as absent.
+        # For a producer, a dataset that accepts no changes does not exist.
         raise RefusedRequestError(404, exc.message) from exc
 
 

@@ -1,4 +1,4 @@
-"""What the API description says of change events."""
+"""The OpenAPI description of the change events route."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _TEXT: Schema = {"type": "string"}
 _ROW: Schema = {"type": ["object", "null"], "additionalProperties": True}
 _EVENT: Schema = {
     "type": ["object", "null"],
-    "description": "A Debezium envelope, alone or as the `payload` beside its `schema`.",
+    "description": "A Debezium envelope, alone or as the `payload` next to its `schema`.",
     "properties": {
         "before": _ROW,
         "after": _ROW,
@@ -50,32 +50,34 @@ def _header(name: str, description: str, **schema: Any) -> Schema:
 INGEST: Schema = {
     "responses": {
         200: {
-            "description": "The events are applied: durable, and seen by every query from now on.",
+            "description": "The events are applied: durable, and visible to every later query.",
             "content": {
                 "application/json": {"schema": _object(applied={"type": "integer"}, dataset=_TEXT)}
             },
         },
         400: _refused(
-            "The content type is not read, an event is malformed or does not fit the dataset, or "
-            "applying failed; nothing is applied."
+            "The content type is not supported, an event is malformed or does not fit the dataset, "
+            "or applying failed; nothing is applied."
         ),
-        403: _refused("The key may only read."),
-        404: _refused("There is no such dataset, or it takes no changes."),
+        403: _refused("The key is read-only."),
+        404: _refused("The dataset does not exist, or accepts no changes."),
         408: _refused("The body stopped arriving."),
         413: _refused("The body is too large."),
-        415: _refused("The Content-Encoding is not read."),
+        415: _refused("The Content-Encoding is not supported."),
         503: _refused(
-            "The dataset is loaded anew, the schema registry does not answer, or the runtime is "
+            "The dataset is being reloaded, the schema registry does not answer, or the runtime is "
             "starting or stopping; send the events again.",
         ),
-        507: _refused("A disk or the state store has no room; send the events again."),
-        504: _refused("The events were not applied in 60 s, and may still be; send them again."),
+        507: _refused("A disk or the state store is full; send the events again."),
+        504: _refused(
+            "The events were not applied in 60 s, but may be applied later; send them again."
+        ),
     },
     "openapi_extra": {
         "parameters": [
             _header(
                 "Idempotency-Key",
-                "Events that were applied under the same key are not applied again.",
+                "Events that were applied with the same key are not applied again.",
                 minLength=1,
                 maxLength=255,
                 pattern="^[!-~]+$",

@@ -1,4 +1,4 @@
-"""`/v1/cluster/executors`, who runs the queries; one executor where there is no cluster."""
+"""The route `/v1/cluster/executors`; without a cluster, it lists one executor."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["Cluster"])
 
 
 class ExecutorEntry(BaseModel):
-    """One executor; `reason` says why it is not ready."""
+    """An executor of the listing; `reason` explains why it is not ready."""
 
     executor_id: str
     state: ExecutorState
@@ -45,6 +45,6 @@ async def list_executors(
     request: Request,
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
-    """List the executors, those that are lost or refused too."""
+    """List the executors, including lost and refused ones."""
     rows = listing.rows(app_state.services(request).dispatch.executors())
     return listings.respond(rows, listing.SCHEMA.names, format, request.headers.get("accept"))

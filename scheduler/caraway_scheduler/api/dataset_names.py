@@ -1,4 +1,4 @@
-"""Finds the dataset that the name in a path means, in the same way for all routes."""
+"""Resolves the dataset name in a path in the same way for all routes."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def find(name: str, look: Callable[[TableName], T]) -> tuple[TableName, T]:
-    """Return the dataset, and what `look` finds of it; the name may be qualified or not.
+    """Return the dataset and the result of `look`; the name may be qualified.
 
     Raises:
-        NoDatasetError: no dataset has such a name.
+        NoDatasetError: no dataset has this name.
     """
     try:
         spellings = names.spellings(name)

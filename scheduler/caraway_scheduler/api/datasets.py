@@ -1,4 +1,4 @@
-"""`/v1/datasets`."""
+"""The route `/v1/datasets`."""
 
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ _COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "stat
 
 
 class ComponentError(BaseModel):
-    """Why a component is in the error state; `code` is stable."""
+    """The error of a component; `code` is stable."""
 
     category: str
     type: str
@@ -25,7 +25,7 @@ class ComponentError(BaseModel):
 
 
 class DatasetEntry(BaseModel):
-    """One dataset. The last three fields are there when `status=true` was asked for."""
+    """A dataset of the listing. `status=true` adds the last three fields."""
 
     source: str = Field(alias="from")
     name: str

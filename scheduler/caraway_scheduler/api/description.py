@@ -1,19 +1,19 @@
-"""Completes the API's description with what holds for every route: keys, errors, the trace id."""
+"""Completes the OpenAPI description with what applies to every route: keys, errors and headers."""
 
 from typing import Any
 
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_serving import shapes
 
-_TRACE = {"description": "The trace that this answer belongs to.", "schema": {"type": "string"}}
-_WAIT = {"description": "Seconds to wait before the next try.", "schema": {"type": "string"}}
+_TRACE = {"description": "The id of the request's trace.", "schema": {"type": "string"}}
+_WAIT = {"description": "Seconds to wait before retrying.", "schema": {"type": "string"}}
 _OPEN = ("/health",)
 _UNLIMITED = ("/health", "/v1/ready")
 _RETRIED = ("429", "503")
 
 
 def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
-    """Return the derived description with everything that cannot be derived."""
+    """Add to the generated description everything that cannot be derived from the routes."""
     components = document.setdefault("components", {})
     components.setdefault("securitySchemes", {}).update(
         ApiKey={"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -34,8 +34,8 @@ def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> 
     error = shapes.OF[SHAPES.of(path)]
     if _is_derived(responses.get("422", {})):
         del responses["422"]
-        # Ours is 400, in the shape of the route: see `failures`.
-        responses.setdefault("400", {"description": "A parameter is wrong.", "content": error})
+        # The error handlers answer 400 in the shape of the route instead.
+        responses.setdefault("400", {"description": "A parameter is invalid.", "content": error})
     if path not in _OPEN:
         responses.setdefault("500", {"description": "Internal error.", "content": error})
         responses.setdefault("503", {"description": "Starting or stopping.", "content": error})
@@ -53,6 +53,6 @@ def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> 
 
 
 def _is_derived(response: dict[str, Any]) -> bool:
-    """Whether the framework added it; where a route has a 422 of its own, it says so itself."""
+    """Return whether the framework added this response, rather than the route itself."""
     schema = response.get("content", {}).get("application/json", {}).get("schema", {})
     return str(schema.get("$ref", "")).endswith("/HTTPValidationError")

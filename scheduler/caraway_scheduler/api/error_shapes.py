@@ -1,4 +1,4 @@
-"""The shape that the specification gives to the errors of each family of routes."""
+"""Defines the shape of errors for each family of routes, as in the specification."""
 
 from caraway_serving.failures import ErrorShapes
 

@@ -1,4 +1,4 @@
-"""`/health` and `/v1/ready`, on the API's port and, without keys, on the metrics port."""
+"""The routes `/health` and `/v1/ready`, also served without keys on the metrics port."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ router = APIRouter(tags=["Health"])
 @router.head("/health", include_in_schema=False)
 @router.get("/health", response_class=PlainTextResponse)
 async def health() -> Response:
-    """Answer while the process lives; needs no key."""
+    """Answer 200 while the process runs; needs no key."""
     return PlainTextResponse("ok\n")
 
 
@@ -27,21 +27,22 @@ async def health() -> Response:
         200: {"description": "Everything is loaded and every gate passes.", "content": shapes.TEXT},
         400: {"description": "A gate is out of range, or needs the scheduler role.",
               "content": shapes.TEXT},
-        503: {"description": "Something is not ready; `verbose` says what.",
+        503: {"description": "A component or gate is not ready; `verbose` names it.",
               "content": shapes.TEXT},
     },
 )  # fmt: skip
 async def ready(
     request: Request,
     min_ready_executors: Annotated[
-        int, Query(description="Least number of ready executors; 0 switches the gate off.")
+        int, Query(description="Minimum number of ready executors; 0 disables the gate.")
     ] = 0,
     min_ready_executors_percent: Annotated[
-        int, Query(description="Least percentage of ready among registered executors; 0: off.")
+        int,
+        Query(description="Minimum percentage of ready executors; 0 disables the gate."),
     ] = 0,
-    verbose: Annotated[bool, Query(description="One line for each gate.")] = False,
+    verbose: Annotated[bool, Query(description="Return one line for each gate.")] = False,
 ) -> Response:
-    """Answer 200 `ready` when queries will find every component."""
+    """Answer 200 `ready` when every component can be queried and every gate passes."""
     services = app_state.services(request)
     gates = readiness.Gates(min_ready_executors, min_ready_executors_percent)
     try:

@@ -1,4 +1,4 @@
-"""`/v1/pods`, the manifests of this runtime; also under the name that the peer gives it."""
+"""The route `/v1/pods`, which lists the manifests; also `/v1/spicepods` for compatibility."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ _COLUMNS = ("name", "version", "datasets_count", "models_count", "dependencies_c
 
 
 class ManifestSummary(BaseModel):
-    """One manifest and how much is in it."""
+    """A manifest with the counts of its components."""
 
     name: str
     version: str
@@ -37,7 +37,7 @@ async def list_manifests(
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
     """Summarise the manifest that is served."""
-    manifest = app_state.services(request).manifest()
+    manifest = app_state.services(request).manifest.current
     summary = ManifestSummary(
         name=manifest.name,
         version=manifest.version,

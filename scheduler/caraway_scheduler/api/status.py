@@ -1,4 +1,4 @@
-"""`/v1/status`: the listeners of this process."""
+"""The route `/v1/status`, which lists the listeners of this process."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +15,7 @@ _COLUMNS = ("name", "endpoint", "status")
 
 
 class ConnectionDetail(BaseModel):
-    """One listener; `endpoint` is `N/A` where it is disabled."""
+    """A listener; `endpoint` is `N/A` if it is disabled."""
 
     name: Literal["http", "flight", "metrics", "opentelemetry"]
     endpoint: str

@@ -1,5 +1,5 @@
-"""The catalog: the datasets and views of the manifest, their states, and what queries see.
+"""The catalog: the datasets and views of the manifest, their states, and their tables.
 
-Sources are asked in threads; what they answer becomes one snapshot after another, which the
-dispatch installs whole. Statements under way keep the snapshot that they began with.
+Sources are called in threads. Their tables form a new snapshot after each change, which dispatch
+installs as a whole. Running statements keep the snapshot that they started with.
 """

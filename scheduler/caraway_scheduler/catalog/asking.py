@@ -1,4 +1,4 @@
-"""Asks the sources of datasets, in threads of its own: a source may block, or fail in any way."""
+"""Calls the sources of datasets in threads, because a source may block or raise anything."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -20,27 +20,32 @@ _Result = TypeVar("_Result")
 
 
 class SourceCalls:
-    """Sources of the datasets of one manifest after another; `secrets` are of the present one."""
+    """Calls the sources of datasets; `secrets` belongs to the current manifest."""
 
     def __init__(self, cache_dir: Path, parallelism: int) -> None:
         self.secrets: SecretResolver | None = None
         self._cache_dir = cache_dir
         self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
-        # Their own: a source that takes long to load must not keep others from being looked at.
+        # A separate pool, so that sources that load slowly do not delay polling.
         self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
 
     async def fingerprint(self, dataset: Dataset, *, polling: bool = False) -> str | None:
-        """Return what changes whenever the data of a dataset does, if its source knows.
+        """Return a value that changes whenever the dataset's data changes, or None if it is
+        unknown.
 
         Raises:
-            DatasetError: it cannot be read.
+            DatasetError: the source cannot be read.
         """
         source, request = self._source(dataset)
         pool = self._polling if polling else self._loading
         return await self._call(pool, source.fingerprint, request)
 
     async def resolve(self, dataset: Dataset) -> TableSpec:
-        """Return the table that a dataset is. Raises as `fingerprint`."""
+        """Return the table spec of a dataset.
+
+        Raises:
+            DatasetError: the source cannot be read.
+        """
         source, request = self._source(dataset)
         return await self._call(self._loading, source.resolve, request)
 
@@ -54,7 +59,7 @@ class SourceCalls:
         return self.secrets.expand_all(dataset.params)
 
     def change_source(self, dataset: Dataset) -> ChangeSource | None:
-        """Return what tells the changes of a dataset, if its connector does.
+        """Return the source of a dataset's changes, or None if its connector has none.
 
         Raises:
             DatasetError: the dataset's path or params are wrong.
@@ -63,6 +68,7 @@ class SourceCalls:
         return opening.change_source(dataset, self.secrets)
 
     def close(self) -> None:
+        """Shut down the threads without waiting for running calls."""
         self._loading.shutdown(wait=False, cancel_futures=True)
         self._polling.shutdown(wait=False, cancel_futures=True)
 
@@ -81,10 +87,10 @@ class SourceCalls:
 
 
 def _asked(function: Callable[[SourceRequest], _Result], request: SourceRequest) -> _Result:
-    """Ask a source; raise only DatasetError.
+    """Call a source; raise only DatasetError.
 
-    asyncio cannot carry every exception: after StopIteration the caller never wakes, CancelledError
-    looks like a cancelled caller, and SystemExit ends the loop.
+    asyncio cannot pass on every exception. After StopIteration the caller never wakes,
+    CancelledError looks like a cancelled caller, and SystemExit ends the loop.
     """
     try:
         return function(request)
@@ -96,18 +102,18 @@ def _asked(function: Callable[[SourceRequest], _Result], request: SourceRequest)
 
 
 def _hide_folders(exc: DatasetError, request: SourceRequest) -> None:
-    """Name files as the manifest does: where it lies on the server is nothing for users."""
+    """Remove server folders from the message, so that files are named as in the manifest."""
     for folder in (request.base_dir, request.base_dir.resolve(), request.cache_dir):
         exc.message = exc.message.replace(f"{folder}/", "")
     exc.args = (exc.message,)
 
 
 class UnexpectedError(DatasetError):
-    """A failure that nobody foresaw: its cause belongs in the log, with its stack."""
+    """An unexpected failure; its cause and traceback belong in the log."""
 
 
 def unexpected(name: TableName, what: str, exc: BaseException) -> UnexpectedError:
-    """Word a failure that nobody foresaw, without the words of the library that failed."""
+    """Return the error for an unexpected failure, without the text of the original exception."""
     error = UnexpectedError(
         "invalid",
         f"dataset '{name}': {what} failed unexpectedly; the scheduler's log has the cause",

@@ -1,4 +1,4 @@
-"""Drives the datasets from the manifest to what queries see, and keeps them there."""
+"""Loads the datasets of the manifest, makes them visible to statements and keeps them current."""
 
 import asyncio
 import logging
@@ -40,17 +40,20 @@ _DELAYS = backoff.USUAL
 
 
 class Accelerator(Protocol):
-    """Keeps the rows of datasets close to the queries."""
+    """Keeps accelerated copies of datasets."""
 
-    def begin(self, state: DatasetState, acceleration: Acceleration) -> None: ...
+    def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
+        """Start the acceleration of a dataset."""
 
-    def end(self, name: TableName) -> None: ...
+    def end(self, name: TableName) -> None:
+        """Stop the acceleration of a dataset."""
 
-    def source_loaded(self, name: TableName) -> None: ...
+    def source_loaded(self, name: TableName) -> None:
+        """Note that the source of a dataset was loaded."""
 
 
 class Catalog:
-    """The tables of one runtime. Used from one event loop; only sources run in threads."""
+    """The tables of one runtime. One event loop uses it; only sources run in threads."""
 
     def __init__(
         self,
@@ -58,41 +61,42 @@ class Catalog:
         cache_dir: Path,
         system: Mapping[TableName, SystemTable],
         parallelism: int,
+        accelerator: Accelerator,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.datasets: dict[TableName, DatasetState] = {}
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
-        self.accelerator: Accelerator | None = None
         self._installer = Installer(dispatch, system)
         self._asking = SourceCalls(cache_dir, parallelism)
-        self.on_change = on_change
+        self._accelerator = accelerator
+        self._on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
-        self._keepers: dict[TableName, asyncio.Task[None]] = {}
+        self._loading: dict[TableName, asyncio.Task[None]] = {}
         self._views: dict[TableName, View] = {}
         self._view_tables: dict[TableName, ViewTable] = {}
         self._settled: dict[TableName, asyncio.Event] = {}
 
     @property
     def version(self) -> CatalogVersion:
-        """The number of the snapshot that new statements see; 0 before there is one."""
+        """The version of the snapshot that new statements use; 0 before the first."""
         return self._installer.version
 
     @property
     def views(self) -> Mapping[TableName, ViewState]:
-        """The views of the manifest, each as it stands now."""
+        """The views of the manifest with their current states."""
         judge = self._judge()
         return {name: judge.state(view) for name, view in self._views.items()}
 
     @property
     def state(self) -> CatalogVersion:
-        """A number that grows with every change of what statements read."""
+        """A number that increases with every change of the data that statements read."""
         return CatalogVersion(self.version + self.moves)
 
     @property
     def writable(self) -> frozenset[TableName]:
-        """The tables that take rows: of an accelerated dataset that is its source."""
+        """The tables that accept writes; for an accelerated dataset, its source."""
         return frozenset(
             source_of(name) if state.is_accelerated else name
             for name, state in self.datasets.items()
@@ -100,9 +104,10 @@ class Catalog:
         )
 
     async def apply(self, manifest: Manifest, secrets: SecretResolver) -> changes.CatalogChanges:
-        """Begin what is new, replace what differs, drop what is gone; returns at once.
+        """Apply a new manifest: start, replace and drop datasets; returns without waiting for
+        loads.
 
-        Old versions answer until their replacement is loaded.
+        A replaced dataset serves its old version until the new one is loaded.
         """
         self._asking.secrets = secrets
         self._ready_state = manifest.runtime.ready_state
@@ -119,34 +124,35 @@ class Catalog:
         return wanted
 
     async def show(self, name: TableName, version: StoredTable) -> None:
-        """Let new statements read a version of an accelerated dataset, all of it at once."""
+        """Let new statements read a version of an accelerated dataset."""
         state = self.datasets.get(name)
         if state is not None:
             state.version = version
             await self._install()
 
     def moved(self) -> None:
-        """Take note that rows of an accelerated dataset are not those that they were."""
+        """Record that rows of an accelerated dataset changed."""
         self.moves += 1
-        self.on_change()
+        self._on_change()
 
     def source_schema(self, name: TableName) -> pa.Schema:
-        """Return the schema of what an accelerated dataset is loaded from.
+        """Return the schema of the source of an accelerated dataset.
 
         Raises:
-            DatasetError: its source is not known yet.
+            DatasetError: the source is not loaded yet.
         """
         state = self.datasets.get(name)
         if state is None or state.spec is None:
             raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
-        # Only what looks at a time column asks for it, and a view has none.
+        # Only code that handles a time column needs the schema, and a view has no time column.
         return state.spec.schema
 
     async def renew(self, name: TableName) -> None:
-        """Look at the source of a dataset now: its columns may have changed since it was loaded.
+        """Check the source of a dataset now, since its columns may have changed after it was
+        loaded.
 
         Raises:
-            DatasetError: it cannot be read.
+            DatasetError: the source cannot be read.
         """
         if (state := self.datasets.get(name)) is None:
             return
@@ -160,40 +166,33 @@ class Catalog:
         await self._install()
 
     def params(self, dataset: Dataset) -> Mapping[str, str]:
-        """Return the params of a dataset, with secrets filled in.
-
-        Raises:
-            CarawayError: a secret is missing.
-        """
+        """Return the params of a dataset; see `SourceCalls.params`."""
         return self._asking.params(dataset)
 
     def change_source(self, dataset: Dataset) -> ChangeSource | None:
-        """Return what tells the changes of a dataset, if its connector does.
-
-        Raises:
-            DatasetError: the dataset's path or params are wrong.
-        """
+        """Return the source of a dataset's changes; see `SourceCalls.change_source`."""
         return self._asking.change_source(dataset)
 
     def source_bytes(self, name: TableName) -> int:
-        """Return how large the source of an accelerated dataset is, as far as that is known."""
+        """Return the size in bytes of the source of an accelerated dataset; 0 if it is unknown."""
         state = self.datasets.get(name)
         spec = state.spec if state is not None else None
         return spec.size_bytes if spec is not None else 0
 
     def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
-        """Take note of how an accelerated dataset stands."""
+        """Set the status of an accelerated dataset."""
         state = self.datasets.get(name)
         if state is not None:
             state.status = status
             state.error = error if status == "error" else None
 
     async def wait_settled(self) -> None:
-        """Wait until every dataset has been tried once."""
+        """Wait until the first load of every dataset succeeded or failed."""
         for event in list(self._settled.values()):
             await event.wait()
 
     async def aclose(self) -> None:
+        """Stop all loads, and close the sources."""
         for state in self.datasets.values():
             state.status = "shuttingdown"
         await self._tasks.aclose()
@@ -201,8 +200,8 @@ class Catalog:
 
     def _begin(self, dataset: Dataset) -> None:
         name = TableName(dataset.name)
-        if keeper := self._keepers.pop(name, None):
-            keeper.cancel()
+        if task := self._loading.pop(name, None):
+            task.cancel()
         old = self.datasets.get(name)
         state = DatasetState(
             dataset,
@@ -213,39 +212,37 @@ class Catalog:
         self.datasets[name] = state
         self._accelerate(state)
         if (before := self._settled.get(name)) is not None:
-            before.set()  # Somebody may wait for the keeper that was just cancelled.
+            before.set()  # A caller may wait for the task that was just cancelled.
         settled = self._settled[name] = asyncio.Event()
-        self._keepers[name] = self._tasks.keep(
+        self._loading[name] = self._tasks.keep(
             lambda: self._keep(state, settled), "keep a dataset", dataset=name
         )
 
     def _accelerate(self, state: DatasetState) -> None:
         """Have the accelerator take the dataset, or let go of it; a failure is tried again."""
-        if self.accelerator is None or state.is_kept:
+        if state.is_kept:
             return
         try:
             if state.dataset.acceleration is not None:
-                self.accelerator.begin(state, state.dataset.acceleration)
+                self._accelerator.begin(state, state.dataset.acceleration)
             else:
-                self.accelerator.end(state.name)
+                self._accelerator.end(state.name)
         except BaseException as exc:
             self._fail_unforeseen(state, "its acceleration", exc)
         else:
             state.is_kept = True
 
     def _drop(self, name: TableName) -> None:
-        self._keepers.pop(name).cancel()
+        self._loading.pop(name).cancel()
         self.datasets.pop(name)
         self._settled.pop(name).set()
-        if self.accelerator is None:
-            return
         try:
-            self.accelerator.end(name)
+            self._accelerator.end(name)
         except Exception as exc:
             tasks.note(exc, "end an acceleration", fields={"dataset": name})
 
     async def _keep(self, state: DatasetState, settled: asyncio.Event) -> None:
-        """Load a dataset, again while that fails, and again when its data has changed."""
+        """Load a dataset, retry while that fails, and reload it when its data changes."""
         while True:
             try:
                 is_loaded = await self._load(state)
@@ -261,7 +258,7 @@ class Catalog:
                 await asyncio.sleep(_DELAYS.delay_s(state.attempts, random.random()))
 
     async def _load(self, state: DatasetState) -> bool:
-        """Have statements read the dataset as its source has it; False: it failed."""
+        """Load a dataset from its source and install it; returns False if that failed."""
         self._accelerate(state)
         state.stale.clear()
         try:
@@ -281,7 +278,7 @@ class Catalog:
         return state.error is None
 
     async def _until_stale(self, state: DatasetState) -> None:
-        """Return when the data is no longer what was loaded."""
+        """Return when the dataset's data has changed since it was loaded."""
         period_s = _POLL_S.get(state.dataset.connector, _POLL_REMOTE_S)
         while not state.stale.is_set():
             with suppress(TimeoutError):
@@ -300,7 +297,7 @@ class Catalog:
                 return
 
     def failed_later(self, version: CatalogVersion, failed: Mapping[TableName, str]) -> None:
-        """Take note of tables that turned out to be unreadable after their catalog was served."""
+        """Record tables that failed on an executor after their catalog was served."""
         if version != self.version:
             return
         self._installer.failed_later(failed)
@@ -318,12 +315,12 @@ class Catalog:
                 extra={"dataset": state.name, "code": exc.code, "reason": exc.message},
             )
         if state.version is not None:
-            return  # Its rows are there; a refresh says what is wrong with the source.
+            return  # Its rows are served; a refresh reports the error of the source.
         state.status = "error"
         state.error = exc
 
     def _fail_unforeseen(self, state: DatasetState, what: str, exc: BaseException) -> None:
-        """Put a dataset in error, unless the exception ends this task."""
+        """Put a dataset into the error state, unless the exception ends this task."""
         if tasks.ends(exc):
             raise exc
         self._fail(state, unexpected(state.name, what, exc))
@@ -332,7 +329,7 @@ class Catalog:
         return Judge(self._installer.planned, self.datasets, self._views)
 
     async def _install_at_last(self) -> None:
-        """Install the tables that are known; what goes wrong is tried again in the background."""
+        """Install the known tables; a failure is retried in the background."""
         try:
             await self._install()
         except BaseException as exc:
@@ -342,10 +339,10 @@ class Catalog:
             self._tasks.keep(self._install, _INSTALL)
 
     async def _install(self) -> None:
-        """Make the tables that are known now the ones that new statements see."""
+        """Install the known tables, so that new statements use them."""
         if await self._installer.install(self._tables):
             self._settle()
-            self.on_change()
+            self._on_change()
 
     def _tables(self) -> Mapping[TableName, TableSpec]:
         specs: dict[TableName, TableSpec] = {}
@@ -355,7 +352,7 @@ class Catalog:
         return specs
 
     def _settle(self) -> None:
-        """Draw the conclusions for every dataset from what was installed."""
+        """Update the state of every dataset from the installed catalog."""
         installed, failed = self._installer.installed, self._installer.planned.failed
         for name, state in self.datasets.items():
             state.source_error = None
@@ -365,7 +362,7 @@ class Catalog:
                 if state.is_loaded and state.spec is installed.get(source_of(name)):
                     state.attempts = 0
                     self._source_loaded(state)
-                # All else its keeper tells.
+                # Refreshes report every other status.
             elif state.is_loaded and state.spec is installed.get(name):
                 state.status, state.error, state.attempts = "ready", None, 0
 
@@ -373,22 +370,22 @@ class Catalog:
         if state.spec is not None and state.spec.query is not None:
             error, waits_for = self._judge().source(state.name)
             if waits_for:
-                return  # It is loaded as soon as what it reads is there.
+                return  # It is loaded once the tables that it reads exist.
         else:
             error = None
         error = error or DatasetError("invalid", f"dataset '{state.name}': {failure}")
         state.source_error = error
         self._fail(state, error)
         if state.is_accelerated and state.is_loaded:
-            self._source_loaded(state)  # A refresh says what is wrong with it.
+            self._source_loaded(state)  # A refresh reports the error.
 
     def _source_loaded(self, state: DatasetState) -> None:
-        if self.accelerator is None or not state.is_kept:
+        if not state.is_kept:
             return
         try:
-            self.accelerator.source_loaded(state.name)
+            self._accelerator.source_loaded(state.name)
         except BaseException as exc:
-            # Only this dataset failed; the others are still to be settled.
+            # Only this dataset failed; continue with the others.
             self._fail_unforeseen(state, "its acceleration", exc)
             state.source_error = state.error
 

@@ -1,4 +1,4 @@
-"""What a new manifest changes: a pure comparison."""
+"""Compares a new manifest with the present datasets; a pure function."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from caraway_scheduler.catalog.states import DatasetState
 
 @dataclass(frozen=True, slots=True)
 class CatalogChanges:
-    """Datasets to begin, to load anew beside the old version, and to drop."""
+    """The datasets to add, to replace and to remove."""
 
     added: tuple[Dataset, ...]
     replaced: tuple[Dataset, ...]
@@ -21,7 +21,7 @@ class CatalogChanges:
 
 
 def compare(present: Mapping[TableName, DatasetState], wanted: Iterable[Dataset]) -> CatalogChanges:
-    """Compare the datasets that are there with those of the new manifest."""
+    """Compare the present datasets with those of the new manifest."""
     by_name = {TableName(dataset.name): dataset for dataset in wanted}
     return CatalogChanges(
         added=tuple(dataset for name, dataset in by_name.items() if name not in present),

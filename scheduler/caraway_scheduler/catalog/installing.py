@@ -1,4 +1,4 @@
-"""Gives dispatch one catalog after another, and keeps what came of the last one."""
+"""Installs one catalog version after another, and keeps the result of the last."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from caraway_scheduler.catalog.judging import InstalledCatalog
 
 
 class Installer:
-    """One installation at a time; `version` counts those that succeeded or were tried."""
+    """Installs one catalog at a time; `version` is the last one that was installed."""
 
     def __init__(self, dispatch: Dispatch, system: Mapping[TableName, SystemTable]) -> None:
         self.version = CatalogVersion(0)
@@ -23,15 +23,15 @@ class Installer:
         self._lock = asyncio.Lock()
 
     async def install(self, tables: Callable[[], Mapping[TableName, TableSpec]]) -> bool:
-        """Make these tables the ones that new statements see; False: they are already.
+        """Install these tables for new statements; returns False if they are already installed.
 
-        Raises whatever dispatch does. Statements then see the tables before.
+        Passes on every error of dispatch; statements then keep using the previous tables.
         """
         async with self._lock:
             specs = tables()
             if self.version and _same(specs, self.installed):
-                return False  # An installation that waited for another may find its work done.
-            # Never a number twice: some executors may hold what failed on others.
+                return False  # The installation that this call waited for may have included them.
+            # Never reuse a number: some executors may hold a version that failed on others.
             self._tried = CatalogVersion(self._tried + 1)
             snapshot = CatalogSnapshot(self._tried, specs, self._system)
             failed = await self._dispatch.install(snapshot)
@@ -45,5 +45,5 @@ class Installer:
 
 
 def _same(specs: Mapping[TableName, TableSpec], others: Mapping[TableName, TableSpec]) -> bool:
-    """Compare by identity: a spec may hold a whole table, and loading again makes a new one."""
+    """Compare by identity: a spec may contain a whole table, and each load creates a new one."""
     return specs.keys() == others.keys() and all(specs[name] is others[name] for name in specs)

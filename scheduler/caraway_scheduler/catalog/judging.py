@@ -1,4 +1,4 @@
-"""The state of each view, from its plan and from the states of what it reads: pure functions."""
+"""Derives the state of views from their plans and the states of their tables; pure functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True, slots=True)
 class InstalledCatalog:
-    """What came of the last catalog that was installed."""
+    """The result of installing a catalog: failed tables, and facts of views."""
 
     failed: Mapping[TableName, str] = field(default_factory=dict)
     views: Mapping[TableName, ViewFacts] = field(default_factory=dict)
@@ -22,17 +22,17 @@ class InstalledCatalog:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """Neither: it is ready."""
+    """The verdict on a query: an error, a table to wait for, or neither if it is ready."""
 
     error: DatasetError | None = None
     waits_for: str = ""
     root: str = ""
-    """The first cause of an error that came through other views."""
+    """The original cause of an error that was passed on through other views."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Says how views stand, and why; `planned` is of the catalog that statements see."""
+    """Determines the states of views; `planned` belongs to the catalog that statements use."""
 
     planned: InstalledCatalog
     datasets: Mapping[TableName, DatasetState]
@@ -51,12 +51,12 @@ class Judge:
         return ViewState(view, "ready")
 
     def source(self, dataset: TableName) -> tuple[DatasetError | None, str]:
-        """Return why the source of an accelerated view cannot be read, or what it waits for."""
+        """Return the error of the source of an accelerated view, and what it waits for."""
         judged = self._planned(source_of(dataset), f"dataset '{dataset}'", (dataset,))
         return judged.error, judged.waits_for
 
     def _planned(self, table: TableName, title: str, chain: tuple[TableName, ...]) -> _Judged:
-        """Judge a query that is a table; `chain` names what led here, itself last."""
+        """Judge the query of a view; `chain` lists the tables that lead here, itself last."""
         facts = self.planned.views.get(table, ViewFacts())
         failure = self.planned.failed.get(table)
         if facts.missing is not None:
@@ -72,7 +72,7 @@ class Judge:
     def _lacking(
         self, table: TableName, failure: str, title: str, chain: tuple[TableName, ...]
     ) -> _Judged:
-        """Judge a query that lacks a table."""
+        """Judge a query that reads a missing table."""
         if len(chain) > _DEEPEST:
             return _Judged(DatasetError("invalid", f"{title}: views are nested too deeply"))
         if table in chain:
@@ -106,7 +106,7 @@ class Judge:
 
 
 def _broken(title: str, what: str, cause: _Judged) -> _Judged:
-    # The first cause alone: a long chain of views would repeat all causes at each step.
+    # Only the original cause: a long chain of views would repeat all causes at each step.
     root = cause.root or (cause.error.message if cause.error else "")
     text = f"{title}: {what}, which it reads, is in the error state: {root}"
     return _Judged(DatasetError("unavailable", text), root=root)

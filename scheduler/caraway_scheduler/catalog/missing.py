@@ -1,4 +1,4 @@
-"""Why a statement does not find a table: nobody knows it, or it is not there yet."""
+"""Explains why a statement cannot find a table: it is unknown, or not loaded yet."""
 
 from caraway_core.errors import (
     DatasetError,
@@ -12,7 +12,7 @@ _RETRY_AFTER_S = 2
 
 
 def explained(catalog: Catalog, exc: TableNotFoundError) -> QueryError:
-    """Return the error to answer with: to be tried again, where the table may come."""
+    """Return the error to report; it is retryable if the table may appear later."""
     dataset, view = catalog.datasets.get(exc.table), catalog.views.get(exc.table)
     known = dataset or view
     if known is None:
@@ -29,5 +29,5 @@ def explained(catalog: Catalog, exc: TableNotFoundError) -> QueryError:
 def _broken(title: str, exc: TableNotFoundError, cause: DatasetError) -> QueryError:
     text = f"{title} is in the error state and cannot be read: {cause.message}"
     if cause.type == "unavailable":
-        return DatasetLoadingError(f"{text}; it is tried again", _RETRY_AFTER_S)
+        return DatasetLoadingError(f"{text}; loading is retried", _RETRY_AFTER_S)
     return TableNotFoundError(text, exc.table)

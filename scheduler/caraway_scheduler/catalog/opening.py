@@ -1,4 +1,4 @@
-"""What stands behind a dataset of the manifest: its source, and what that is asked."""
+"""Creates the sources of datasets, and the requests for them."""
 
 from pathlib import Path
 
@@ -22,15 +22,11 @@ def source(
     """Return the source of a dataset, and the request for it.
 
     Raises:
-        DatasetError: there is no such connector, or a secret is missing.
+        DatasetError: the connector does not exist, or a secret is missing.
     """
     is_view = dataset.connector == VIEW
     try:
-        found: Source = (
-            ViewSource()
-            if is_view
-            else registry.load("connector", registry.SOURCES, dataset.connector)()
-        )
+        found: Source = ViewSource() if is_view else registry.SOURCES.load(dataset.connector)()
         params = secrets.expand_all(dataset.params)
         path = dataset.path if is_view else secrets.expand(dataset.path)
     except CarawayError as exc:
@@ -55,7 +51,7 @@ def _is_followed(dataset: Dataset) -> bool:
 
 
 def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | None:
-    """Return what tells the changes of an accelerated dataset, if its connector does.
+    """Return the source of an accelerated dataset's changes, or None if its connector has none.
 
     Raises:
         DatasetError: the dataset's path or params are wrong.
@@ -64,7 +60,7 @@ def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | N
         return None
     assert dataset.acceleration is not None
     try:
-        source_class = registry.load("connector", registry.CHANGE_SOURCES, dataset.connector)
+        source_class = registry.CHANGE_SOURCES.load(dataset.connector)
         request = ChangeRequest(
             TableName(dataset.name),
             dataset.connector,
@@ -87,7 +83,7 @@ def _unsupported(dataset: Dataset, exc: CarawayError) -> DatasetError:
 
 
 def _twice(acceleration: Acceleration) -> Twice:
-    """Say what becomes of a row that is created though its key is there."""
+    """Return which row wins when a row is created twice with one key."""
     is_kept = any(each.action == "drop" for each in acceleration.on_conflict)
     return "first" if is_kept else "last"
 

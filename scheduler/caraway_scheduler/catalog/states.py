@@ -1,4 +1,4 @@
-"""What is known of each dataset and view at one moment."""
+"""The current states of datasets and views."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "sh
 
 @dataclass(slots=True)
 class DatasetState:
-    """A dataset of the manifest and how far it has come."""
+    """The state of a dataset of the manifest."""
 
     dataset: Dataset
     ready_state: ReadyState = "on_load"
@@ -25,18 +25,19 @@ class DatasetState:
     error: DatasetError | None = None
     spec: TableSpec | None = None
     version: StoredTable | None = None
-    """What queries read of an accelerated dataset; `spec` is its source."""
+    """The version that queries read of an accelerated dataset, while `spec` is its source."""
     source_error: DatasetError | None = None
-    """Why the source of an accelerated dataset cannot be read as a table, though it was found."""
+    """Why the source of an accelerated dataset was found but cannot be planned.
+    """
     is_loaded: bool = False
     fingerprint: str | None = None
     resolved: str | None = None
-    """The fingerprint of what `spec` was read from; the last one that was seen may be another."""
+    """The fingerprint of the data in `spec`; the latest fingerprint may differ."""
     attempts: int = 0
     is_kept: bool = False
-    """Whether the accelerator has taken an accelerated dataset."""
+    """Whether the accelerator has accepted the dataset."""
     stale: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when what was loaded has to be loaded again, whatever its fingerprint says."""
+    """Set to force a reload, even if the fingerprint is unchanged."""
 
     @property
     def name(self) -> TableName:
@@ -48,13 +49,13 @@ class DatasetState:
 
     @property
     def is_being_loaded(self) -> bool:
-        """Whether it is accelerated and its rows are not there yet, for no fault that is known."""
+        """Whether it is accelerated, has no rows yet and has no known error."""
         is_wanted = self.is_accelerated and self.status in ("initializing", "refreshing")
         return is_wanted and self.version is None and self.error is None
 
     @property
     def is_ready(self) -> bool:
-        """Whether this dataset lets the runtime be ready."""
+        """Whether this dataset allows the runtime to be ready."""
         if self.ready_state == "on_registration" and self.error is None:
             return True
         return self.status in ("ready", "refreshing", "disabled")
@@ -62,13 +63,13 @@ class DatasetState:
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """A view of the manifest at one moment; it is never better than what it reads."""
+    """The state of a view of the manifest, derived from the states of its tables."""
 
     view: View
     status: Status = "initializing"
     error: DatasetError | None = None
     waits_for: str = ""
-    """What a view that is initializing waits for."""
+    """The table that an initializing view waits for."""
 
     @property
     def name(self) -> TableName:
@@ -76,12 +77,12 @@ class ViewState:
 
 
 def source_of(name: TableName) -> TableName:
-    """Return the name under which the source of an accelerated dataset is read."""
+    """Return the table name of the source of an accelerated dataset."""
     return TableName(f"{SOURCE_SCHEMA}.{name.replace('.', '__')}")
 
 
 def tables_of(state: DatasetState) -> Mapping[TableName, TableSpec]:
-    """Return the tables that a dataset is: itself, and the source of an accelerated one."""
+    """Return the tables of a dataset: itself, and its source if it is accelerated."""
     if not state.is_accelerated:
         return {} if state.spec is None else {state.name: state.spec}
     tables: dict[TableName, TableSpec] = {}

@@ -18,9 +18,10 @@ from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.composition import state
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
+from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
@@ -49,13 +50,12 @@ async def join(
     store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
     node = await _start_node(options.join, data.path / "ray")
     stack.push_async_callback(node.stop)
-    fleet_class = registry.load("fleet", registry.FLEETS, "ray")
-    fleet: Fleet = await fleet_class.join(
+    fleet: Fleet = await RayFleet.join(
         options.join.head, options.join.node_ip, ray_nodes.environment(options.join.token_file)
     )
     scheduler_id = options.scheduler_id or data.node_id
     membership = Membership(fleet, store, scheduler_id)
-    local = registry.load("executor", registry.EXECUTORS, "scheduler")(engine, engines)
+    local = registry.ENGINES.load("planner")(engine, engines)
     tallies = DispatchTallies()
     dispatch = ClusterDispatch(
         fleet,

@@ -22,7 +22,7 @@ def run(options: RunOptions) -> int:
     manifest = manifests.load(options.manifest)
     logs.configure(options.log_format, manifest.runtime.output_level or "info")
     # It imports the engine while this process imports the API.
-    engines = registry.load("engine", registry.ENGINES, "fork-server")()
+    engines = registry.ENGINES.load("fork-server")()
     from caraway_scheduler.composition.runtime import Runtime
 
     async def serve() -> None:
@@ -43,7 +43,7 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     manifest = manifests.load(options.manifest)
     ray_nodes.require()
     ray_nodes.read_token(joining.join.token_file)
-    engines = registry.load("engine", registry.ENGINES, "fork-server")()
+    engines = registry.ENGINES.load("fork-server")()
     from caraway_scheduler.composition.runtime import Runtime
 
     async def serve() -> None:

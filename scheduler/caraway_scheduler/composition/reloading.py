@@ -44,7 +44,7 @@ class Reloader:
             logger.warning("the section `runtime` changed; it takes effect at the next start")
         changes = await self._services.catalog.apply(manifest, secrets)
         self._manifest = manifest
-        self._services.manifest = lambda: manifest
+        self._services.manifest.current = manifest
         logger.info(
             "manifest reloaded",
             extra={

@@ -17,12 +17,11 @@ from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.settings import Address, RunOptions, SchedulerOptions
-from caraway_scheduler.composition import app, assembly
+from caraway_scheduler.composition import app, assembly, backend, security
 from caraway_scheduler.composition.announcing import Announcer
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.composition.limits_file import LimitsFile
 from caraway_scheduler.composition.reloading import Reloader
-from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.services import Services
 from caraway_serving import listeners
 from caraway_serving.listeners import HttpServer
@@ -73,7 +72,7 @@ class Runtime:
         settings = self._manifest.runtime
         tallies = ApiTallies()
         secrets = self._read_secrets(tallies)
-        certificate = assembly.certificate(settings, secrets, data.path)
+        certificate = security.certificate(settings, secrets, data.path)
         async with AsyncExitStack() as stack:
             sockets = [
                 stack.enter_context(listeners.bind(self._options.http, "--http")),
@@ -81,12 +80,13 @@ class Runtime:
             ]
             # Also here: the first process of a container is sent no signal that it does not handle.
             self._install_signal_handlers()
-            backend = await self._unless_stopped(self._join(data, stack))
-            if backend is None:
+            joined = await self._unless_stopped(self._join(data, stack))
+            if joined is None:
                 logger.info("stopped before it was up")
                 return
-            services = assembly.services(self._manifest, secrets, data, tallies, stack, backend)
-            jobs = await assembly.jobs(self._manifest, secrets, data, services, stack, backend)
+            services = await assembly.services(
+                self._manifest, secrets, data, tallies, stack, joined
+            )
             limits = None
             if self._options.limits_file is not None:
                 limits = LimitsFile(self._options.limits_file, services)
@@ -94,7 +94,7 @@ class Runtime:
             context = certificate.context if certificate else None
             self._servers = [
                 HttpServer(
-                    app.build_api(services, assembly.cors_origins(settings)),
+                    app.build_api(services, security.cors_origins(settings)),
                     context,
                     most_connections=settings.http.max_connections,
                 ),
@@ -106,17 +106,16 @@ class Runtime:
                 async with asyncio.TaskGroup() as group:
                     serving = self._begin_serving(group, sockets)
                     keepers = self._begin_keeping(group, services, certificate)
-                    assert services.accelerations is not None
-                    keeping = [*backend.keepers, jobs.run, services.accelerations.run]
+                    keeping = [*joined.keepers, services.jobs.run, services.accelerations.run]
                     if limits is not None:
                         keeping.append(limits.run)
                     keepers += [group.create_task(keep()) for keep in keeping]
                     await self._start(services, secrets, certificate, sockets, stack)
-                    jobs.begin()
+                    services.jobs.begin()
                     reloader = Reloader(self._manifest, services, self._reload_requested)
                     keepers.append(group.create_task(reloader.run(self._options.watch)))
                     await self._stop_requested.wait()
-                    await self._stop(services, jobs)
+                    await self._stop(services)
                     for keeper in keepers:
                         keeper.cancel()
                     await asyncio.wait(serving)
@@ -130,12 +129,12 @@ class Runtime:
 
     async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
         if self._joining is None:
-            return assembly.standalone(self._manifest, data, stack, self._engines)
+            return backend.standalone(self._manifest, data, stack, self._engines)
         # Imported here: a process that stands alone needs none of it.
         from caraway_scheduler.composition import clustering
 
-        engine = assembly.engine(self._manifest, data)
-        policy = assembly.policy(self._manifest.runtime)
+        engine = backend.engine(self._manifest, data)
+        policy = backend.policy(self._manifest.runtime)
         return await clustering.join(self._joining, engine, policy, data, stack, self._engines)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Backend]) -> Backend | None:
@@ -241,14 +240,14 @@ class Runtime:
         self._announcer.ready(endpoints, failed, loading)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
-    async def _stop(self, services: Services, jobs: Jobs) -> None:
+    async def _stop(self, services: Services) -> None:
         self._announcer.stopping()
-        under_way = {"active_queries": len(services.queries.active), "jobs": jobs.foreman.running}
-        logger.info("stopping", extra=under_way)
+        active, jobs = len(services.queries.active), services.jobs.foreman.running
+        logger.info("stopping", extra={"active_queries": active, "jobs": jobs})
         for server in self._servers:
             server.drain()
         timeout_s = self._manifest.runtime.shutdown_timeout_s
-        ending = self._end_work(services, jobs, timeout_s)
+        ending = self._end_work(services, timeout_s)
         if self._joining is None:
             await ending
         else:
@@ -258,9 +257,9 @@ class Runtime:
         for server in self._servers:
             server.stop()
 
-    async def _end_work(self, services: Services, jobs: Jobs, timeout_s: float) -> None:
+    async def _end_work(self, services: Services, timeout_s: float) -> None:
         await asyncio.gather(
-            services.queries.stop(timeout_s), jobs.stop(timeout_s), self._drain_flight()
+            services.queries.stop(timeout_s), services.jobs.stop(timeout_s), self._drain_flight()
         )
 
     async def _drain_flight(self) -> None:

@@ -31,7 +31,7 @@ async def opened(url: str | None, path: Path, stack: AsyncExitStack) -> StateSto
     """
     kind, place = ("redis", url) if url else ("sqlite", path)
     # Any: each kind of store takes its own sort of place.
-    store_class: Any = registry.load("state store", registry.STATE_STORES, kind)
+    store_class: Any = registry.STATE_STORES.load(kind)
     store: StateStore = store_class(place)
     stack.push_async_callback(store.aclose)
     for warning in await check(store):

@@ -1,1 +1,1 @@
-"""Adapters of the Dispatch protocol: in process now; the cluster's joins them."""
+"""Adapters of the Dispatch protocol: in-process execution and execution on a cluster."""

@@ -1,4 +1,4 @@
-"""Asks how statements run, and sees to it that what was planned for them is forgotten."""
+"""Asks the planner how statements run, and releases their plans afterwards."""
 
 import itertools
 from collections.abc import AsyncIterator, Mapping
@@ -30,7 +30,7 @@ _UNLIMITED = 2**50
 
 @dataclass(frozen=True, slots=True)
 class RunDecision:
-    """How a statement runs, planned for these executors. `plan` is held while it is asked."""
+    """How a statement runs on these executors. The planner keeps `plan` while this is in use."""
 
     decision: Decision
     executors: tuple[ExecutorId, ...]
@@ -38,7 +38,7 @@ class RunDecision:
 
 
 class PlannerClient:
-    """Asks the planner of this scheduler, and waits for an executor where that needs one."""
+    """Asks the planner of this scheduler, and waits for an executor if none is ready."""
 
     def __init__(self, planning: Planning, membership: Membership, policy: Policy) -> None:
         self._planning = planning
@@ -52,15 +52,15 @@ class PlannerClient:
     async def asked(
         self, statement: Statement, *, may_look_up: bool = True
     ) -> AsyncIterator[RunDecision]:
-        """Ask how a statement runs; leaving the context lets go of its planner.
+        """Ask how a statement runs; leaving the context releases its plan.
 
         Raises:
-            CatalogMovedError: the catalog that it names is not there.
-            OverloadedError: no executor is ready for long.
-            QueryError: it cannot be planned.
+            CatalogMovedError: the statement's catalog version is gone.
+            OverloadedError: no executor became ready in time.
+            QueryError: the statement cannot be planned.
         """
         plan = PlanId(f"plan-{next(self._numbers)}")
-        is_held = True  # For all that is known, until there is an answer.
+        is_held = True  # Until the answer arrives, assume that the planner keeps a plan.
         try:
             answer = await self._answer(plan, statement, may_look_up)
             is_held = isinstance(_way(answer.decision), Staged)
@@ -70,14 +70,15 @@ class PlannerClient:
                 self._tasks.spawn(self._planning.forget(plan), "plans of ended statements")
 
     async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
-        """Plan a statement on; see `Planning.advance`."""
+        """Continue the planning of a statement; see `Planning.advance`."""
         return await self._planning.advance(plan, measured)
 
     async def described(self, plan: PlanId) -> Described:
-        """Word the stages of a statement; see `Planning.describe`."""
+        """Describe the stages of a statement; see `Planning.describe`."""
         return await self._planning.describe(plan)
 
     async def aclose(self) -> None:
+        """Stop the background tasks that release plans."""
         await self._tasks.aclose()
 
     async def _answer(self, plan: PlanId, statement: Statement, may_look_up: bool) -> RunDecision:

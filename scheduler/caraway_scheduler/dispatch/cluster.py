@@ -1,4 +1,4 @@
-"""Dispatch to a cluster: here, whole to one executor, or in stages to all of them."""
+"""Dispatches statements to a cluster: to the scheduler, to one executor or in stages to all."""
 
 import asyncio
 import logging
@@ -54,10 +54,11 @@ _MOVED_S = 2.0
 
 
 class ClusterDispatch:
-    """Chooses for each statement where it runs.
+    """Chooses where each statement runs.
 
-    What reads the scheduler's own tables, or no table, runs here. What is small, writes, or is
-    not proven to survive being cut runs whole on one executor. Everything else runs in stages.
+    Statements over the scheduler's own tables, or over no table, run in the scheduler. Statements
+    that are small, write, or cannot be distributed safely run whole on one executor. All others run
+    in stages.
     """
 
     def __init__(
@@ -115,14 +116,14 @@ class ClusterDispatch:
         membership.pinned = self._pinned
 
     def record_work(self, record: Callable[[Ran], None]) -> None:
-        """Tell `record` of each piece of work that an executor did."""
+        """Call `record` for each piece of work that an executor completed."""
         self._on_ran = record
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Give the catalog to every executor, then plan over it.
+        """Install the catalog on every executor, then plan over it.
 
-        What fails here, too, fails everywhere: a view that lacks a table. No executor is kept
-        from its work by that.
+        Definitions that fail here fail everywhere, such as a view over a missing table. Such
+        failures do not stop executors from becoming ready.
         """
         apart, files = await asyncio.to_thread(self._found, snapshot.tables)
         snapshot = replace(snapshot, undivided=apart)
@@ -133,7 +134,7 @@ class ClusterDispatch:
         )
         failed.update(await self._membership.install(catalog, frozenset(failed)))
         await self._local.publish()
-        # Until here new statements name the version before, which is kept for them.
+        # Until now new statements used the previous version, which is kept for them.
         self._snapshot, self._views = snapshot, prepared.views
         self._published.set()
         return failed
@@ -141,19 +142,21 @@ class ClusterDispatch:
     def _found(
         self, tables: Mapping[TableName, TableSpec]
     ) -> tuple[frozenset[TableName], tuple[OwnFile, ...]]:
-        """Find what is read from files of this host; blocks while new ones are read."""
+        """Find the tables and files in this host's cache folder; blocks while hashing."""
         return self._own_files.tables(tables), self._own_files.find(tables)
 
     def views(self) -> Mapping[TableName, ViewFacts]:
+        """Return the facts of all views."""
         return self._views
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Start a statement; retry while the catalog changes or its planner is lost."""
         for attempt in range(1, ATTEMPTS + 1):
             snapshot = self._snapshot
             if snapshot is None:
                 return await self._local.execute(query_id, statement)
             self._published.clear()
-            # In one go with the snapshot: a log belongs to the version that is in it.
+            # Read together with the snapshot: a log belongs to the version in that snapshot.
             stated = self._logs.given_to(statement)
             release = self._pins.take(stated, snapshot)
             try:
@@ -171,16 +174,17 @@ class ClusterDispatch:
         raise AssertionError("unreachable")
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Plan a statement and return what it would change; None if it only reads."""
         return await self._local.write_of(statement)
 
     async def _wait_published(self) -> None:
-        """Wait a moment for the catalog after one that an executor does not have."""
+        """Wait briefly for a newer catalog after an executor reported that it lacks this one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOVED_S):
                 await self._published.wait()
 
     def _pinned(self) -> Pinned | None:
-        """Return the catalogs that are needed; the scheduler's own engine keeps just those."""
+        """Return the catalog versions in use, and release all others in the local engine."""
         if self._snapshot is None:
             return None
         pinned = self._pins.pinned(self._snapshot.version)
@@ -190,17 +194,19 @@ class ClusterDispatch:
         return pinned
 
     def follow(self, spec: StoredTable, log: Log) -> None:
+        """Let statements read a version with this log."""
         self._logs.follow(spec, log)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Have each executor bring the pieces into memory that will be its share.
+        """Load each executor's share of a version into its memory, and return the row count.
 
         Raises:
-            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
+            QueryError: the version does not fit or cannot be read, or violates a unique key.
         """
         return await self._loader.load(table, spec, log)
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Restore damaged chunks from the executors' memory, and return their number."""
         return await self._loader.put_back(table, spec, log)
 
     def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
@@ -212,15 +218,19 @@ class ClusterDispatch:
         ]
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
+        """Return the progress of a query that runs in stages, or None."""
         return self._staged.progress(query_id)
 
     def under_way(self) -> Sequence[ActiveStatement]:
+        """Return the running statements and the catalogs that they use."""
         return self._pins.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
+        """Return the status of every executor."""
         return self._membership.executors()
 
     async def aclose(self) -> None:
+        """Close the planner client, the local engine and the fleet."""
         await self._asking.aclose()
         await self._tasks.aclose()
         await self._local.aclose()
@@ -238,7 +248,7 @@ class ClusterDispatch:
                     self._tallies.planned((time.perf_counter() - started) * 1000)
                 return await self._begun(query_id, statement, snapshot, answer)
             narrowed = following.narrowed(statement, {decision.table}, snapshot.tables)
-            found = await self._lookups.run(query_id, narrowed, decision.owner)
+            found = await self._lookups.run_lookup(query_id, narrowed, decision.owner)
             if found is not None:
                 return found
         async with self._asking.asked(statement, may_look_up=False) as answer:
@@ -253,25 +263,27 @@ class ClusterDispatch:
     ) -> BatchStream:
         match answer.decision:
             case Explained() as explained:
-                return await self._diagnoses.run(query_id, statement, snapshot, answer, explained)
+                return await self._diagnoses.run_explain(
+                    query_id, statement, snapshot, answer, explained
+                )
             case Here(tables):
                 narrowed = following.narrowed(statement, tables, snapshot.tables)
                 return await self._local.execute(query_id, narrowed)
             case Whole(tables, written) as whole:
                 narrowed = following.narrowed(statement, tables, snapshot.tables)
                 run = self._whole.at_owner if whole.is_at_owner else self._whole.anywhere
-                return await self.quarantine.run(
+                return await self.quarantine.run_statement(
                     query_id, statement, lambda: run(query_id, narrowed, written)
                 )
             case Staged(tables) as staged:
                 narrowed = following.narrowed(statement, tables, snapshot.tables)
-                return await self.quarantine.run(
+                return await self.quarantine.run_statement(
                     query_id,
                     statement,
                     lambda: self._in_stages(query_id, narrowed, snapshot, answer, staged),
                 )
             case other:
-                raise AssertionError(f"{other} is no answer to this")
+                raise AssertionError(f"{other} is not a decision for a statement")
 
     async def _in_stages(
         self,
@@ -283,14 +295,17 @@ class ClusterDispatch:
     ) -> BatchStream:
         try:
             version = snapshot.version
-            running = await self._staged.run(query_id, statement, version, answer, staged)
+            running = await self._staged.run_stages(query_id, statement, version, answer, staged)
             return running.stream
         except (NotDistributableError, OutOfMemoryQueryError) as exc:
-            # What stages pass on stays in memory; one executor writes it to disk.
-            logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
+            # Exchanges stay in memory, while a single executor can spill to disk.
+            logger.info(
+                "query runs whole after its stages failed",
+                extra={"query_id": query_id, "cause": exc.message},
+            )
         except InvalidQueryError as exc:
-            # The statement could be planned; so this is of a part of it, whose plan the engine
-            # reads otherwise than it wrote it. Whole it runs, or says what is wrong itself.
+            # Planning succeeded, so the error comes from a fragment whose plan the engine reads
+            # differently. Run whole, the statement succeeds or reports its own error.
             extra = {"query_id": query_id, "cause": exc.message}
-            logger.warning("a part of a statement is refused; it runs whole", extra=extra)
+            logger.warning("fragment was rejected; query runs whole", extra=extra)
         return await self._whole.anywhere(query_id, statement, None)

@@ -1,4 +1,4 @@
-"""EXPLAIN on a cluster: where a statement would run, or how it ran."""
+"""Runs EXPLAIN and EXPLAIN ANALYZE on a cluster."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from caraway_scheduler.dispatch.whole import WholeRunner
 
 
 class Diagnoses:
-    """Runs statements that ask about statements."""
+    """Runs EXPLAIN statements."""
 
     def __init__(
         self, local: LocalEngine, whole: WholeRunner, staged: StagedRunner, asking: PlannerClient
@@ -26,7 +26,7 @@ class Diagnoses:
         self._staged = staged
         self._asking = asking
 
-    async def run(
+    async def run_explain(
         self,
         query_id: QueryId,
         statement: Statement,
@@ -34,10 +34,10 @@ class Diagnoses:
         answer: RunDecision,
         explained: Explained,
     ) -> BatchStream:
-        """Run an EXPLAIN. Its answer is put together here, and stored from here.
+        """Run an EXPLAIN; its answer is assembled in the scheduler, and stored from there.
 
         Raises:
-            QueryError: the statement cannot be planned, or failed as it ran.
+            QueryError: the statement cannot be planned, or failed.
         """
         order, statement = statement.store, replace(statement, store=None)
         match explained.way:
@@ -51,13 +51,13 @@ class Diagnoses:
                 statement = following.narrowed(statement, tables, snapshot.tables)
                 stream = await self._in_one(query_id, statement, whole, is_run=explained.is_run)
             case other:
-                raise AssertionError(f"{other} is no answer to this")
+                raise AssertionError(f"{other} is not a decision for an EXPLAIN")
         return stream if order is None else await self._local.stored(await _rows(stream), order)
 
     async def _described(
         self, query_id: QueryId, statement: Statement, answer: RunDecision, described: Described
     ) -> BatchStream:
-        """Add to what the engine says of a statement where the cluster would run it."""
+        """Return the engine's plan together with the distributed plan."""
 
         def executor(number: int) -> ExecutorId:
             return answer.executors[number % len(answer.executors)]
@@ -86,10 +86,10 @@ class Diagnoses:
         answer: RunDecision,
         staged: Staged,
     ) -> BatchStream:
-        """Run a statement in stages, and say how each of them ran."""
+        """Run a statement in stages, and describe how each stage ran."""
         try:
             version = snapshot.version
-            running = await self._staged.run(query_id, statement, version, answer, staged)
+            running = await self._staged.run_stages(query_id, statement, version, answer, staged)
         except NotDistributableError as exc:
             whole = Whole(staged.tables, None, exc.message)
             return await self._in_one(query_id, statement, whole, is_run=True)
@@ -106,7 +106,7 @@ class Diagnoses:
 
 
 async def _rows(stream: BatchStream) -> pa.RecordBatch:
-    """Read an EXPLAIN to its end: it has a few rows."""
+    """Read the answer of an EXPLAIN, which has only a few rows."""
     batches = [batch async for batch in stream]
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=stream.schema)

@@ -1,4 +1,4 @@
-"""Drives a query from plan to rows: plan, measure, plan on, until the last stage streams."""
+"""Drives a query from plan to rows: plan, measure stages, continue planning, stream the last."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,14 +9,14 @@ from caraway_engine.stages import Measured, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
 
 Advance = Callable[[Mapping[str, Measured]], Awaitable[StageGraph]]
-"""Plans a query on, with the sizes of the stages that are made."""
+"""Continues the planning of a query with the measured sizes of completed stages."""
 
 
 class Drive:
-    """The way of one query through its stages.
+    """Drives one query through its stages.
 
-    Stages start as soon as what they read is made. Each time one whose size was waited for is
-    made, planning goes on, until there is a last stage.
+    A stage starts as soon as its inputs are complete. When a stage completes whose size the planner
+    waits for, planning continues, until the last stage is known.
     """
 
     def __init__(self, advance: Advance, graph: StageGraph, runner: StageRunner) -> None:
@@ -27,7 +27,7 @@ class Drive:
         self.measured: dict[str, Measured] = {}
 
     async def root(self) -> Stage:
-        """Make everything that the last stage reads, and return that stage."""
+        """Complete all inputs of the last stage, and return that stage."""
         try:
             while True:
                 self._begin(self._graph)
@@ -42,10 +42,11 @@ class Drive:
 
     @property
     def graph(self) -> StageGraph:
+        """The stage graph as planned so far."""
         return self._graph
 
     def progress(self, answered: int) -> StatementProgress:
-        """Tell how far it is; `answered` counts the tasks of the last stage that are done."""
+        """Return the progress; `answered` counts the completed tasks of the last stage."""
         stages, root = self._graph.stages.values(), self._graph.root
         in_root = root.count if root is not None else 1
         return StatementProgress(
@@ -56,6 +57,7 @@ class Drive:
         )
 
     def close(self) -> None:
+        """Cancel the stages that still run."""
         for task in self._making.values():
             task.cancel()
 
@@ -66,7 +68,7 @@ class Drive:
 
     async def _make(self, stage: Stage) -> Measured:
         await self._wait([each.stage for each in stage.readings])
-        measured = await self._runner.make(stage)
+        measured = await self._runner.run_stage(stage)
         self.measured[stage.name] = measured
         return measured
 

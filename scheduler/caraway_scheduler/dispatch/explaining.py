@@ -1,4 +1,4 @@
-"""EXPLAIN and EXPLAIN ANALYZE of a distributed query, in words."""
+"""Formats EXPLAIN and EXPLAIN ANALYZE output of distributed queries."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from caraway_engine.stages import ExchangeRead, ReadMode, Stage
 from caraway_scheduler.dispatch.running import Ran
 
 _MODES = {
-    ReadMode.ALL: "all of it",
+    ReadMode.ALL: "all rows",
     ReadMode.OWN: "its own part",
     ReadMode.PARTITION: "its hash partition",
 }
@@ -20,7 +20,7 @@ SCHEMA = pa.schema([("plan_type", pa.string()), ("plan", pa.string())])
 
 
 def whole(objection: str | None) -> str:
-    """Say why a statement is not distributed."""
+    """Return why a statement is not distributed."""
     reason = objection or "what it reads is small"
     return f"runs whole on one executor: {reason}"
 
@@ -31,12 +31,14 @@ def listed(
     ran: Sequence[Ran] = (),
     answer: "RootCount | None" = None,
 ) -> str:
-    """List the stages, last first, each with where it runs and what it does."""
+    """List the stages, last first, with their executors, inputs and fragments."""
     graph, reads = described.graph, described.reads
     assert graph.root is not None
     lines: list[str] = []
     if answer is None:
-        lines.append("exchanges chosen from estimates; when it runs, from measured sizes")
+        lines.append(
+            "exchanges are chosen from estimates here, and from measured sizes at run time"
+        )
     by_stage: dict[str, list[Ran]] = {}
     for each in ran:
         by_stage.setdefault(each.stage, []).append(each)
@@ -49,10 +51,12 @@ def listed(
             for each in stage.works
             if isinstance(each, SourceQuery)
         ]
-        lines += [f"  joins co-located tables as they lie: {each}" for each in stage.colocated]
+        lines += [
+            f"  joins co-located tables without an exchange: {each}" for each in stage.colocated
+        ]
         if stage.hashed:
             keys = ", ".join(f"c{key}" for key in stage.hashed.keys)
-            lines.append(f"  parts its rows by the hash of {keys} into {stage.hashed.count}")
+            lines.append(f"  partitions its rows by the hash of {keys} into {stage.hashed.count}")
         lines += [_actual(each) for each in by_stage.get(stage.name, ())]
         if stage is graph.root and answer is not None:
             lines.append(f"  {answer.rows} rows, {answer.size_bytes} bytes")
@@ -87,19 +91,20 @@ def _actual(ran: Ran) -> str:
 
 
 class RootCount:
-    """What the last stage gave."""
+    """Counts the rows and bytes of the last stage."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.size_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
+        """Count a batch."""
         self.rows += batch.num_rows
         self.size_bytes += batch.nbytes
 
 
 class TextStream:
-    """The rows of an EXPLAIN that was put together here."""
+    """The rows of an EXPLAIN that was assembled in the scheduler."""
 
     reads_only_catalog = False
     written: TableName | None = None
@@ -120,11 +125,12 @@ class TextStream:
         )
 
     async def aclose(self) -> None:
+        """Drop the remaining rows."""
         self._texts = None
 
 
 class ExplainedStream:
-    """The engine's own rows, and after them what the cluster adds, in the engine's schema."""
+    """The engine's EXPLAIN rows, followed by the cluster's, in the engine's schema."""
 
     reads_only_catalog = False
     written: TableName | None = None
@@ -151,4 +157,5 @@ class ExplainedStream:
             return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     async def aclose(self) -> None:
+        """Close the engine's stream."""
         await self._engine.aclose()

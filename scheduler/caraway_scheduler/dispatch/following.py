@@ -1,4 +1,4 @@
-"""The logs of accelerated datasets, as they stand, and what statements read of them."""
+"""Tracks the current log of each accelerated dataset, and narrows the logs of statements."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -10,22 +10,23 @@ from caraway_core.tables import StoredTable, TableSpec
 
 
 class KnownLogs:
-    """How far the log of each version counts for statements that begin now."""
+    """The log of each version, up to the entries that new statements read."""
 
     def __init__(self) -> None:
         self._logs: Mapping[str, Log] = {}
 
     def follow(self, spec: StoredTable, log: Log) -> None:
-        """Have statements read a version with this log; () ends that."""
-        # A new mapping each time: statements under way keep theirs.
+        """Let statements read a version with this log; () removes it."""
+        # A new mapping each time, because running statements keep theirs.
         others = {key: each for key, each in self._logs.items() if key != spec.key}
         self._logs = {**others, spec.key: log} if log else others
 
     def of(self, spec: StoredTable) -> Log:
+        """Return the log of a version."""
         return self._logs.get(spec.key, ())
 
     def given_to(self, statement: Statement) -> Statement:
-        """Tell a statement how far to read, where it does not say so itself."""
+        """Return the statement with the current logs, except where it names its own."""
         if not self._logs:
             return statement
         return replace(statement, logs={**self._logs, **statement.logs})
@@ -34,8 +35,8 @@ class KnownLogs:
 def narrowed(
     statement: Statement, read: Collection[TableName], tables: Mapping[TableName, TableSpec]
 ) -> Statement:
-    """Leave out the logs of tables that a statement does not read: it takes them along."""
-    # One that asks for changes proves by its logs of which state it asks.
+    """Remove the logs of tables that a statement does not read, to send less."""
+    # A statement that asks for changes uses its logs to identify the state it asks for.
     if not statement.logs or statement.as_changes:
         return statement
     versions = (tables[table].version for table in read if table in tables)
@@ -44,7 +45,7 @@ def narrowed(
 
 
 def named(statement: Statement) -> Statement:
-    """Keep the names of the logs only: planning needs no entries, and there may be many."""
+    """Keep only the keys of the logs: planning does not need the entries."""
     return (
         replace(statement, logs=dict.fromkeys(statement.logs, ())) if statement.logs else statement
     )

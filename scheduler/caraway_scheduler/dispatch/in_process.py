@@ -1,11 +1,10 @@
-"""Dispatch to the one executor that shares the scheduler's process."""
+"""Dispatches all statements to one executor in the scheduler's process."""
 
 import asyncio
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -28,24 +27,8 @@ from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 
 
-@runtime_checkable
-class Holder(Protocol):
-    """An executor that keeps accelerated datasets in memory."""
-
-    @property
-    def holds(self) -> tuple[TableName, ...]: ...
-
-
-@runtime_checkable
-class Outside(Protocol):
-    """An executor whose engine runs in other processes."""
-
-    @property
-    def memory_used_bytes(self) -> int: ...
-
-
 class InProcessDispatch:
-    """Everything goes to one executor; there is nothing to choose."""
+    """A dispatch with one executor in this process."""
 
     def __init__(
         self, executor: Executor, executor_id: ExecutorId, cores: int = 0, memory_bytes: int = 0
@@ -67,7 +50,8 @@ class InProcessDispatch:
         self._active = self._finished = self._failed = 0
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        # The executor takes it at a moment of its own: statements meanwhile may read either.
+        """Install a catalog, and return the definitions that failed."""
+        # The executor switches at some point during this call, so statements may read either.
         self._catalogs = (*self._catalogs[-1:], snapshot)
         failed = await asyncio.to_thread(self._executor.install, snapshot)
         self._catalogs = (snapshot,)
@@ -77,12 +61,14 @@ class InProcessDispatch:
         return failed
 
     def views(self) -> Mapping[TableName, ViewFacts]:
+        """Return the facts of all views."""
         return self._executor.views
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Start a statement."""
         self._active += 1
         if self._logs:
-            # What it says itself goes before: it makes a version of just that.
+            # Logs of the statement itself have precedence, because it builds a version from them.
             statement = replace(statement, logs={**self._logs, **statement.logs})
         release = self._pins.take(statement, *self._catalogs)
         try:
@@ -94,26 +80,33 @@ class InProcessDispatch:
         return PinnedStream(_Counted(stream, self._count), release)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Plan a statement and return what it would change; None if it only reads."""
         return await self._executor.write_of(statement)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Load a version into memory, and return its row count."""
         return await self._executor.load(table, spec, log)
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Restore damaged chunks from memory, and return their number."""
         return await self._executor.put_back(table, spec, log)
 
     def follow(self, spec: StoredTable, log: Log) -> None:
-        # A new mapping each time: statements under way keep theirs.
+        """Let statements read a version with this log."""
+        # A new mapping each time, because running statements keep theirs.
         others = {key: each for key, each in self._logs.items() if key != spec.key}
         self._logs = {**others, spec.key: log} if log else others
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
+        """Return None: statements here have no stages."""
         return None
 
     def under_way(self) -> Sequence[ActiveStatement]:
+        """Return the running statements and the catalogs that they use."""
         return self._pins.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
+        """Return the status of the one executor."""
         return (
             replace(
                 self._status,
@@ -121,16 +114,16 @@ class InProcessDispatch:
                 active_tasks=self._active,
                 finished_tasks=self._finished,
                 failed_tasks=self._failed,
-                holds=self._executor.holds if isinstance(self._executor, Holder) else (),
+                holds=self._executor.holds,
             ),
         )
 
     async def aclose(self) -> None:
+        """Close the executor."""
         self._executor.close()
 
     def _memory_used_bytes(self) -> int:
-        outside = self._executor.memory_used_bytes if isinstance(self._executor, Outside) else 0
-        return memory.resident_bytes() + outside
+        return memory.resident_bytes() + self._executor.memory_used_bytes
 
     def _count(self, *, is_whole: bool) -> None:
         self._active -= 1
@@ -141,7 +134,7 @@ class InProcessDispatch:
 
 
 class _Counted:
-    """A stream that says once how it ended."""
+    """A stream that reports once how it ended."""
 
     def __init__(self, stream: BatchStream, on_end: Callable[..., None]) -> None:
         self._stream = stream
@@ -153,7 +146,7 @@ class _Counted:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is known already that no more rows will come."""
+        """Whether the stream already knows that no more rows follow."""
         return bool(getattr(self._stream, "is_at_end", False))
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
@@ -170,6 +163,7 @@ class _Counted:
             raise
 
     async def aclose(self) -> None:
+        """Close the stream, and report that it was not read completely."""
         self._end(is_whole=False)
         await self._stream.aclose()
 

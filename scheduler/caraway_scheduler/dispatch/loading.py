@@ -1,4 +1,4 @@
-"""Versions of accelerated datasets are brought to the executors that will read them."""
+"""Loads versions of accelerated datasets into the memory of executors."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from caraway_scheduler.membership import Membership
 
 
 class Loader:
-    """Has executors load their shares, before a catalog names the version."""
+    """Lets executors load their shares before a catalog names the version."""
 
     def __init__(self, fleet: Fleet, membership: Membership, origin: str, policy: Policy) -> None:
         self._fleet = fleet
@@ -26,14 +26,14 @@ class Loader:
         self._policy = policy
 
     async def load(self, table: TableName, spec: StoredTable, log: Log) -> int:
-        """Load a version, again elsewhere when an executor is lost; returns how many rows it has.
+        """Load a version, retrying when an executor is lost, and return its row count.
 
-        A small one is read whole by whichever executor is asked, when it is; where only its rows
-        tell how many there are, one executor loads it at once.
+        A small version is read by whichever executor a statement runs on. If its rows must be
+        counted, one executor loads it now.
 
         Raises:
-            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
-            ExecutorLostError: executors are lost again and again.
+            QueryError: the version does not fit or cannot be read, or violates a unique key.
+            ExecutorLostError: executors were lost repeatedly.
         """
         chunks = dealing.pieces(spec)
         is_counted = not log and spec.keys is None
@@ -64,9 +64,10 @@ class Loader:
         owners: Sequence[ExecutorId],
         executor_id: ExecutorId,
     ) -> None:
-        """Have one of the owners load what is its share as soon as they share the version.
+        """Let one owner load its future share of a version that `owners` will divide.
 
-        Raises: as `load`.
+        Raises:
+            QueryError, ExecutorLostError: as in `load`.
         """
         size_bytes = sum(each.size_bytes for each in dealing.pieces(spec))
         if self._policy.is_small_table(size_bytes) or (log and entries.buckets(spec) is None):
@@ -77,10 +78,10 @@ class Loader:
             await self._fleet.load(executor_id, self._origin, table, spec, names, log)
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log) -> int:
-        """Have executors store chunks again that are damaged in their store, one after another.
+        """Let one executor after another restore chunks that are damaged in the chunk store.
 
         Raises:
-            CarawayError: the last of those that failed could not do it, and no other could.
+            CarawayError: no executor could restore a chunk, and at least one failed.
         """
         count, failure = 0, None
         for executor_id in self._ready():
@@ -95,7 +96,7 @@ class Loader:
     async def _loaded(
         self, table: TableName, spec: StoredTable, log: Log, executors: Sequence[ExecutorId]
     ) -> int:
-        """Load each piece where it is read, and where it is read when that one is lost."""
+        """Load each partition on its owner and on the owners of its further copies."""
         held = dealing.holders(spec, executors, spec.replicas).items()
         shares = [
             (executor_id, rank, [name for name, ids in held if executor_id in ids[rank : rank + 1]])

@@ -1,4 +1,4 @@
-"""The engine of the scheduler itself, as dispatch to a cluster sees it."""
+"""The interface of the scheduler's own engine."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,17 +13,18 @@ from caraway_engine.routing import Planning
 
 
 class LocalEngine(Planning, Protocol):
-    """It plans, and runs what is known only here.
+    """Plans statements, and runs those over tables that only the scheduler has.
 
-    It may be in another process: all arguments are values, and all answers values or streams.
+    The engine may run in another process, so arguments are values and results are values or
+    streams.
     """
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        """Plan a statement over the catalog that it names, or the newest, and start it.
+        """Plan a statement over its catalog version, or the newest, and start it.
 
         Raises:
-            CatalogMovedError: the catalog that it names is not there.
-            QueryError: it cannot be planned or started.
+            CatalogMovedError: the statement's catalog version is gone.
+            QueryError: the statement cannot be planned or started.
         """
         ...
 
@@ -31,25 +32,27 @@ class LocalEngine(Planning, Protocol):
         """Plan a statement and return what it would change; None if it only reads.
 
         Raises:
-            QueryError: it cannot be planned.
+            QueryError: the statement cannot be planned.
         """
         ...
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
-        """Run a task over rows that are here.
+        """Run a task over tables in this process.
 
         Raises:
-            CatalogMovedError: the catalog that it was made for is not there.
-            QueryError: it cannot be planned or started.
+            CatalogMovedError: the task's catalog version is gone.
+            QueryError: the task cannot be planned or started.
         """
         ...
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
-        """Store rows that are here; few enough to be sent at once.
+        """Store a batch of rows that is small enough to be sent at once.
 
         Raises:
-            ResultStoreError: the store cannot be opened.
+            ResultStoreError: the result store cannot be opened.
         """
         ...
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        """Close the engine."""
+        ...

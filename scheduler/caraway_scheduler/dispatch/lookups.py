@@ -1,4 +1,4 @@
-"""Point lookups on a cluster: one call, to the executor that has the rows in memory."""
+"""Runs point lookups with one call to the executor that has the rows in memory."""
 
 import logging
 
@@ -12,19 +12,19 @@ logger = logging.getLogger(__name__)
 
 
 class LookupRunner:
-    """Sends lookups to executors. One that fails there is planned as any other statement."""
+    """Sends lookups to executors; a failed lookup is planned like any other statement."""
 
     def __init__(self, membership: Membership, whole: WholeRunner) -> None:
         self._membership = membership
         self._whole = whole
 
-    async def run(
+    async def run_lookup(
         self, query_id: QueryId, statement: Statement, owner: ExecutorId | None
     ) -> BatchStream | None:
-        """Run a lookup at the owner of its rows, or at any executor; None if that is gone.
+        """Run a lookup on the owner of its rows, or on any executor; None if that is lost.
 
         Raises:
-            QueryError: the executor failed at it.
+            QueryError: the lookup failed on the executor.
         """
         executor_id = owner or self._idlest()
         if executor_id is None:
@@ -36,7 +36,9 @@ class LookupRunner:
             cause = exc.message
         except (CatalogMovedError, ShuttingDownError) as exc:
             cause = exc.message
-        logger.info("lookup runs as ever", extra={"query_id": query_id, "cause": cause})
+        logger.info(
+            "lookup is planned as a statement", extra={"query_id": query_id, "cause": cause}
+        )
         return None
 
     def _idlest(self) -> ExecutorId | None:

@@ -1,4 +1,4 @@
-"""Which executor holds the tables that live in memory: one for all, until it is gone."""
+"""Chooses the executor that holds the tables in memory: one for all, until it is lost."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ class MemoryOwner:
         self._store = store
 
     async def find(self, ready: Callable[[], Sequence[ExecutorId]]) -> ExecutorId:
-        """Return the owner; if it is not there, another becomes it, with tables as at the start.
+        """Return the owner, or choose another if it is lost; its tables then start empty.
 
         Raises:
             OverloadedError: no executor is ready.
@@ -39,4 +39,6 @@ class MemoryOwner:
             )
             if written is not None:
                 return chosen
-        raise CarawayError(f"the owner of `memory:` datasets changed {_TRIES} times just now")
+        raise CarawayError(
+            f"the owner of `memory:` datasets changed {_TRIES} times at once; try again"
+        )

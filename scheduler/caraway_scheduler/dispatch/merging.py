@@ -1,4 +1,4 @@
-"""One stream of rows out of those of several tasks, in the schema that the statement has."""
+"""Merges the row streams of several tasks into one, in the schema of the statement."""
 
 import asyncio
 from collections import deque
@@ -21,16 +21,16 @@ from caraway_scheduler.dispatch.storing import CUT
 
 Opener = Callable[[], Awaitable[BatchStream]]
 _AHEAD = 2
-"""Batches of each task that wait for the reader."""
+"""How many batches of each task are buffered for the reader."""
 
 
 class MergedStream:
-    """Reads tasks side by side, as far ahead of the reader as `_AHEAD` batches each.
+    """Reads task streams concurrently, at most `_AHEAD` batches of each ahead of the reader.
 
-    As many run at once as there are `streams`; each that ends makes room for one of `openers`.
-    Columns come under positional names and with plain types; the reader gets the schema of the
-    statement. `on_close` is called once with the rows and bytes read, when everything was read or
-    the reader has gone; `measure` says how much a batch stands for.
+    The streams in `streams` are read at once; when one ends, the next of `openers` is opened.
+    Batches have positional column names and plain types, and are restored to `schema`. `on_close`
+    is called once with the rows and bytes read, at the end or when the reader closes the stream.
+    `measure` returns the rows and bytes that a batch counts for.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MergedStream:
         self.written: TableName | None = None
         self.measure: Callable[[pa.RecordBatch], tuple[int, int]] = _measure
         self.ended = 0
-        """Tasks that were read to their end."""
+        """How many tasks were read to their end."""
         self._streams = list(streams)
         self._openers = deque(openers)
         self._on_close: Callable[[int, int], None] | None = on_close
@@ -105,7 +105,8 @@ class MergedStream:
         except asyncio.CancelledError:
             if tasks.is_cancelled():
                 raise
-            # Something that it awaits was cancelled; the reader must not wait for ever.
+            # Something that it awaited was cancelled, so report it: the reader must not wait
+            # forever.
             await self._queue.put(_stopped())
         except BaseException as exc:
             if tasks.ends(exc):
@@ -125,21 +126,22 @@ class MergedStream:
             self._on_lost(exc.executor_id, exc.cause)
         if self.written is not None:
             return ExecutionError(
-                f"{exc.message}; dataset '{self.written}' may have been written to or not: look "
-                "before you run the statement again"
+                f"{exc.message}; dataset '{self.written}' may or may not have been "
+                "written to; check it before you run the statement again"
             )
         return AnswerCutError(
-            f"the answer is cut short, because {exc.message}; run the statement again"
+            f"the answer was cut short because {exc.message}; run the statement again"
         )
 
     async def aclose(self) -> None:
+        """Close all streams, and report the rows and bytes read."""
         on_close, self._on_close = self._on_close, None
         if on_close is None:
             return
         for reader in self._readers:
             reader.cancel()
         try:
-            # A generator that is being read cannot be closed.
+            # A generator cannot be closed while it is being read.
             await asyncio.gather(*self._readers, return_exceptions=True)
             await asyncio.gather(
                 *(stream.aclose() for stream in self._streams), return_exceptions=True
@@ -150,8 +152,8 @@ class MergedStream:
 
 def _stopped() -> QueryError:
     return AnswerCutError(
-        "the answer is cut short, because a part of the statement was stopped though nobody "
-        "cancelled it; run the statement again"
+        "the answer was cut short because a task of the statement was cancelled by the runtime; "
+        "run the statement again"
     )
 
 

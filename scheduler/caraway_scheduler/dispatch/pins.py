@@ -1,4 +1,4 @@
-"""The catalogs that statements under way were planned over: executors keep them until the end."""
+"""Tracks the catalogs that running statements use: executors keep them until they end."""
 
 import itertools
 import time
@@ -13,7 +13,7 @@ from caraway_core.protocols.fleet import Pinned
 
 
 class Pins:
-    """The statements under way, and the catalogs that they hold."""
+    """The running statements, and the catalogs that they use."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -21,30 +21,30 @@ class Pins:
         self._held: dict[int, tuple[tuple[CatalogVersion, ...], ActiveStatement]] = {}
 
     def take(self, statement: Statement, *catalogs: CatalogSnapshot) -> Callable[[], None]:
-        """Note a statement over one of these catalogs; what is returned forgets it."""
+        """Pin these catalogs for a statement, and return a function that unpins them."""
         number = next(self._numbers)
         tables = tuple(each.tables for each in catalogs)
         under_way = ActiveStatement(statement.sql, tables, statement.logs, self._clock())
         self._held[number] = tuple(each.version for each in catalogs), under_way
 
         def release() -> None:
-            # A stream may be dropped by any thread; to take from a dict is one step.
+            # A stream may be dropped by any thread, but removing a dict item is atomic.
             self._held.pop(number, None)
 
         return release
 
     def pinned(self, served: CatalogVersion) -> Pinned:
-        """Return what executors have to keep while new statements use the version `served`."""
+        """Return the versions that executors must keep; new statements use `served`."""
         versions = (each for each, _ in list(self._held.values()))
         return Pinned(served, frozenset(itertools.chain.from_iterable(versions)))
 
     def under_way(self) -> Sequence[ActiveStatement]:
-        """Return the statements that were not forgotten."""
+        """Return the running statements and the catalogs that they use."""
         return [statement for _, statement in list(self._held.values())]
 
 
 class PinnedStream:
-    """A stream that unpins its catalog when it ends, is closed, or is dropped."""
+    """A stream that unpins its catalogs when it ends, is closed, or is garbage-collected."""
 
     def __init__(self, stream: BatchStream, release: Callable[[], None]) -> None:
         self._stream = stream
@@ -57,7 +57,7 @@ class PinnedStream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is known already that no more rows will come."""
+        """Whether the stream already knows that no more rows follow."""
         return bool(getattr(self._stream, "is_at_end", False))
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
@@ -71,6 +71,7 @@ class PinnedStream:
             raise
 
     async def aclose(self) -> None:
+        """Close the stream and unpin its catalogs."""
         try:
             await self._stream.aclose()
         finally:

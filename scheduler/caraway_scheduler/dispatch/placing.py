@@ -1,4 +1,4 @@
-"""Which executor runs a task: the slots of one query, and what becomes of them in a loss."""
+"""Assigns the tasks of one query to executors, also after executors are lost."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ IsLeaving = Callable[[ExecutorId], bool]
 
 
 class Slots:
-    """As many slots as executors were ready when the query was planned; each is on one of them.
+    """The slots of one query: as many as executors were ready when it was planned.
 
-    The number stays, because shares of tables are cut for it; the executors behind it may change:
-    those that are lost, and those that are leaving, give their slots to others.
+    The number is fixed, because tables are divided into that many shares. The executors behind the
+    slots may change: slots of lost or leaving executors move to others.
 
     Raises:
         OverloadedError: no executor is ready any more.
@@ -38,12 +38,12 @@ class Slots:
         return len(self._executors)
 
     def executor(self, number: int) -> ExecutorId:
-        """Name the executor of a task by its number; tasks beyond the slots go round."""
+        """Return the executor of a task number; numbers beyond the slots wrap around."""
         self._pass_on()
         return self._executors[number % len(self._executors)]
 
     def nearest(self, parts: Sequence[ExchangePart]) -> ExecutorId:
-        """Name the executor on which most bytes of the parts are."""
+        """Return the executor that holds most bytes of the parts."""
         self._pass_on()
         sizes: Counter[ExecutorId] = Counter()
         for part in parts:
@@ -65,7 +65,7 @@ class Slots:
         self._lost.add(executor_id)
         left = [each for each in self._ready() if each not in self._lost]
         if not left:
-            # An executor that was lost and came back is better than none.
+            # An executor that was lost and has returned is better than none.
             left = [each for each in self._ready() if each != executor_id] or list(self._ready())
         if not left:
             raise none_ready()
@@ -78,6 +78,7 @@ class Slots:
 
 
 def none_ready() -> OverloadedError:
+    """Return the error to raise while no executor is ready."""
     return OverloadedError(
         "no executor is ready to run the query; see /v1/cluster/executors, and try again",
         retry_after_s=5,

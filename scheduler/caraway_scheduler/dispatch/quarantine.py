@@ -1,4 +1,4 @@
-"""Keeps statements that end executors from ending more of them."""
+"""Keeps statements that crash executors from crashing more of them."""
 
 import asyncio
 import time
@@ -17,32 +17,32 @@ from caraway_core.suspects import End, Suspects, SuspectTurns
 from caraway_scheduler.dispatch.pins import PinnedStream
 
 Ends = Callable[[], Mapping[ExecutorId, tuple[str, End | None]]]
-"""Says of each executor which process it is, and how the one before it ended."""
+"""Returns for each executor its current process, and how the previous one ended."""
 Run = Callable[[], Coroutine[Any, Any, BatchStream]]
 OnLoss = Callable[[QueryId, ExecutorId], Coroutine[Any, Any, None]]
-"""Is told of an executor that a statement lost, and returns when it may run again."""
+"""Called with an executor that a statement lost; returns when the statement may run again."""
 _LOSSES = 2
-"""Executors that a statement may lose before it waits for the cause."""
+"""How many executors a statement may lose before it waits for the cause."""
 _SETTLED_S = 6.0
 _REMEMBERED_S = 15.0
 
 
 @dataclass(slots=True)
 class _Running:
-    """A statement on executors, and the executors that it has lost."""
+    """A statement that runs on executors, and the executors that it has lost."""
 
     key: str
     returns: int
     lost: set[tuple[ExecutorId, str]] = field(default_factory=set)
     has_ended: bool = False
-    """All of its answer was read."""
+    """Whether its answer was read completely."""
 
 
 class Quarantine:
-    """Knows what runs on executors, and hears how they ended.
+    """Tracks which statements run on executors, and blames them for crashes.
 
-    An executor that was lost with its machine says nothing when it comes back, and nothing is held
-    against the statements that ran there.
+    An executor that was lost with its machine reports no cause when it returns. Then no statement
+    is blamed.
     """
 
     def __init__(
@@ -58,16 +58,17 @@ class Quarantine:
         self._turns = SuspectTurns(self.suspects)
         self._running: dict[QueryId, _Running] = {}
         self._left: dict[str, float] = {}
-        """When statements failed or were stopped, maybe before the cause was heard."""
+        """When statements failed or were stopped, possibly before a crash was reported.
+        """
         self._seen: dict[ExecutorId, str] = {}
         self._returns = 0
         self._returned = asyncio.Event()
 
-    async def run(self, query_id: QueryId, statement: Statement, run: Run) -> BatchStream:
-        """Run a statement on executors; one that is a suspect waits for its turn.
+    async def run_statement(self, query_id: QueryId, statement: Statement, run: Run) -> BatchStream:
+        """Run a statement on executors; a suspect waits for its turn.
 
         Raises:
-            StatementRefusedError: it ended executors.
+            StatementRefusedError: the statement has crashed executors.
         """
         key = suspects.key(statement.sql, statement.parameters)
         over = await self._turns.take(key)
@@ -92,10 +93,10 @@ class Quarantine:
         return _Watched(stream, leave, ended)
 
     async def lost(self, query_id: QueryId, executor_id: ExecutorId) -> None:
-        """Note that a statement lost an executor; returns when it may run again.
+        """Record that a statement lost an executor; returns when it may run again.
 
         Raises:
-            StatementRefusedError: it may not.
+            StatementRefusedError: the statement must not run again.
         """
         running = self._running.get(query_id)
         if running is None:
@@ -111,7 +112,7 @@ class Quarantine:
         self.suspects.check(running.key)
 
     def look(self) -> None:
-        """Hear of executors that came back, and of what ended them."""
+        """Check which executors have returned, and blame statements for what ended them."""
         for executor_id, (incarnation, end) in self._ends().items():
             before = self._seen.get(executor_id)
             self._seen[executor_id] = incarnation
@@ -131,7 +132,7 @@ class Quarantine:
 
 
 class _Watched(PinnedStream):
-    """A stream that says when all of it was read."""
+    """A stream that reports when it was read completely."""
 
     def __init__(
         self, stream: BatchStream, release: Callable[[], None], on_end: Callable[[], None]

@@ -1,4 +1,4 @@
-"""Runs the stages of one query: tasks on executors, again elsewhere when an executor is lost."""
+"""Runs the stages of one query on executors, and reruns tasks of lost executors."""
 
 import asyncio
 import logging
@@ -41,18 +41,19 @@ from caraway_scheduler.dispatch.tallies import DispatchTallies
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
 READY_WAIT_S = 10.0
-"""How long a query waits for an executor when there is none: actors come back within seconds."""
+"""How long a query waits for an executor if there is none: actors restart within seconds."""
 HERE_BYTES = 1024 * 1024
 Here = Callable[[Task, Sequence[TaskTable]], Coroutine[Any, Any, BatchStream]]
-"""Runs a task in this process."""
+"""Runs a task in the scheduler's process."""
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class StagedQuery:
-    """What all tasks of a query share. `shares` holds for each divided table its cut by slot.
+    """The values that all tasks of a query share.
 
-    With `store` the rows of its last stage are stored by the tasks that make them.
+    `shares` returns the shares of a divided table by slot. With `store`, the tasks of the last
+    stage store their own rows.
     """
 
     query_id: QueryId
@@ -66,14 +67,14 @@ class StagedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A piece of work on an executor that came to its end."""
+    """A completed piece of work on an executor."""
 
     query_id: QueryId
     stage: str
     note: str
     number: int
     executor_id: ExecutorId | None
-    """None stands for the scheduler itself."""
+    """None means the scheduler itself."""
     rows: int
     size_bytes: int
     elapsed_ms: float
@@ -81,9 +82,9 @@ class Ran:
 
 
 class StageRunner:
-    """Makes and keeps what stages hold, and makes again what was lost.
+    """Runs the tasks of stages, keeps their outputs, and reruns tasks whose output was lost.
 
-    Use it as a context manager: leaving it stops the tasks under way and lets go of all parts.
+    The caller must `close` it, which stops running tasks and releases all outputs.
     """
 
     def __init__(
@@ -112,8 +113,8 @@ class StageRunner:
         self._tasks: dict[tuple[str, int], asyncio.Task[TaskOutcome]] = {}
         self.ran: list[Ran] = []
 
-    async def make(self, stage: Stage) -> Measured:
-        """Run every task of a stage whose inputs are made; return the size of what it holds."""
+    async def run_stage(self, stage: Stage) -> Measured:
+        """Run every task of a stage whose inputs are complete; return the size of its output."""
         self._stages[stage.name] = stage
         started = time.perf_counter()
         outcomes = await asyncio.gather(
@@ -124,9 +125,10 @@ class StageRunner:
         return Measured(sum(part.rows for part in parts), sum(part.size_bytes for part in parts))
 
     async def stream(self, stage: Stage, number: int) -> BatchStream:
-        """Run a task of the last stage and read its rows; again elsewhere while none came.
+        """Run a task of the last stage and stream its rows; rerun it if lost before the first row.
 
-        Of rows that are stored comes word, and these are made again also after some of it came.
+        If the rows are stored, the stream consists of chunk records, and the task can be rerun at
+        any time.
         """
         order = self._query.store
         if order is None:
@@ -159,7 +161,7 @@ class StageRunner:
     async def _stream_here(
         self, stage: Stage, order: Callable[[], StoreOrder | None]
     ) -> BatchStream | None:
-        """Finish a query over few rows where they are going to anyway, which saves a call."""
+        """Run the last stage over few rows in the scheduler, which saves a call."""
         inputs = await self._inputs(stage, 0)
         size = sum(part.size_bytes for each in inputs for part in each.parts)
         if not inputs or size > HERE_BYTES:
@@ -174,20 +176,21 @@ class StageRunner:
 
     @property
     def tasks_done(self) -> int:
-        """How many tasks of the stages before the last one are made."""
+        """The number of completed tasks of the stages before the last."""
         return sum(map(_is_made, self._tasks.values()))
 
     def executor(self, number: int) -> ExecutorId:
-        """Name the executor behind a slot as it is now."""
+        """Return the executor of a slot now."""
         return self._slots.executor(number)
 
     def close(self) -> None:
+        """Cancel all tasks and release their outputs."""
         for task in self._tasks.values():
             task.cancel()
         self._tasks.clear()
 
     def _outcome(self, name: str, number: int) -> asyncio.Task[TaskOutcome]:
-        """Return the task that makes or made a part of a stage, beginning it if there is none."""
+        """Return the asyncio task that runs a task of a stage, starting it if necessary."""
         key = (name, number)
         task = self._tasks.get(key)
         if task is None:
@@ -218,7 +221,7 @@ class StageRunner:
         number: int,
         call: Callable[[ExecutorId, Task, Sequence[Input]], Coroutine[Any, Any, _Result]],
     ) -> _Result:
-        """Call an executor; if it is lost, or an input is, do what is needed and try again."""
+        """Call an executor; if it or an input is lost, recover and retry."""
         for attempt in range(1, ATTEMPTS + 1):
             inputs = await self._inputs(stage, number)
             executor_id = self._executor(stage, number, inputs)
@@ -230,18 +233,19 @@ class StageRunner:
                 await self._on_loss(self._query.query_id, exc.executor_id)
                 last: CarawayError = exc
             except ShuttingDownError as exc:
-                # It drains: what it made stays, but work goes elsewhere.
+                # The executor drains: its outputs stay, but new work goes elsewhere.
                 self._slots.lose(executor_id)
                 last = exc
             except CatalogMovedError as exc:
-                # It came later than the catalog of the query; an executor from then has it.
+                # The executor joined after the query's catalog was replaced; older executors still
+                # have it.
                 self._pass_over(executor_id, exc)
                 last = exc
             except PartLostError as exc:
                 self._forget(stage, inputs, exc.executor_id)
                 last = exc
             logger.warning(
-                "task runs again",
+                "task is retried",
                 extra={
                     "query_id": self._query.query_id, "stage": stage.name, "task": number,
                     "attempt": attempt, "cause": last.message,
@@ -251,14 +255,14 @@ class StageRunner:
             raise last
         raise ExecutionError(
             f"stage {stage.name} of the query failed {ATTEMPTS} times because executors were "
-            f"lost, the last time with: {last.message}; run it again when the cluster is well"
+            f"lost, most recently: {last.message}; run it again when the cluster is healthy"
         ) from last
 
     def _pass_over(self, executor_id: ExecutorId, cause: CatalogMovedError) -> None:
         try:
             self._slots.lose(executor_id)
         except OverloadedError:
-            raise cause from None  # Nobody else is there: planned over a newer catalog it can run.
+            raise cause from None  # No other executor is ready; a new plan can run on this one.
 
     def _executor(self, stage: Stage, number: int, inputs: Sequence[Input]) -> ExecutorId:
         if stage.layout == "single":
@@ -296,7 +300,7 @@ class StageRunner:
         source = self._stages[reading.stage]
         wanted = range(source.count)
         if reading.mode is ReadMode.OWN:
-            # Task i of n reads what tasks i, i+n, ... made: its own, when there are as many.
+            # Task i of n reads the output of tasks i, i+n, ...: its own if the counts are equal.
             wanted = range(number, source.count, stage.count)
         made = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
         if reading.top is not None and any(
@@ -327,7 +331,7 @@ class StageRunner:
     def _forget(
         self, stage: Stage, inputs: Sequence[Input], executor_id: ExecutorId | None
     ) -> None:
-        """Let go of the inputs that are lost, so that asking for them makes them again."""
+        """Drop the lost inputs, so that the next request for them reruns their tasks."""
         held = {id(part) for each in inputs for part in each.parts}
         for reading in stage.readings:
             for each in range(self._stages[reading.stage].count):

@@ -1,4 +1,4 @@
-"""Statements that run in stages, on all executors."""
+"""Runs statements in stages on all executors."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ _STREAMS_PER_SLOT = 2
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A query in stages, from its plan to the end of its answer."""
+    """A staged query, from its plan to the end of its answer."""
 
     drive: Drive
     stream: MergedStream | None = None
@@ -34,7 +34,7 @@ class _UnderWay:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A query whose last stage streams, and what knows how it was made."""
+    """A staged query whose last stage streams, with its driver and runner."""
 
     stream: MergedStream
     drive: Drive
@@ -66,17 +66,17 @@ class StagedRunner:
         self._under_way: dict[QueryId, _UnderWay] = {}
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
-        """Tell how far a query is; None for one that does not run in stages."""
+        """Return the progress of a query; None if it does not run in stages."""
         query = self._under_way.get(query_id)
         if query is None:
             return None
         return query.drive.progress(query.stream.ended if query.stream else 0)
 
     def ready(self) -> list[ExecutorId]:
-        """Name the executors that may work."""
+        """Return the executors that are ready."""
         return [member.executor_id for member in self._membership.ready()]
 
-    async def run(
+    async def run_stages(
         self,
         query_id: QueryId,
         statement: Statement,
@@ -87,7 +87,7 @@ class StagedRunner:
         """Run a statement in stages, until its last stage streams.
 
         Raises:
-            NotDistributableError: a part of it that was planned on has to run whole.
+            NotDistributableError: the rest of its plan can only run whole.
             PlanLostError: its planner is gone.
             QueryError: a task failed, or was lost too often.
         """
@@ -138,7 +138,7 @@ class StagedRunner:
         stream = MergedStream(
             streams,
             stored_schema(kept_schema(schema, order.cut)) if order else schema,
-            # The same statement gives other rows once there are more changes.
+            # With a log, the same statement returns other rows after further changes.
             staged.reads_only_catalog and not statement.logs,
             close,
             openers[at_once:],

@@ -1,4 +1,4 @@
-"""Answers that are stored where they are made: tries at them, and word of their chunks."""
+"""Handles stored answers: the attempts of their tasks, and the records of their chunks."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -19,31 +19,33 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 
 CUT = (ExecutorLostError, PartLostError, ShuttingDownError)
-"""What ends an answer that lay open on an executor, through no fault of the statement."""
+"""The errors that end an open answer on an executor without fault of the statement."""
 
 
 class Attempts:
-    """The tries at one task of a stored answer, each of which gets an order of its own."""
+    """The attempts at one task of a stored answer; each gets its own store order."""
 
     def __init__(self, order: StoreOrder, task: int = 0) -> None:
         self._first = replace(order, task=task)
         self._count = 0
 
     def another(self) -> StoreOrder:
+        """Return the store order of the next attempt."""
         order = replace(self._first, attempt=self._first.attempt + self._count)
         self._count += 1
         return order
 
     @property
     def last(self) -> StoreOrder:
+        """The store order of the latest attempt."""
         return replace(self._first, attempt=self._first.attempt + max(0, self._count - 1))
 
 
 class PersistentWord:
-    """Word of the chunks of one task, which is run again when its executor is lost.
+    """The chunk records of one task, which is rerun when its executor is lost.
 
-    Nobody has seen any of its rows yet, so it may begin anew; that it did is said in a word of
-    its own. `again` does what the loss calls for and runs the task once more.
+    No client has seen its rows yet, so the task may start over; a separate record announces the new
+    attempt. `again` recovers from the loss and reruns the task.
     """
 
     reads_only_catalog = False
@@ -79,6 +81,7 @@ class PersistentWord:
         return storing.pack([storing.begun(order.task, order.attempt)], self.schema)
 
     async def aclose(self) -> None:
+        """Close the stream of the current attempt."""
         await self._stream.aclose()
 
     async def _reopen(self, cause: CarawayError) -> None:
@@ -86,14 +89,14 @@ class PersistentWord:
             self._stream = await self._again(cause)
         except CatalogMovedError as exc:
             raise AnswerCutError(
-                f"the answer is cut short, because {cause.message}, and the tables have changed "
-                "since it began; run the statement again"
+                f"the answer was cut short because {cause.message}, and the tables have changed "
+                "since it started; run the statement again"
             ) from exc
         self._batches = aiter(self._stream)
 
 
 class StoredTotal:
-    """Adds up the chunks of all tasks of an answer, of each task those of its last attempt."""
+    """Sums up the stored chunks of all tasks, counting only the latest attempt of each."""
 
     def __init__(self, most_bytes: int | None) -> None:
         self._most_bytes = most_bytes
@@ -101,10 +104,10 @@ class StoredTotal:
         self._sizes: dict[int, int] = {}
 
     def add(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Take word of chunks, and return how many rows and bytes they are.
+        """Count chunk records, and return their rows and bytes.
 
         Raises:
-            ResultTooLargeError: all tasks together have stored more than they may.
+            ResultTooLargeError: all tasks together have stored more than the limit.
         """
         chunks = storing.unpack(batch)
         for each in chunks:

@@ -1,4 +1,4 @@
-"""Accelerated rows come to executors before statements do, as executors join and others go."""
+"""Loads accelerated datasets on executors before statements need them."""
 
 import asyncio
 import logging
@@ -13,12 +13,12 @@ from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)
 Tables = Callable[[], Sequence[tuple[TableName, StoredTable, Log]]]
-"""The accelerated datasets that statements read now, and how far their logs count."""
+"""Returns the accelerated datasets that statements read now, with their logs."""
 _SETTLED_S = 1.0
 
 
 class Warmer:
-    """Has executors load what will be theirs. What fails is loaded when a statement reads it."""
+    """Lets executors load their future shares. If that fails, the first read loads them."""
 
     def __init__(self, loader: Loader, membership: Membership, tables: Tables) -> None:
         self._loader = loader
@@ -26,11 +26,13 @@ class Warmer:
         self._tables = tables
 
     async def prepare(self, executor_id: ExecutorId) -> None:
-        """Have an executor that is about to be ready load its part of every dataset.
+        """Let an executor that is about to be ready load its share of every dataset.
 
-        The others load what becomes theirs with that: parts that are dealt out by size shift.
+        The other executors load the shares that change with it, because partitions are dealt by
+        size.
         """
-        # With those that are on their way, too: of several that begin at once none takes all.
+        # Includes executors that are joining, so that the first of several does not take
+        # everything.
         coming = {
             each.executor_id
             for each in self._membership.executors()
@@ -43,12 +45,12 @@ class Warmer:
             for failure in await asyncio.gather(*loads, return_exceptions=True):
                 if isinstance(failure, CarawayError):
                     extra = {"dataset": table, "cause": failure.message}
-                    logger.info("a part of a dataset is loaded later", extra=extra)
+                    logger.info("dataset share is loaded on first read", extra=extra)
                 elif failure is not None:
                     raise failure
 
     async def run(self) -> None:
-        """Keep copies on as many executors as datasets ask for, until cancelled."""
+        """Keep as many copies on executors as datasets request, until cancelled."""
         known = self._ready()
         while True:
             await self._membership.wait_changed()
@@ -62,7 +64,7 @@ class Warmer:
                         await self._loader.load(table, spec, log)
                     except CarawayError as exc:
                         extra = {"dataset": table, "cause": exc.message}
-                        logger.info("a dataset has fewer copies for now", extra=extra)
+                        logger.info("dataset has too few copies for now", extra=extra)
 
     def _ready(self) -> frozenset[ExecutorId]:
         return frozenset(member.executor_id for member in self._membership.ready())

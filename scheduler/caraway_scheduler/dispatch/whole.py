@@ -1,4 +1,4 @@
-"""Statements that run whole on one executor, as a cluster runs what is small or writes."""
+"""Runs statements whole on one executor, for statements that are small or write."""
 
 import time
 from collections import Counter
@@ -26,7 +26,7 @@ from caraway_scheduler.membership import Membership
 
 
 class WholeRunner:
-    """Gives whole statements to the executor that does least, or to the owner of their tables."""
+    """Sends whole statements to the least busy executor, or to the owner of their tables."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class WholeRunner:
     async def anywhere(
         self, query_id: QueryId, statement: Statement, written: TableName | None
     ) -> BatchStream:
-        """Run a statement on the executor that does least, again on another if that is lost.
+        """Run a statement on the least busy executor, and on another if that is lost.
 
-        An answer that only reads and is stored is run again also when its executor is lost later.
+        A stored answer of a statement that only reads is rerun even if its executor is lost later.
         """
         if statement.store is None or written is not None:
             return await self._somewhere(query_id, lambda: statement, written)
@@ -68,13 +68,13 @@ class WholeRunner:
     async def at_owner(
         self, query_id: QueryId, statement: Statement, written: TableName | None
     ) -> BatchStream:
-        """Run a statement where the tables in memory are; what it wrote may not be done twice."""
+        """Run a statement on the owner of tables in memory; a write must not run twice."""
         executor_id = await self._owner.find(self._ready)
         try:
             return await self.at(executor_id, query_id, statement)
         except ExecutorLostError as exc:
             self._membership.lost(exc.executor_id, exc.cause)
-            wrote = "; it may have written or not" if written else ""
+            wrote = "; it may or may not have written" if written else ""
             raise ExecutionError(
                 f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
             ) from exc
@@ -97,7 +97,8 @@ class WholeRunner:
                 if written is not None:
                     break
             except (CatalogMovedError, ShuttingDownError) as exc:
-                # Refused before anything was done: also a statement that writes may go elsewhere.
+                # Refused before any work was done, so even a statement that writes may run
+                # elsewhere.
                 leaving.add(executor_id)
                 last = exc
         assert last is not None
@@ -106,7 +107,7 @@ class WholeRunner:
         raise ExecutionError(f"{last.message}; run the statement again") from last
 
     def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:
-        """Choose the executor that runs the fewest whole statements."""
+        """Return the executor that runs the fewest whole statements."""
         return min(executors, key=lambda each: self._under_way[each])
 
     async def at(
@@ -115,7 +116,7 @@ class WholeRunner:
         """Run a statement on one executor.
 
         Raises:
-            ExecutorLostError, ShuttingDownError: it has to be run elsewhere.
+            ExecutorLostError, ShuttingDownError: it must be run elsewhere.
         """
         self._under_way[executor_id] += 1
         self._tallies.assigned(executor_id)

@@ -14,8 +14,8 @@ from caraway_engine import formats
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.queries.storing import StoredAnswer
 from caraway_serving.errors import RefusedRequestError
 
@@ -36,30 +36,18 @@ def known() -> list[flight.ActionType]:
     return [flight.ActionType(name, says) for name, says in DESCRIPTIONS.items()]
 
 
-async def act(desk: JobDesk | None, caller: Caller, name: str, body: bytes) -> bytes:
+async def act(desk: Desk, caller: Caller, name: str, body: bytes) -> bytes:
     """Do one of the known actions; runs on the event loop.
 
     Raises:
         CarawayError, StatusError: whatever is wrong with it.
     """
-    desk = present(desk)
     if name == "SubmitAsyncQuery":
         return await _submit(desk, caller, body)
     return await _ACTIONS[name](desk, caller, _read(body))
 
 
-def present(desk: JobDesk | None) -> JobDesk:
-    """Return the desk of asynchronous queries.
-
-    Raises:
-        Unavailable: it is not there yet.
-    """
-    if desk is None:
-        raise statuses.Unavailable("asynchronous queries are still initializing; retry in a moment")
-    return desk
-
-
-async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
+async def _submit(desk: Desk, caller: Caller, body: bytes) -> bytes:
     try:
         wanted = submissions.parse(body, None)
     except RefusedRequestError as exc:
@@ -70,7 +58,7 @@ async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
     return _json({"query_id": job.job_id, "status": job.status})
 
 
-async def _status(desk: JobDesk, caller: Caller, body: Body) -> bytes:
+async def _status(desk: Desk, caller: Caller, body: Body) -> bytes:
     job = await _find(desk, caller, body)
     document: dict[str, Any] = {"query_id": job.job_id, "status": job.status}
     if job.error is not None:
@@ -81,7 +69,7 @@ async def _status(desk: JobDesk, caller: Caller, body: Body) -> bytes:
     return _json(document)
 
 
-async def _result(desk: JobDesk, caller: Caller, body: Body) -> bytes:
+async def _result(desk: Desk, caller: Caller, body: Body) -> bytes:
     job = await _find(desk, caller, body)
     found = await manifest(desk, job)
     index = body.get("chunk_index") or 0
@@ -98,7 +86,7 @@ async def _result(desk: JobDesk, caller: Caller, body: Body) -> bytes:
     return b"".join((*parts, encoder.end(0)))
 
 
-async def _cancel(desk: JobDesk, caller: Caller, body: Body) -> bytes:
+async def _cancel(desk: Desk, caller: Caller, body: Body) -> bytes:
     if not caller.principal.may_write:
         raise QueryForbiddenError("cancelling a query needs a key that ends in :rw")
     job = await desk.cancel(caller.principal.id, _job_id(body))
@@ -106,7 +94,7 @@ async def _cancel(desk: JobDesk, caller: Caller, body: Body) -> bytes:
     return _json({"query_id": job.job_id, "cancelled": cancelled, "status": job.status})
 
 
-_Action = Callable[[JobDesk, Caller, Body], Awaitable[bytes]]
+_Action = Callable[[Desk, Caller, Body], Awaitable[bytes]]
 _ACTIONS: Mapping[str, _Action] = {
     "GetAsyncQueryStatus": _status,
     "GetAsyncQueryResult": _result,
@@ -114,8 +102,8 @@ _ACTIONS: Mapping[str, _Action] = {
 }
 
 
-async def manifest(desk: JobDesk, job: Job) -> StoredAnswer:
-    """Return what is stored of a finished query.
+async def manifest(desk: Desk, job: Job) -> StoredAnswer:
+    """Return the stored answer of a finished query.
 
     Raises:
         CarawayError, StatusError: it is not finished, failed or expired.
@@ -135,14 +123,14 @@ async def manifest(desk: JobDesk, job: Job) -> StoredAnswer:
     return await desk.manifest(job)
 
 
-async def _totals(desk: JobDesk, job: Job) -> tuple[int, int]:
+async def _totals(desk: Desk, job: Job) -> tuple[int, int]:
     if job.totals is not None:
         return job.totals.rows, job.totals.chunks
     chunks = (await desk.manifest(job)).chunks
     return sum(each.row_count for each in chunks), len(chunks)
 
 
-async def _find(desk: JobDesk, caller: Caller, body: Body) -> Job:
+async def _find(desk: Desk, caller: Caller, body: Body) -> Job:
     return await desk.find(caller.principal.id, _job_id(body))
 
 

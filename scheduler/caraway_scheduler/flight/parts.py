@@ -16,7 +16,7 @@ from caraway_engine.formats import columns
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight import actions, statuses
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.jobs.protocol import JobDesk
+from caraway_scheduler.jobs.desk import Desk
 
 FOLDER = "queries"
 # No SQL text begins with NUL, so no statement is taken for the ticket of a part.
@@ -67,13 +67,12 @@ def read_ticket(sent: bytes) -> tuple[JobId, int] | None:
     return submissions.job_id(match[1].decode(errors="replace")), int(match[2])
 
 
-async def find(desk: JobDesk | None, caller: Caller, job_id: JobId) -> PartedAnswer:
+async def find(desk: Desk, caller: Caller, job_id: JobId) -> PartedAnswer:
     """Find the parts of a finished query of the caller.
 
     Raises:
         CarawayError, StatusError: it is not the caller's, not finished, failed or expired.
     """
-    desk = actions.present(desk)
     manifest = await actions.manifest(desk, await desk.find(caller.principal.id, job_id))
     parts = (
         AnswerPart(job_id, number, each.row_count, each.size_bytes)
@@ -82,13 +81,12 @@ async def find(desk: JobDesk | None, caller: Caller, job_id: JobId) -> PartedAns
     return PartedAnswer(columns.without_views(manifest.schema), tuple(parts))
 
 
-async def read(desk: JobDesk | None, caller: Caller, job_id: JobId, index: int) -> pa.Table:
+async def read(desk: Desk, caller: Caller, job_id: JobId, index: int) -> pa.Table:
     """Read one part of a finished query of the caller.
 
     Raises:
         CarawayError, StatusError: as `find`, or there is no such part.
     """
-    desk = actions.present(desk)
     job = await desk.find(caller.principal.id, job_id)
     manifest = await actions.manifest(desk, job)
     if index >= len(manifest.chunks):

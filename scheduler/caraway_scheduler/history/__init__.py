@@ -1,1 +1,1 @@
-"""What was done: the spans of finished tasks, as a SQL table and as OpenTelemetry traces."""
+"""Task history: the spans of finished tasks, as a SQL table and as OpenTelemetry traces."""

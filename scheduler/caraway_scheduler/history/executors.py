@@ -1,4 +1,4 @@
-"""Work on executors as tasks of the history: where it ran, below the statement it was for."""
+"""Records the work of executors in the task history, as children of its statement's span."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ TASK = "sql_fragment"
 
 
 def recorder(history: TaskHistory) -> Callable[[Ran], None]:
-    """Return what adds a finished piece of work to the history."""
+    """Return a function that adds completed work to the history."""
 
     def record(ran: Ran) -> None:
         span = spans.current.get() or spans.start(None)

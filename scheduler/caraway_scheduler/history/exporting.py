@@ -1,4 +1,4 @@
-"""Sends finished tasks to an OTLP endpoint as OpenTelemetry spans."""
+"""Exports finished tasks to an OTLP endpoint as OpenTelemetry spans."""
 
 from collections.abc import Callable, Mapping
 from importlib import metadata
@@ -17,7 +17,7 @@ _TIMEOUT_S = 10
 
 
 class TraceExporter:
-    """Batches spans in a thread of its own; a slow or absent collector costs no query any time."""
+    """Sends spans in batches from a separate thread, so that a slow collector delays no query."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class TraceExporter:
         return lambda record: self._processor.on_end(self._span(record))
 
     def close(self) -> None:
-        """Send what waits, for a bounded time."""
+        """Send the remaining spans, within a time limit."""
         self._processor.shutdown()  # type: ignore[no-untyped-call] # the SDK leaves it untyped
 
     def _span(self, record: TaskRecord) -> ReadableSpan:

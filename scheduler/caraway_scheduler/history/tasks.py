@@ -1,4 +1,4 @@
-"""Finished tasks, kept in memory for a while and read as the table `runtime.task_history`."""
+"""Keeps finished tasks in memory for the table `runtime.task_history`."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """One finished task."""
+    """A finished task."""
 
     span: Span
     task: str
@@ -44,18 +44,19 @@ class TaskRecord:
     captured_output: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     node_id: str | None = None
-    """Where it ran; None stands for this process."""
+    """The node that ran it; None means this process."""
     principal: PrincipalId | None = None
-    """Whose statement it was part of; None: work of the runtime itself."""
+    """The principal of its statement; None for work of the runtime itself."""
 
     @property
     def duration_ms(self) -> float:
+        """The duration in milliseconds."""
         return (self.end_ns - self.start_ns) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
-    """What is recorded, and for how long."""
+    """Settings of the task history: what is recorded, and for how long."""
 
     enabled: bool = True
     retention_s: float = 8 * 3600
@@ -64,7 +65,7 @@ class HistorySettings:
 
 
 class TaskHistory:
-    """A bounded list of finished tasks; the oldest go first, by age or by number."""
+    """A bounded list of finished tasks, which drops the oldest by age or number."""
 
     def __init__(
         self, settings: HistorySettings, node_id: NodeId, clock_ns: Callable[[], int]
@@ -79,10 +80,11 @@ class TaskHistory:
         return len(self._records)
 
     def subscribe(self, listener: Callable[[TaskRecord], None]) -> None:
-        """Hand every later record to `listener` too (the trace exporter)."""
+        """Pass every later record to `listener` too, such as the trace exporter."""
         self._listeners.append(listener)
 
     def add(self, record: TaskRecord) -> None:
+        """Record a finished task and notify the listeners."""
         for listener in self._listeners:
             listener(record)
         if not self.settings.enabled:
@@ -93,13 +95,13 @@ class TaskHistory:
         self._records.append(record)
 
     def prune(self) -> None:
-        """Forget what is older than the retention."""
+        """Drop records that are older than the retention."""
         oldest = self._clock_ns() - int(self.settings.retention_s * _NS)
         while self._records and self._records[0].end_ns < oldest:
             self._records.popleft()
 
     def table(self, viewer: PrincipalId | None) -> pa.Table:
-        """Return the tasks of a principal, the oldest first; None: all tasks."""
+        """Return the tasks of a principal, oldest first; all tasks if `viewer` is None."""
         self.prune()
         records = [
             record for record in self._records if viewer is None or record.principal == viewer

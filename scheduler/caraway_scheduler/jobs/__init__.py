@@ -1,6 +1,5 @@
-"""Asynchronous queries: submitted now, answered later, also by another scheduler.
+"""Asynchronous queries: durable jobs that any scheduler can finish and answer.
 
-`model` says what a job is, `states` what may become of it; `records` keeps jobs in the state
-store, `replica` follows them there; `queue` says whose job is next, `runner` runs one, and `desk`
-is what the API asks.
+`model` defines jobs and `states` their transitions. `records` stores jobs in the state store and
+`replica` follows them there. `queue` orders them, `runner` runs one, and `desk` serves the API.
 """

@@ -1,7 +1,7 @@
-"""Jobs and what belongs to them as bytes: compact JSON that names its format.
+"""Encodes jobs and their related records as compact JSON with a format number.
 
-A field that is not known is left out when reading, so that one may be added without a new
-format; a change that older processes would misread raises FORMAT.
+Readers ignore unknown fields, so that fields can be added without a new format. A change that older
+processes would misread increments FORMAT.
 """
 
 import base64
@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 
 def encode_job(job: Job) -> bytes:
+    """Encode a job."""
     return _bytes(
         {
             "id": job.job_id,
@@ -48,7 +49,7 @@ def encode_job(job: Job) -> bytes:
 
 
 def decode_job(stored: bytes) -> Job:
-    """Return the job.
+    """Decode a job.
 
     Raises:
         CarawayError: a newer version stored it, or it is damaged.
@@ -57,7 +58,9 @@ def decode_job(stored: bytes) -> Job:
 
 
 def encode_manifest(manifest: StoredAnswer) -> bytes:
-    # Columns rather than a row a chunk: thousands of chunks then take no thousands of names.
+    """Encode the manifest of a job's answer."""
+    # Stored as columns rather than one object per chunk: field names appear once, not thousands of
+    # times.
     return _bytes(
         {
             "schema": base64.b64encode(manifest.schema.serialize()).decode(),
@@ -70,7 +73,7 @@ def encode_manifest(manifest: StoredAnswer) -> bytes:
 
 
 def decode_manifest(stored: bytes) -> StoredAnswer:
-    """Return the manifest.
+    """Decode the manifest of a job's answer.
 
     Raises:
         CarawayError: a newer version stored it, or it is damaged.
@@ -79,11 +82,12 @@ def decode_manifest(stored: bytes) -> StoredAnswer:
 
 
 def encode_progress(epoch: int, progress: JobProgress) -> bytes:
+    """Encode the progress of a job in one epoch."""
     return _bytes({"epoch": epoch, **asdict(progress)})
 
 
 def decode_progress(stored: bytes) -> tuple[int, JobProgress]:
-    """Return the epoch in which the progress was made, and the progress.
+    """Decode the epoch and the progress of a job.
 
     Raises:
         CarawayError: a newer version stored it, or it is damaged.
@@ -92,12 +96,12 @@ def decode_progress(stored: bytes) -> tuple[int, JobProgress]:
 
 
 def encode_promise(job_id: JobId, request: JobRequest) -> bytes:
-    """Return what is kept of a request that came with a key: its job, and what it asked."""
+    """Encode the record of an Idempotency-Key: the job id and a digest of the request."""
     return _bytes({"id": job_id, "request": digest(request)})
 
 
 def decode_promise(stored: bytes) -> tuple[JobId, str]:
-    """Return the job, and the digest of what was asked.
+    """Decode the record of an Idempotency-Key: the job id and the digest of the request.
 
     Raises:
         CarawayError: a newer version stored it, or it is damaged.
@@ -108,7 +112,7 @@ def decode_promise(stored: bytes) -> tuple[JobId, str]:
 
 
 def digest(request: JobRequest) -> str:
-    """Return what is equal for requests that ask the same."""
+    """Return a hash that is equal for equal requests."""
     canonical = json.dumps(_request(request), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -161,7 +165,7 @@ def _known(class_: Callable[..., T], found: Mapping[str, Any]) -> T:
 
 
 def _bytes(facts: Mapping[str, Any]) -> bytes:
-    # ASCII only: a text of JSON may hold half of a surrogate pair, which is not UTF-8.
+    # ASCII only: JSON text may contain a lone surrogate, which is not valid UTF-8.
     return json.dumps({"format": FORMAT, **facts}, separators=(",", ":")).encode()
 
 
@@ -172,14 +176,14 @@ def _decoded(what: str, stored: bytes, read: Callable[[Mapping[str, Any]], T]) -
         if format_ <= FORMAT:
             return read(found)
     except (ValueError, KeyError, TypeError, AttributeError, OSError, pa.ArrowException) as exc:
-        # The content is left out: it may hold what only its owner may see.
+        # The content is omitted because only its owner may see it.
         raise CarawayError(
             f"state store: a stored {what} cannot be read ({type(exc).__name__}): something "
             "other than Caraway wrote it, or it is damaged"
         ) from exc
     raise CarawayError(
         f"state store: a stored {what} has format {format_}, and this version of Caraway reads "
-        f"formats up to {FORMAT}: a newer version wrote it; run that one on every scheduler"
+        f"formats up to {FORMAT}: a newer version wrote it; run that version on every scheduler"
     )
 
 

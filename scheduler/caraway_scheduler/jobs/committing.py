@@ -1,8 +1,7 @@
-"""Writes what becomes of jobs, however long the state store is away."""
+"""Writes job transitions to the state store, and retries while the store is away."""
 
 import asyncio
 import logging
-from typing import Protocol
 
 from caraway_core import outcomes
 from caraway_core.backoff import Backoff, Delays
@@ -10,36 +9,31 @@ from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.1, 2.0)
 
 
-class Follower(Protocol):
-    """Whoever wants to know of own writes at once."""
-
-    def saw(self, held: StoredJob) -> None: ...
-
-
 class Committer:
-    """Moves a job from the revision at which it is held, or finds that somebody else has."""
+    """Writes job transitions with compare-and-set, and detects changes by other processes."""
 
-    def __init__(self, records: JobRecords, follower: Follower) -> None:
+    def __init__(self, records: JobRecords, replica: Replica) -> None:
         self._records = records
-        self._follower = follower
+        self._replica = replica
         self._causes: dict[JobId, str] = {}
 
     def waits_for(self, job_id: JobId) -> str:
-        """Return why a job cannot be written now; "" while it can."""
+        """Return why the job cannot be written now; "" if it can."""
         return self._causes.get(job_id, "")
 
     async def commit(
         self, held: StoredJob, job: Job, ttl_s: float | None = None
     ) -> StoredJob | None:
-        """Write the job; None means that it is not ours any more, and nothing was written.
+        """Write the job, retrying while the store is away; None if another process changed it.
 
-        Waits for a store that is away: work that is done must not be lost for want of a
-        signature. Ends only with an answer, or with the process.
+        The result of finished work must not be lost because the store is away. So this ends only
+        when the store answers or the process stops.
 
         Raises:
             ShuttingDownError: the store was closed.
@@ -60,18 +54,22 @@ class Committer:
     def _note(self, job: Job, cause: str) -> None:
         if job.job_id not in self._causes:
             extra = {"job_id": job.job_id, "status": job.status, "cause": cause}
-            logger.warning("a job waits for the state store", extra=extra)
+            logger.warning("job waits for the state store", extra=extra)
         self._causes[job.job_id] = cause
 
     async def attempt(
         self, held: StoredJob, job: Job, ttl_s: float | None = None
     ) -> StoredJob | None:
-        """Write the job once, or raise what the store raises."""
+        """Write the job once; None if another process changed it.
+
+        Raises:
+            CarawayError: the store cannot be used.
+        """
         written = await self._records.replace(held, job, ttl_s)
         if written is None:
-            # An earlier attempt may have been carried out although its answer was lost.
+            # An earlier attempt may have succeeded although its answer was lost.
             standing = await self._records.get(job.principal, job.job_id)
             written = standing if standing is not None and standing.job == job else None
         if written is not None:
-            self._follower.saw(written)
+            self._replica.saw(written)
         return written

@@ -1,4 +1,4 @@
-"""Takes jobs and tells of them: what the API asks, over the state store and this process's runs."""
+"""The job service behind the API: submit, find, wait for, cancel, list and read jobs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -15,7 +15,6 @@ from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.foreman import Foreman
 from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
-from caraway_scheduler.jobs.protocol import MOST_WAIT_S
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.tallies import JobTallies
@@ -24,11 +23,12 @@ from caraway_scheduler.queries.storing import StoredAnswer
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 
+MOST_WAIT_S = 60.0
 _MANIFESTS_KEPT = 64
 
 
 class Desk:
-    """The JobDesk of a scheduler."""
+    """Implements `JobDesk` over the state store and the jobs of this process."""
 
     def __init__(
         self,
@@ -52,16 +52,24 @@ class Desk:
         self._clock = clock
         self._kept_s = kept_s
         self._most_sql_bytes = most_sql_bytes
-        # What succeeded never changes, and is read chunk by chunk.
+        # Manifests never change, and results are read chunk by chunk.
         self._manifests: dict[str, StoredAnswer] = {}
 
     def stop(self) -> None:
-        """Take no more jobs, and let nobody wait any longer."""
+        """Accept no more jobs, and end all waits."""
         self._stopping.set()
 
     async def submit(
         self, principal: Principal, request: JobRequest, span: Span, idempotency_key: str = ""
     ) -> Job:
+        """Take a job; one that this returned is not lost. The same key gives the same job again.
+
+        Raises:
+            InvalidQueryError: the statement is empty.
+            JobConflictError: the key was used for another request.
+            OverloadedError: the queue is full.
+            ShuttingDownError: the process takes no more work.
+        """
         if self._stopping.is_set():
             raise ShuttingDownError("Runtime is shutting down")
         texts.check(request.sql, self._most_sql_bytes)
@@ -84,7 +92,7 @@ class Desk:
         self._foreman.check_room(job)
         held = await self._records.create(job)
         if held.job != job:
-            return held.job  # The same request came twice at once.
+            return held.job  # The same request was submitted twice at the same time.
         self._tallies.submitted += 1
         self._replica.saw(held)
         self._foreman.add(held, span)
@@ -94,6 +102,7 @@ class Desk:
         return self._present((await self._held(principal, job_id)).job)
 
     async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
+        """Return the job once it is over, or its present state after the time."""
         held = await self._held(principal, job_id)
         if not held.job.is_over and timeout_s > 0:
             await self._wait_here(job_id, min(timeout_s, MOST_WAIT_S))
@@ -101,6 +110,7 @@ class Desk:
         return self._present(held.job)
 
     async def cancel(self, principal: PrincipalId, job_id: JobId) -> Job:
+        """End the job, unless it is over; return its state after that."""
         while True:
             held = await self._held(principal, job_id)
             if held.job.is_over:
@@ -113,6 +123,10 @@ class Desk:
     async def list(
         self, principal: PrincipalId, status: JobStatus | None, limit: int
     ) -> Sequence[Job]:
+        """Return the newest jobs of a principal.
+
+        Jobs whose results have expired are left out, unless `status` asks for them.
+        """
         jobs = (self._present(held.job) for held in await self._records.of(principal))
         if status is None:
             wanted = [job for job in jobs if job.status != "CLOSED"]
@@ -121,6 +135,11 @@ class Desk:
         return wanted[:limit]
 
     async def manifest(self, job: Job) -> StoredAnswer:
+        """Return the manifest of the results of a job that succeeded.
+
+        Raises:
+            JobNotFoundError: the results have expired.
+        """
         found = self._manifests.get(job.result_key)
         if found is None:
             found = await self._records.manifest(job)
@@ -132,11 +151,17 @@ class Desk:
         return found
 
     async def progress(self, job: Job) -> JobProgress | None:
+        """Return how far a job is and what it waits for, if that is known here."""
         if job.is_over:
             return None
         return self._foreman.progress(job.job_id) or await self._records.progress(job)
 
     async def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the rows of some chunks of the job's manifest; each is checked before it is shown.
+
+        Raises:
+            ResultStoreError: a chunk is missing or damaged.
+        """
         for chunk in chunks:
             async with aclosing(self._reading(job, chunk)) as batches:
                 async for batch in batches:
@@ -147,7 +172,7 @@ class Desk:
             yield batch
 
     async def _wait_here(self, job_id: JobId, timeout_s: float) -> None:
-        """Wait for the end of a job, or of this process: a stop does not wait for readers."""
+        """Wait until the job ends or this process stops, since a stop does not wait for readers."""
         over = tasks.begin(self._replica.wait_for(job_id, _is_over, timeout_s))
         stopping = tasks.begin(self._stopping.wait())
         try:
@@ -163,7 +188,7 @@ class Desk:
         return held
 
     def _present(self, job: Job) -> Job:
-        """Return the job as it stands now: its answer may have expired before it was swept."""
+        """Return the job as it is now: its answer may have expired before the next sweep."""
         now = self._clock()
         if job.status == "SUCCEEDED" and job.expires_at is not None and job.expires_at <= now:
             return states.closed(job, now)
@@ -171,5 +196,5 @@ class Desk:
 
 
 def _is_over(job: Job | None) -> bool:
-    # None: word of it has not come here yet.
+    # None: the replica has not received the job yet.
     return job is not None and job.is_over

@@ -1,4 +1,4 @@
-"""Gives jobs to runners: whose turn it is, how many at once, and those that others left behind."""
+"""Schedules the jobs of this process, and takes over jobs of lost owners."""
 
 import asyncio
 import contextlib
@@ -29,10 +29,10 @@ Ended = Callable[[JobRun, Job], None]
 
 
 class Foreman:
-    """Runs the jobs of this process, and takes those whose owner is gone.
+    """Runs the jobs of this process, and takes over jobs whose owner is gone.
 
-    `places` says how many may run at once; it is asked anew each time. `on_end` is told of every
-    job that ended here.
+    `places` returns how many jobs may run at once and is called before each start. `on_end` is
+    called with every job that ended here.
     """
 
     def __init__(
@@ -67,32 +67,39 @@ class Foreman:
         self._may_begin = False
         self._is_stopping = False
         self._trouble = ""
-        self._told: dict[JobId, JobProgress] = {}
-        replica.subscribe(self._heard)
+        self._published: dict[JobId, JobProgress] = {}
+        replica.subscribe(self._on_change)
 
     @property
     def owner(self) -> str:
+        """The owner name of this process in job records."""
         return str(self._owners.own)
 
     @property
     def queued(self) -> int:
+        """The number of jobs that wait here."""
         return len(self._queue)
 
     @property
     def running(self) -> int:
+        """The number of jobs that run here."""
         return len(self._running)
 
     def begin(self) -> None:
-        """Let jobs run from now on: what they read is loaded."""
+        """Allow jobs to run, once the catalog is loaded."""
         self._may_begin = True
         self._news.set()
 
     def check_room(self, job: Job) -> None:
-        """Raise OverloadedError when the job of a client could not wait here."""
+        """Check that a client's job fits into the queue.
+
+        Raises:
+            OverloadedError: it does not.
+        """
         self._queue.check(job.principal)
 
     def add(self, held: StoredJob, span: Span | None = None) -> None:
-        """Take a job of this process's own into the queue; nothing happens if it is there."""
+        """Queue a job that this process owns, unless it is queued, running or over."""
         job_id = held.job.job_id
         if job_id in self._waiting or job_id in self._running or held.job.is_over:
             return
@@ -101,16 +108,16 @@ class Foreman:
         self._news.set()
 
     def progress(self, job_id: JobId) -> JobProgress | None:
-        """Return how far a job of this process is; None for one of another process."""
+        """Return the progress of a job of this process; None for jobs of other processes."""
         found = self._running.get(job_id)
         cause = self._committer.waits_for(job_id) or self._trouble
         if found is None:
             return JobProgress(waits_for=cause) if cause else None
-        told = found[0].told()
-        return replace(told, waits_for=cause) if cause else told
+        progress = found[0].current_progress()
+        return replace(progress, waits_for=cause) if cause else progress
 
     async def run(self) -> None:
-        """Work until cancelled.
+        """Run and take over jobs until cancelled.
 
         Raises:
             DisplacedError: another process works under the same id.
@@ -120,7 +127,7 @@ class Foreman:
             tasks.create_task(self._watching())
 
     async def stop(self, timeout_s: float) -> None:
-        """Begin no more; let what runs end for so long, then leave the rest to others."""
+        """Start no more jobs, wait for running ones, then release the rest to other schedulers."""
         self._is_stopping = True
         running = [task for _, task in self._running.values()]
         if running:
@@ -148,7 +155,7 @@ class Foreman:
                 released = states.released(each.job, gives_back=has_begun)
                 await self._committer.attempt(each, released)
             except CarawayError:
-                return  # Who takes over waits for the entry of this process to expire, then.
+                return  # Others take over once this entry expires.
 
     async def _dispatching(self) -> None:
         while True:
@@ -172,12 +179,12 @@ class Foreman:
             self._tallies.waits.add((), max(0.0, waited_s) * 1000)
         ended: Job | None = None
         try:
-            ended = await self._runner.run(run)
+            ended = await self._runner.run_job(run)
         except Exception:
-            logger.exception("job was left as it stands", extra={"job_id": job.job_id})
+            logger.exception("job was not finished", extra={"job_id": job.job_id})
         finally:
             del self._running[job.job_id]
-            self._told.pop(job.job_id, None)
+            self._published.pop(job.job_id, None)
             self._queue.finished(job.principal)
             self._news.set()
         if ended is not None and ended.is_over:
@@ -185,15 +192,18 @@ class Foreman:
             self._tallies.durations.add((), (time.monotonic() - run.began_at) * 1000)
             self._on_end(run, ended)
 
-    def _heard(self, held: StoredJob) -> None:
-        """Somebody else may have ended or taken a job that runs or waits here."""
+    def _on_change(self, held: StoredJob) -> None:
+        """React to a job that another process ended or took while it runs or waits here."""
         job = held.job
         is_ours = not job.is_over and job.owner == self.owner
         running = self._running.get(job.job_id)
         if running is not None:
             run, task = running
             if held.revision > run.held.revision and not is_ours and not run.is_settling:
-                logger.info("job is given up", extra={"job_id": job.job_id, "status": job.status})
+                logger.info(
+                    "job was ended or taken elsewhere",
+                    extra={"job_id": job.job_id, "status": job.status},
+                )
                 task.cancel()
         elif job.job_id in self._waiting and not is_ours:
             del self._waiting[job.job_id]
@@ -209,21 +219,21 @@ class Foreman:
             except DisplacedError:
                 raise
             except (CarawayError, TimeoutError) as exc:
-                cause = str(exc) or "the state store answers too slowly"
+                cause = str(exc) or "the state store responds too slowly"
                 if not self._trouble:
-                    logger.warning("jobs are not looked after", extra={"cause": cause})
+                    logger.warning("job ownership cannot be renewed", extra={"cause": cause})
                 self._trouble = cause
             await asyncio.sleep(self._round_s)
-            self._news.set()  # The cluster may have grown.
+            self._news.set()  # The cluster may have gained capacity.
 
     async def _round(self) -> None:
         await self._owners.renew()
         await self._owners.look()
-        await self._tell()
+        await self._publish_progress()
         if not self._replica.is_current or self._is_stopping:
             return
         under_way = [held for held in self._replica.all() if not held.job.is_over]
-        # Before anything is awaited: an own job that ends meanwhile would look as if nobody ran it.
+        # Queue own jobs before the first await: one that ends meanwhile would look unowned.
         for held in under_way:
             if held.job.owner == self.owner:
                 self.add(held)
@@ -247,10 +257,10 @@ class Foreman:
         else:
             self.add(mine)
 
-    async def _tell(self) -> None:
-        """Write how far jobs are, for whoever asks another scheduler."""
+    async def _publish_progress(self) -> None:
+        """Publish the progress of jobs for clients of other schedulers."""
         for job_id, (run, _) in list(self._running.items()):
-            told = run.told()
-            if told != self._told.get(job_id):
-                self._told[job_id] = told
-                await self._records.write_progress(run.job, told)
+            progress = run.current_progress()
+            if progress != self._published.get(job_id):
+                self._published[job_id] = progress
+                await self._records.write_progress(run.job, progress)

@@ -1,4 +1,4 @@
-"""What a job is: values only. What may become of it is in `states`, where it lies in `records`."""
+"""The values that describe jobs. `states` defines transitions, `records` the storage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ TERMINAL: frozenset[JobStatus] = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", 
 
 @dataclass(frozen=True, slots=True)
 class JobError:
-    """Why a job did not succeed."""
+    """The error of a job that did not succeed."""
 
     code: JobCode
     message: str
@@ -22,18 +22,18 @@ class JobError:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a client asks for. `parameters` holds values by placeholder name."""
+    """A client's request for a job. `parameters` maps placeholder names to values."""
 
     sql: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout_s: float | None = None
     maximum_size: int | None = None
-    """Bytes that the answer may take where it is stored."""
+    """The maximum size in bytes of the stored answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much an answer is, for whoever need not know each chunk."""
+    """The size of an answer, without its chunks."""
 
     rows: int
     size_bytes: int
@@ -42,12 +42,12 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One asynchronous query, as it stands at one revision of the state store.
+    """An asynchronous query, as recorded at one revision of the state store.
 
-    `owner` names the process that is to run it, or "" when it waits for any to take it; `epoch`
-    grows with every process that takes it, and fences off the ones before. `attempts` counts how
-    often it began to run. `writes` is set before a statement that changes data begins: such a job
-    is never run again.
+    `owner` names the process that runs it, or is "" while any process may take it. `epoch`
+    increases with every process that takes it, and fences off earlier owners. `attempts` counts how
+    often it was started. `writes` is set before a statement that changes data starts: such a job is
+    never run again.
     """
 
     job_id: JobId
@@ -68,17 +68,18 @@ class Job:
 
     @property
     def is_over(self) -> bool:
+        """Return whether the job has reached a terminal status."""
         return self.status in TERMINAL
 
     @property
     def result_key(self) -> str:
-        """Under which the answer of this epoch is stored."""
+        """The key under which the answer of this epoch is stored."""
         return f"{self.job_id}.{self.epoch}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """A job, and the revision at which it stands in the state store."""
+    """A job with its revision in the state store."""
 
     job: Job
     revision: int
@@ -86,7 +87,7 @@ class StoredJob:
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a running job is."""
+    """The progress of a running job."""
 
     stages_done: int = 0
     stages_total: int = 0
@@ -95,4 +96,4 @@ class JobProgress:
     rows: int = 0
     size_bytes: int = 0
     waits_for: str = ""
-    """Why it does not go on now; "" while it does."""
+    """The reason that blocks the job now, or "" if none does."""

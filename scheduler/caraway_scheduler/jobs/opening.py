@@ -1,9 +1,8 @@
-"""Puts the parts of jobs together for one scheduler."""
+"""Assembles the job components of one scheduler."""
 
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,12 +32,13 @@ from caraway_scheduler.queries import texts
 
 logger = logging.getLogger(__name__)
 LEAST_KEPT_S = 3600.0
-"""How long a job is remembered after its end at least, also where answers expire sooner."""
+"""The seconds for which a job is kept at least, even if its answer expires earlier.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often a scheduler looks after its jobs, and how long it waits for others."""
+    """Intervals and timeouts of the job components."""
 
     round_s: float = foremen.ROUND_S
     grace_s: float = owners.GRACE_S
@@ -50,7 +50,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The jobs of one scheduler: what is asked of them, and what must run beside the API."""
+    """The job components of one scheduler: the service for the API and the background loops."""
 
     desk: Desk
     foreman: Foreman
@@ -60,11 +60,11 @@ class Jobs:
     results: ResultStore
 
     def begin(self) -> None:
-        """Let jobs run: the catalog that they read is loaded."""
+        """Allow jobs to run, once the catalog is loaded."""
         self.foreman.begin()
 
     async def run(self) -> None:
-        """Work until cancelled.
+        """Run the background loops until cancelled.
 
         Raises:
             CarawayError: another scheduler works under the same id.
@@ -76,21 +76,22 @@ class Jobs:
             tasks.create_task(self._check())
 
     async def stop(self, timeout_s: float) -> None:
-        """Take no more; what does not end in time goes on elsewhere, or after a restart."""
+        """Accept no more jobs; unfinished jobs continue elsewhere or after a restart."""
         self.desk.stop()
         await self.foreman.stop(timeout_s)
 
     async def _check(self) -> None:
-        # Beside the start: a bucket that is away must not keep everything else from serving.
+        # Checked in the background: an unavailable bucket must not prevent everything else from
+        # serving.
         try:
             await self.results.check()
         except CarawayError as exc:
-            logger.warning("answers of jobs cannot be stored", extra={"cause": exc.message})
+            logger.warning("job results cannot be stored", extra={"cause": exc.message})
 
 
 async def open_jobs(
     store: StateStore,
-    scheduler_id: str,
+    own: JobOwner,
     place: ResultPlace,
     settings: JobSettings,
     dispatch: Dispatch,
@@ -100,7 +101,7 @@ async def open_jobs(
     pace: Pace = Pace(),
     most_sql_bytes: int = texts.MOST_BYTES,
 ) -> Jobs:
-    """Open the result store, and put everything in order; nothing runs yet.
+    """Open the result store and assemble the components; nothing runs yet.
 
     Raises:
         CarawayError: the result store cannot be used.
@@ -112,7 +113,6 @@ async def open_jobs(
     tallies = JobTallies()
     retention_s = settings.retention_s
     kept_s = max(retention_s, LEAST_KEPT_S)
-    own = JobOwner(scheduler_id, uuid.uuid4().hex[:12])
     runner = JobRunner(
         dispatch,
         catalog,
@@ -166,7 +166,7 @@ async def open_jobs(
 
 
 def _open_results(place: ResultPlace) -> ResultStore:
-    store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
+    store_class = registry.RESULT_STORES.load(place.kind)
     store: ResultStore = store_class.at(place)
     return store
 

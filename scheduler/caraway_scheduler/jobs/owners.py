@@ -1,13 +1,15 @@
-"""Which processes that own jobs live: each renews an entry that expires without it.
+"""Tracks which job owners are alive, through state store entries that expire.
 
-The entry is kept under the id of the scheduler and holds the incarnation, so that a process that
-starts anew under its old id is at once known to have forgotten what it ran.
+The key of an entry is the scheduler id, and its value contains the incarnation. So others see at
+once that a restarted scheduler has lost its running jobs.
 """
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateStore
@@ -21,28 +23,34 @@ _GOODBYE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class JobOwner:
-    """A process: what its jobs name as their owner."""
+    """A scheduler process as the owner of jobs."""
 
     scheduler_id: str
     incarnation: str
+
+    @classmethod
+    def beginning(cls, scheduler_id: str) -> Self:
+        """Return the owner that a process is from its start on: one no other process has been."""
+        return cls(scheduler_id, uuid.uuid4().hex[:12])
 
     def __str__(self) -> str:
         return f"{self.scheduler_id}/{self.incarnation}"
 
     @property
     def key(self) -> str:
+        """The key of the owner's entry in the state store."""
         return OWNERS + self.scheduler_id
 
 
 class DisplacedError(CarawayError):
-    """Another process runs under the same id."""
+    """Another process runs under the same scheduler id."""
 
 
 class Owners:
-    """Keeps the entry of this process alive, and tells whose entries are gone.
+    """Renews the entry of this process, and reports which owners are gone.
 
-    An owner counts as gone only after it was missed for `grace_s` without a break: when the store
-    itself was away, the entries of all have expired, and everybody needs time to come back.
+    An owner is gone only after `grace_s` of continuous absence. After an outage of the store all
+    entries have expired, and every process needs time to renew its own.
     """
 
     def __init__(
@@ -63,11 +71,11 @@ class Owners:
         self._live: frozenset[str] | None = None
 
     async def renew(self) -> None:
-        """Write the entry of this process anew.
+        """Renew the entry of this process.
 
         Raises:
-            CarawayError: the store cannot be written to.
-            DisplacedError: another process has put its own entry in the place.
+            CarawayError: the store cannot be written.
+            DisplacedError: another process has written its own entry under this id.
         """
         value = str(self.own).encode()
         renewed = await self._write(value, self._revision)
@@ -82,7 +90,7 @@ class Owners:
         self._revision = renewed or self._revision
 
     async def look(self) -> None:
-        """See who is there. A look that fails makes everybody's absence begin anew."""
+        """Read the live owners. After a failed read, all absences start over."""
         try:
             entries = await self._store.scan(OWNERS)
         except CarawayError:
@@ -94,19 +102,19 @@ class Owners:
             self._missed_since.pop(owner, None)
 
     def is_gone(self, owner: str) -> bool:
-        """Whether jobs of this owner may be taken. The first question begins its absence."""
+        """Return whether this owner's jobs may be taken over; the first call starts its absence."""
         if not owner:
             return True
         if owner == str(self.own) or self._live is None or owner in self._live:
             return False
         scheduler_id = owner.rpartition("/")[0]
         if any(each.rpartition("/")[0] == scheduler_id for each in self._live):
-            return True  # Its process has started anew.
+            return True  # Its process has restarted.
         now = self._clock()
         return now - self._missed_since.setdefault(owner, now) >= self._grace_s
 
     async def withdraw(self) -> None:
-        """Take the entry back; if that fails, it expires."""
+        """Delete the entry of this process; if that fails, it expires."""
         if self._revision is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""Where the answers of jobs are kept, from what the manifest says."""
+"""Resolves where job results are stored, from the settings of the manifest."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from caraway_core.tables import ResultPlace
 
 
 class _Finder(Protocol):
-    """What stands behind a name of the registry's result places."""
+    """A function of the registry that resolves a location to a result place."""
 
     def __call__(self, scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace: ...
 
@@ -22,11 +22,11 @@ def place(
 ) -> ResultPlace:
     """Return the place that `runtime.scheduler` names, or the folder `default`.
 
-    Nothing is sent or made: whether the place can be used shows when it is. `token` is that of
-    the cluster, which its own store asks for.
+    Nothing is contacted or created here; the first use shows whether the place works. `token` is
+    the cluster's token, which its own chunk store requires.
 
     Raises:
-        CarawayError: the place or its params are not understood, or a secret is missing.
+        CarawayError: the location or its params are invalid, or a secret is missing.
     """
     text = settings.scheduler.state_location
     if text is None:
@@ -38,13 +38,17 @@ def place(
 def named(
     key: str, text: str, params: Mapping[str, str], secrets: SecretResolver, token: str = ""
 ) -> ResultPlace:
-    """Return the place that a key of the manifest names. Raises as `place`."""
+    """Return the place that a key of the manifest names.
+
+    Raises:
+        CarawayError: the location or its params are invalid, or a secret is missing.
+    """
     try:
         location = split(text)
         filled = dict(secrets.expand_all(params))
         if location.scheme == STORE and token:
             filled.setdefault("token", token)
-        find: _Finder = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
+        find: _Finder = registry.RESULT_PLACES.load(location.scheme)
         return find(location.scheme, location.path, filled)
     except ValueError as exc:
         raise CarawayError(f"{key}: {exc}") from exc

@@ -1,4 +1,4 @@
-"""Whose job is next: those of one principal in their order, and principals in turn."""
+"""Orders the waiting jobs: in FIFO order for each principal, and fairly between principals."""
 
 from collections import Counter, OrderedDict
 
@@ -9,10 +9,10 @@ _RETRY_AFTER_S = 5
 
 
 class FairQueue:
-    """A bounded queue for each principal; whoever has the fewest jobs running comes first.
+    """A bounded queue per principal; the principal with the fewest running jobs is next.
 
-    One principal may fill half of the queue, so that it cannot lock out others. `PUBLIC` may
-    fill all of it: there are no others where no keys are configured.
+    One principal may fill half of the queue, so that it cannot lock out others. `PUBLIC` may fill
+    all of it, because it is the only principal if no keys are configured.
     """
 
     def __init__(self, max_queued: int) -> None:
@@ -20,8 +20,8 @@ class FairQueue:
         self._waiting: dict[PrincipalId, OrderedDict[JobId, None]] = {}
         self._principals: dict[JobId, PrincipalId] = {}
         self._running: Counter[PrincipalId] = Counter()
-        # When each principal was served last, or came. One that comes anew ranks behind all
-        # that wait: else one that always has a single job waiting would go before them for ever.
+        # The turn in which each principal was last served, or joined. A joining principal ranks
+        # last: otherwise one that always has a single waiting job would starve the others.
         self._turns: dict[PrincipalId, int] = {}
         self._last_turn = 0
 
@@ -33,6 +33,7 @@ class FairQueue:
 
     @property
     def is_full(self) -> bool:
+        """Return whether the queue has reached its limit."""
         return len(self) >= self.max_queued
 
     def waiting(self, principal: PrincipalId) -> int:
@@ -40,31 +41,31 @@ class FairQueue:
         return len(self._waiting.get(principal, ()))
 
     def check(self, principal: PrincipalId) -> None:
-        """Find out whether another job of the principal may wait here.
+        """Check that another job of the principal may wait here.
 
         Raises:
-            OverloadedError: the queue is full, or the principal's part of it is.
+            OverloadedError: the queue is full, or the principal's share of it is.
         """
         if self.is_full:
             raise OverloadedError(
-                f"{len(self)} asynchronous queries wait, which is the most that may; try again "
+                f"{len(self)} asynchronous queries wait, and the queue is full; try again "
                 "later, or raise runtime.jobs.max_queued",
                 _RETRY_AFTER_S,
             )
         if self.waiting(principal) >= self._most(principal):
             raise OverloadedError(
                 f"{self.waiting(principal)} asynchronous queries of this key wait, which is the "
-                "most that may of one key; try again later, or raise runtime.jobs.max_queued",
+                "limit for one key; try again later, or raise runtime.jobs.max_queued",
                 _RETRY_AFTER_S,
             )
 
     def add(self, principal: PrincipalId, job_id: JobId, *, always: bool = False) -> None:
-        """Put a job behind the others of its principal; one that waits already stays where it is.
+        """Append a job to the jobs of its principal; a job that already waits keeps its position.
 
-        With `always` also a full queue takes it: the job was accepted earlier, or elsewhere.
+        With `always`, a full queue accepts it too: the job was accepted earlier or elsewhere.
 
         Raises:
-            OverloadedError: the queue is full, or the principal's part of it is.
+            OverloadedError: the queue is full, or the principal's share of it is.
         """
         if job_id in self._principals:
             return
@@ -76,7 +77,7 @@ class FairQueue:
             self._serve(principal)
 
     def next(self) -> JobId | None:
-        """Take out the job whose turn it is; `started` must follow when it runs."""
+        """Remove and return the next job; call `started` when it runs."""
         if not self._waiting:
             return None
         principal = min(self._waiting, key=lambda each: (self._running[each], self._turns[each]))
@@ -86,7 +87,7 @@ class FairQueue:
         return job_id
 
     def remove(self, job_id: JobId) -> bool:
-        """Take a job out; returns whether it waited here."""
+        """Remove a job; returns whether it waited here."""
         principal = self._principals.pop(job_id, None)
         if principal is None:
             return False
@@ -97,11 +98,11 @@ class FairQueue:
         return True
 
     def started(self, principal: PrincipalId) -> None:
-        """A job of the principal runs here now."""
+        """Record that a job of the principal runs here."""
         self._running[principal] += 1
 
     def finished(self, principal: PrincipalId) -> None:
-        """One that ran here does not any more."""
+        """Record that a running job of the principal ended here."""
         if not self._running[principal]:
             raise ValueError(f"no job of '{principal}' runs here")
         self._running[principal] -= 1

@@ -1,9 +1,9 @@
-"""Jobs in the state store: which key holds what, and how each is written safely.
+"""Stores jobs in the state store. Keys:
 
 jobs/PRINCIPAL/JOB            the job
-job-manifests/JOB.EPOCH       what its answer consists of
-job-progress/JOB              how far it is; soon gone
-job-requests/PRINCIPAL/HASH   which job an Idempotency-Key stands for
+job-manifests/JOB.EPOCH       the manifest of its answer
+job-progress/JOB              its progress, with a short TTL
+job-requests/PRINCIPAL/HASH   the job of an Idempotency-Key
 """
 
 import hashlib
@@ -28,39 +28,39 @@ _TRIES = 8
 
 
 def is_job_id(text: str) -> bool:
-    """Whether a text, as from a URL, can be the id of a job at all."""
+    """Return whether a text, such as a part of a URL, has the form of a job id."""
     return _JOB_ID.fullmatch(text) is not None
 
 
 def job_key(principal: PrincipalId, job_id: JobId) -> str:
-    """Return where a job lies.
+    """Return the key of a job.
 
     Raises:
-        CarawayError: the id is none that Caraway gives out.
+        CarawayError: the id is not a valid job id.
     """
     _check(job_id)
     return _of(JOBS, principal) + job_id
 
 
 def job_id_in(key: str) -> JobId:
-    """Return whose entry a key under `JOBS` is."""
+    """Return the job id in a key under `JOBS`."""
     return JobId(key.rpartition("/")[2])
 
 
 class JobRecords:
-    """Reads and writes jobs; every write of a job names the revision that it was read at.
+    """Reads and writes jobs; every write of a job is a compare-and-set.
 
-    Each method raises StateAwayError while the store does not answer, and CarawayError when what
-    is stored cannot be read, as when a newer version wrote it.
+    Each method raises StateAwayError while the store is away. They raise CarawayError if an entry
+    cannot be read, for example because a newer version wrote it.
     """
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
 
     async def create(self, job: Job) -> StoredJob:
-        """Write a new job; one that is already there under its id is returned as it stands.
+        """Write a new job, or return the one that already exists under its id.
 
-        Two submissions with one Idempotency-Key make the same job, and one of them is first.
+        Two submissions with one Idempotency-Key create the same job, and one of them is first.
         """
         key = job_key(job.principal, job.job_id)
         for _ in range(_TRIES):
@@ -73,7 +73,7 @@ class JobRecords:
         raise _restless(key)
 
     async def get(self, principal: PrincipalId, job_id: JobId) -> StoredJob | None:
-        """Return a job of the principal; an id that cannot be one has none."""
+        """Return a job of the principal, or None; also None for a malformed id."""
         if not is_job_id(job_id):
             return None
         entry = await self._store.get(job_key(principal, job_id))
@@ -82,7 +82,7 @@ class JobRecords:
     async def replace(
         self, held: StoredJob, job: Job, ttl_s: float | None = None
     ) -> StoredJob | None:
-        """Write the job in place of the one that was read; None: somebody else was first."""
+        """Replace the job that was read; None if another process changed it first."""
         key = job_key(job.principal, job.job_id)
         if key != job_key(held.job.principal, held.job.job_id):
             raise ValueError(f"job '{job.job_id}' cannot take the place of '{held.job.job_id}'")
@@ -92,21 +92,21 @@ class JobRecords:
         return None if revision is None else StoredJob(job, revision)
 
     async def delete(self, held: StoredJob) -> bool:
-        """Remove a job and what belongs to it, but not its stored answer.
+        """Delete a job and its related records, but not its stored answer.
 
-        Returns False, and removes nothing, when somebody changed the job meanwhile.
+        Returns False, and deletes nothing, if the job was changed since it was read.
         """
         job = held.job
         key = job_key(job.principal, job.job_id)
         if await self._store.compare_and_set(key, None, expected=held.revision) is None:
             return False
-        # After the job: what a crash leaves here expires by itself.
+        # Deleted after the job: what remains after a crash expires by itself.
         await self._remove(_MANIFESTS + job.result_key)
         await self._remove(_PROGRESS + job.job_id)
         return True
 
     async def of(self, principal: PrincipalId) -> Sequence[StoredJob]:
-        """Return every job of the principal, the newest first."""
+        """Return all jobs of the principal, newest first."""
         found = [_held(entry) for entry in await self._store.scan(_of(JOBS, principal))]
         found.sort(key=lambda held: (held.job.created_at, held.job.job_id), reverse=True)
         return found
@@ -114,19 +114,20 @@ class JobRecords:
     async def everything(self) -> Sequence[StoredJob]:
         """Return the jobs of all principals.
 
-        It is all of them or an error: whoever deletes what no job needs relies on that.
+        It returns all of them or raises, because the orphan collection relies on that.
         """
         return [_held(entry) for entry in await self._store.scan(JOBS)]
 
     async def remember_request(
         self, principal: PrincipalId, key: str, request: JobRequest, job_id: JobId, ttl_s: float
     ) -> JobId:
-        """Return the job that an Idempotency-Key stands for: the first one that came with it.
+        """Return the first job that was submitted with an Idempotency-Key.
 
-        That job may be missing, when the process died before it could create it; create it then.
+        That job does not exist if the process died before it created it; the caller then creates
+        it.
 
         Raises:
-            JobConflictError: the first one asked for something else.
+            JobConflictError: the key was first used for another request.
         """
         _check(job_id)
         where = _of(_REQUESTS, principal) + hashlib.sha256(_utf8(key)).hexdigest()
@@ -136,29 +137,30 @@ class JobRecords:
                 return job_id
             entry = await self._store.get(where)
             if entry is None:
-                continue  # It expired in this moment.
+                continue  # It expired just now.
             first, asked = codec.decode_promise(entry.value)
             if asked != codec.digest(request):
                 raise JobConflictError(
-                    f"this Idempotency-Key already stands for query '{first}', which asked for "
-                    "something else; send the request as it was the first time, or another "
+                    f"this Idempotency-Key was already used for query '{first}' with a "
+                    "different request; repeat the original request, or use another "
                     "Idempotency-Key"
                 )
             return first
         raise _restless(where)
 
     async def write_manifest(self, job: Job, manifest: StoredAnswer, ttl_s: float) -> None:
-        """Store what the answer of this epoch of the job consists of."""
+        """Store the manifest of the answer of this epoch."""
         _check(job.job_id)
         await self._write(_MANIFESTS + job.result_key, codec.encode_manifest(manifest), ttl_s)
 
     async def manifest(self, job: Job) -> StoredAnswer | None:
+        """Return the manifest of the answer of this epoch, or None."""
         _check(job.job_id)
         entry = await self._store.get(_MANIFESTS + job.result_key)
         return codec.decode_manifest(entry.value) if entry else None
 
     async def write_progress(self, job: Job, progress: JobProgress) -> None:
-        """Say how far the job is, unless a later epoch of it has said so already."""
+        """Store the progress of the job, unless a later epoch has stored its own."""
         _check(job.job_id)
         key = _PROGRESS + job.job_id
         standing = await self._store.get(key)
@@ -167,13 +169,13 @@ class JobRecords:
         await self._store.compare_and_set(
             key,
             codec.encode_progress(job.epoch, progress),
-            # Whoever writes at the same moment knows as much; the next word comes soon.
+            # A concurrent writer knows as much, and the next update follows soon.
             expected=standing.revision if standing else None,
             ttl_s=PROGRESS_TTL_S,
         )
 
     async def progress(self, job: Job) -> JobProgress | None:
-        """Return how far this epoch of the job is, as far as that was said lately."""
+        """Return the recent progress of this epoch of the job, or None."""
         _check(job.job_id)
         entry = await self._store.get(_PROGRESS + job.job_id)
         if entry is None:
@@ -197,12 +199,12 @@ class JobRecords:
 
 
 def _of(prefix: str, principal: PrincipalId) -> str:
-    # Quoted: no principal's keys may lie under those of another.
+    # Quoted, so that no principal's keys can lie under those of another.
     return f"{prefix}{quote(_utf8(principal), safe='')}/"
 
 
 def _utf8(text: str) -> bytes:
-    # What comes in headers may hold halves of surrogate pairs, which have no UTF-8.
+    # Header values may contain lone surrogates, which are not valid UTF-8.
     return text.encode(errors="surrogatepass")
 
 

@@ -1,4 +1,4 @@
-"""Every job in memory, as the state store tells of it, so that nobody has to ask it again."""
+"""Keeps a replica of all jobs in memory, by watching the state store."""
 
 import asyncio
 import logging
@@ -31,10 +31,10 @@ class _Waiter:
 
 
 class Replica:
-    """Follows the jobs of all principals; what it says may be a moment old.
+    """Follows the jobs of all principals; it may lag slightly behind the store.
 
-    `is_current` says whether every job has been read and the store is being followed. Entries
-    that cannot be read, as of a newer version, are left out; their ids are in `unreadable`.
+    `is_current` is true while every job has been read and the watch is running. Entries that cannot
+    be read, such as those of a newer version, are left out; `unreadable` has their ids.
     """
 
     def __init__(
@@ -48,48 +48,50 @@ class Replica:
         self._counts: Counter[JobStatus] = Counter()
         self._waiters: dict[JobId, set[_Waiter]] = {}
         self._subscribers: list[Subscriber] = []
-        # Up to this revision everything is known, so what is absent was deleted.
+        # Everything up to this revision is known, so a missing job was deleted.
         self._upto = 0
         self._is_away = False
-        # Own writes while a scan is under way, which may have missed them.
+        # Jobs written here during a scan, which the scan may have missed.
         self._meanwhile: set[JobId] | None = None
 
     @property
     def unreadable(self) -> frozenset[JobId]:
+        """The ids of the entries that cannot be read."""
         return frozenset(self._unreadable)
 
     @property
     def counts(self) -> Mapping[JobStatus, int]:
-        """How many jobs there are in each status; a status that none is in may be missing."""
+        """The number of jobs in each status; statuses without jobs may be missing."""
         return {status: count for status, count in self._counts.items() if count}
 
     def all(self) -> Iterable[StoredJob]:
-        """Return every job; take a list of it before anything is awaited."""
+        """Return all jobs; copy them before the next await."""
         return self._held.values()
 
     def get(self, job_id: JobId) -> StoredJob | None:
+        """Return a job, or None."""
         return self._held.get(job_id)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Have every new revision of a job told, also those that were written here.
+        """Call `subscriber` with every new revision of a job, including those written here.
 
-        A subscriber must not raise. Removed jobs are not told of.
+        A subscriber must not raise. It is not called for removed jobs.
         """
         self._subscribers.append(subscriber)
 
     def saw(self, held: StoredJob) -> None:
-        """Take note of what this process wrote or read, before the store tells of it."""
+        """Record a job that this process wrote or read, before the watch reports it."""
         job_id = held.job.job_id
         if job_id not in self._held and held.revision <= self._upto:
-            return  # It was deleted since.
+            return  # It was deleted in the meantime.
         if self._meanwhile is not None:
             self._meanwhile.add(job_id)
         self._put(held)
 
     async def wait_for(self, job_id: JobId, condition: Condition, timeout_s: float) -> None:
-        """Return once the condition holds for the job, or after the time.
+        """Return once the condition holds for the job, or after the timeout.
 
-        The condition is given None while there is no such job here, and must not raise.
+        The condition is called with None while the job is unknown, and must not raise.
         """
         held = self._held.get(job_id)
         if condition(held.job if held else None):
@@ -108,7 +110,7 @@ class Replica:
                 del self._waiters[job_id]
 
     async def run(self) -> None:
-        """Follow the store until cancelled, or until it is closed; begin anew after failures."""
+        """Follow the store until cancelled or until it is closed; restart after failures."""
         loop = asyncio.get_running_loop()
         again = Backoff(_DELAYS)
         while True:
@@ -122,7 +124,9 @@ class Replica:
                 if loop.time() - began_at > _STEADY_S:
                     again.succeeded()
                 if not self._is_away:
-                    logger.warning("jobs are not followed", extra={"reason": exc.message})
+                    logger.warning(
+                        "job replica lost the state store", extra={"reason": exc.message}
+                    )
                 self._is_away = True
             finally:
                 self.is_current = False
@@ -130,13 +134,13 @@ class Replica:
 
     async def _follow(self) -> None:
         self._meanwhile = set()
-        # Before the scan: what is written meanwhile is then told afterwards.
+        # Start the watch before the scan, so that it reports changes made during the scan.
         watch = self._store.watch(JOBS)
         await self._replace(await self._store.scan(JOBS), self._meanwhile)
         self._meanwhile = None
         self.is_current = True
         if self._is_away:
-            logger.info("jobs are followed again", extra={"jobs": len(self._held)})
+            logger.info("job replica is current again", extra={"jobs": len(self._held)})
         self._is_away = False
         async for entry in watch:
             self._take(entry)
@@ -146,7 +150,7 @@ class Replica:
         for start in range(0, len(entries), _READ_AT_ONCE):
             for entry in entries[start : start + _READ_AT_ONCE]:
                 self._take(entry)
-            # Many jobs take a while to read; others have their turn.
+            # Reading many jobs takes a while, so let other tasks run.
             await asyncio.sleep(0)
         found = {job_id_in(entry.key) for entry in entries}
         for job_id in (self._held.keys() | self._unreadable) - found - meanwhile:
@@ -165,7 +169,9 @@ class Replica:
             job = codec.decode_job(entry.value)
         except CarawayError as exc:
             if job_id not in self._unreadable:
-                logger.warning("job left out", extra={"job_id": job_id, "reason": exc.message})
+                logger.warning(
+                    "job cannot be read", extra={"job_id": job_id, "reason": exc.message}
+                )
             self._drop(job_id)
             self._unreadable.add(job_id)
         else:

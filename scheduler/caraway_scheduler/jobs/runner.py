@@ -1,4 +1,4 @@
-"""Runs one job: from its statement to chunks in the result store and a manifest of them."""
+"""Runs a job: executes its statement and stores the answer as chunks and a manifest."""
 
 import asyncio
 import logging
@@ -45,19 +45,19 @@ from caraway_serving.spans import Span
 logger = logging.getLogger(__name__)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 _CUTS = 3
-"""How often an answer may be cut short by lost executors before the job fails."""
+"""How many answers lost executors may cut short before the job fails."""
 _PATIENCE_S = 600.0
-"""How long a job waits for executors when there are none."""
+"""How many seconds a job waits while there are no executors."""
 FULL_PATIENCE_S = 60.0
-"""How long a job waits for a disk or store that is full or away, before it fails with that."""
+"""How many seconds a job waits for a full disk or an unavailable store before it fails."""
 _DELAYS = Delays(0.5, 5.0)
 _MANIFESTS_KEPT = 2
-"""Manifests expire by themselves, after so many times of what jobs are kept."""
+"""Manifests expire after this many times the retention of jobs."""
 
 
 @dataclass(slots=True)
 class JobRun:
-    """A job under way in this process."""
+    """A job that runs in this process."""
 
     held: StoredJob
     span: Span
@@ -68,17 +68,18 @@ class JobRun:
     waits_for: str = ""
     is_done: bool = False
     is_counted: bool = False
-    """Its record says that this process has begun it."""
+    """Whether the job's record shows that this process has started it."""
     has_begun: bool = False
     is_settling: bool = False
-    """What became of it is being written: word of a change is then of this very write."""
+    """Whether the outcome is being written; a change notification is then caused by this write."""
 
     @property
     def job(self) -> Job:
+        """The job at the revision that this process holds."""
         return self.held.job
 
-    def told(self) -> JobProgress:
-        """Say how far it is."""
+    def current_progress(self) -> JobProgress:
+        """Return the progress of the job."""
         stored = in_order(self.chunks)
         found = self.progress(self.query_id) if self.query_id else None
         if found is None:
@@ -122,12 +123,13 @@ class JobRunner:
         self._full_patience_s = full_patience_s
 
     def prepare(self, held: StoredJob, span: Span) -> JobRun:
+        """Return a run of the job that has not started yet."""
         return JobRun(held, span, self._dispatch.progress)
 
-    async def run(self, run: JobRun) -> Job | None:
-        """Bring a job to its end; None when it became somebody else's meanwhile.
+    async def run_job(self, run: JobRun) -> Job | None:
+        """Run a job to its end; returns None if another process took it in the meantime.
 
-        Cancelling this stops the work and leaves the job as it stands.
+        Cancelling this coroutine stops the work and leaves the job in its current state.
         """
         _, writable = self._catalog()
         request = run.job.request
@@ -154,7 +156,7 @@ class JobRunner:
             return await self._persistently(run)
         started_at = run.job.started_at
         assert started_at is not None
-        # A job that was taken over goes on with the time that the one before left.
+        # After a takeover, only the remaining time of the job's timeout is left.
         left_s = timeout_s - (now() - started_at).total_seconds()
         try:
             async with asyncio.timeout(max(0.0, left_s)) as limit:
@@ -165,33 +167,37 @@ class JobRunner:
         raise failures.timed_out(timeout_s)
 
     async def _persistently(self, run: JobRun) -> StoredAnswer:
-        """Store the answer, anew when executors are lost, and waiting while there are none."""
+        """Store the answer; retry when executors are lost, and wait while there are none."""
         cuts, again, began_s = 0, Backoff(_DELAYS), time.monotonic()
         cause: CarawayError
         while True:
             try:
                 return await self._store(run)
             except (AnswerCutError, CatalogMovedError, QueryCancelledError) as exc:
-                # A job that a user cancels is not seen here: its run is cancelled.
+                # A user's cancellation is not seen here: it cancels the run's task.
                 cuts += 1
                 if cuts == _CUTS or run.job.writes:
                     if isinstance(exc, QueryCancelledError):
-                        raise AnswerCutError("a part of the job was stopped; run it again") from exc
+                        raise AnswerCutError(
+                            "a part of the job was cancelled by the runtime; run it again"
+                        ) from exc
                     raise
                 continue
             except (DatasetLoadingError, OverloadedError, ShuttingDownError) as exc:
-                # Refused before anything was done.
+                # The statement was refused before any work was done.
                 cause, patience_s = exc, _PATIENCE_S
             except (DatasetDamagedError, DiskFullError, ResultStoreAwayError) as exc:
                 if run.job.writes:
                     raise
                 cause, patience_s = exc, self._full_patience_s
-                # What is stored of it takes room that is missing.
+                # Its stored chunks take up space that is needed.
                 await self._discard(run)
             delay_s = again.failed()
             if time.monotonic() - began_s + delay_s > patience_s:
                 raise cause
-            logger.info("job waits", extra={"job_id": run.job.job_id, "cause": cause.message})
+            logger.info(
+                "job waits to be retried", extra={"job_id": run.job.job_id, "cause": cause.message}
+            )
             run.waits_for = outcomes.cause(cause)
             await asyncio.sleep(delay_s)
 
@@ -211,21 +217,21 @@ class JobRunner:
             sources=frozenset(),
         )
 
-        def told(words: list[StoredChunk]) -> None:
+        def on_word(words: list[StoredChunk]) -> None:
             run.has_begun, run.chunks = True, words
-            # Of a statement that many tasks store, each knows only its own part.
+            # When many tasks store the answer, each knows the size of its own part only.
             if request.maximum_size is not None:
                 _check_size(words, request.maximum_size)
 
         manifest = await storing.store(
-            self._dispatch, run.query_id, statement, told, self._on_written
+            self._dispatch, run.query_id, statement, on_word, self._on_written
         )
         run.is_done = True
-        await self._look(job, run.chunks)
+        await self._check_readable(job, run.chunks)
         return manifest
 
-    async def _look(self, job: Job, chunks: list[StoredChunk]) -> None:
-        """See that what executors stored can be read here: they may have disks of their own."""
+    async def _check_readable(self, job: Job, chunks: list[StoredChunk]) -> None:
+        """Check that the scheduler can read the stored chunks: executors may use other disks."""
         counting = set(in_order(chunks))
         firsts = {each.task: each.chunk for each in reversed(chunks) if each.chunk in counting}
         for chunk in firsts.values():
@@ -235,8 +241,8 @@ class JobRunner:
                     break
             except ResultStoreError as exc:
                 raise ResultStoreError(
-                    f"what an executor stored in {self._place.title} cannot be read by the "
-                    f"scheduler: {exc.message}; when they are on different hosts, set "
+                    f"results that an executor stored in {self._place.title} cannot be read by the "
+                    f"scheduler: {exc.message}; if they run on different hosts, set "
                     "runtime.scheduler.state_location to an object store or a shared folder"
                 ) from exc
 
@@ -270,7 +276,8 @@ class JobRunner:
         run.is_settling = job.is_over
         held = await self._committer.commit(run.held, job, ttl_s)
         if held is None:
-            # A run that could not even begin has stored nothing: an earlier one of this epoch may.
+            # A run that could not start has stored nothing, but an earlier one of this epoch may
+            # have.
             if run.is_counted:
                 await self._discard(run)
             return None
@@ -278,22 +285,23 @@ class JobRunner:
         return held.job
 
     async def _discard(self, run: JobRun) -> None:
-        """Remove what this epoch stored; what cannot be removed now is swept later."""
+        """Delete the chunks of this epoch; the sweeper deletes what cannot be deleted now."""
         try:
             await self._results.delete(run.job.result_key)
         except CarawayError as exc:
             logger.warning(
-                "results are left for the sweeper",
+                "results are left to the sweeper",
                 extra={"job_id": run.job.job_id, "cause": exc.message},
             )
 
 
 def now() -> datetime:
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def _check_size(chunks: list[StoredChunk], maximum_size: int) -> None:
-    # The plain sum also counts what lost attempts stored, so it is only a reason to look closely.
+    # The plain sum includes chunks of lost attempts, so it only triggers the exact check.
     if sum(each.chunk.size_bytes for each in chunks) <= maximum_size:
         return
     stored = sum(chunk.size_bytes for chunk in in_order(chunks))

@@ -1,11 +1,11 @@
-"""What may become of a job: values in, values out, no I/O and no clock.
+"""The transitions of jobs: pure functions without I/O and without a clock.
 
-PENDING -> RUNNING -> SUCCEEDED -> CLOSED
-   |          `-----> FAILED or CANCELLED
-   `----------------> FAILED or CANCELLED
+  PENDING -> RUNNING -> SUCCEEDED -> CLOSED
+     |          `-----> FAILED or CANCELLED
+     `----------------> FAILED or CANCELLED
 
-A process that takes a job raises its epoch. The state store, which writes a job only at the
-revision that was read, sees to it that of two processes one gets it.
+A process that takes over a job increments its epoch. The state store writes a job only at the
+revision that was read, so only one of two processes succeeds.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ from caraway_core.ids import JobId, PrincipalId
 from caraway_scheduler.jobs.model import Job, JobError, JobRequest, JobStatus, Totals
 
 MOST_ATTEMPTS = 5
-"""A job that began so often has brought down whatever ran it, and is not begun again."""
+"""The maximum number of starts: such a job probably crashes the processes that run it.
+"""
 
 ALLOWED: Mapping[JobStatus, frozenset[JobStatus]] = MappingProxyType(
     {
@@ -30,16 +31,18 @@ ALLOWED: Mapping[JobStatus, frozenset[JobStatus]] = MappingProxyType(
         "CLOSED": frozenset(),
     }
 )
-"""Which status may follow which; a job that is taken or begun again may also keep its own."""
+"""The statuses that may follow each status. A job that is taken over or restarted may also keep its
+own.
+"""
 
 _MAY_HAVE_WRITTEN = (
-    "the process that ran this statement was lost, so the statement may have written or not; it "
-    "was not repeated: look at the data before you submit it again"
+    "the process that ran this statement was lost, so the statement may or may not have written; "
+    "it was not repeated: look at the data before you submit it again"
 )
 
 
 class TransitionError(CarawayError):
-    """A job cannot go from the state that it is in to another."""
+    """The job's status does not allow the requested transition."""
 
     def __init__(self, job: Job, why: str) -> None:
         super().__init__(f"job '{job.job_id}' is {job.status}: {why}")
@@ -55,20 +58,20 @@ def submitted(
     owner: str,
     now: datetime,
 ) -> Job:
-    """Return a new job, which `owner` is to run."""
+    """Return a new job that `owner` runs."""
     return Job(job_id, principal, is_read_only, request, "PENDING", owner, 1, now)
 
 
 def claimed(job: Job, owner: str, now: datetime) -> Job:
-    """Return the job as another process has taken it, which fences off the one before.
+    """Return the job after another process took it over, which fences off the previous owner.
 
-    One that may already have written, or that began too often, has failed instead.
+    A job that may already have written, or that was started too often, fails instead.
 
     Raises:
-        TransitionError: it is over.
+        TransitionError: the job is over.
     """
     if job.is_over:
-        raise TransitionError(job, "there is nothing left to take over")
+        raise TransitionError(job, "it cannot be taken over")
     taken = replace(job, owner=owner, epoch=job.epoch + 1)
     if job.status == "RUNNING" and job.writes:
         return failed(taken, JobError("EXECUTION_FAILED", _MAY_HAVE_WRITTEN), now)
@@ -78,16 +81,16 @@ def claimed(job: Job, owner: str, now: datetime) -> Job:
 
 
 def began(job: Job, now: datetime, writes: bool) -> Job:
-    """Return the job as its owner begins to run it, for the first time or again.
+    """Return the job after its owner started or restarted it.
 
     Raises:
-        TransitionError: it is over, nobody owns it, or it may not begin once more.
+        TransitionError: the job is over or has no owner, or must not be started again.
     """
     _check_owned(job, "begin")
     if job.is_over:
         raise TransitionError(job, "it cannot begin")
     if job.writes:
-        raise TransitionError(job, "a statement that writes is never begun again")
+        raise TransitionError(job, "a statement that writes is never started again")
     if job.attempts >= MOST_ATTEMPTS:
         raise TransitionError(job, _began_too_often(job))
     return replace(
@@ -102,22 +105,22 @@ def began(job: Job, now: datetime, writes: bool) -> Job:
 def released(job: Job, *, gives_back: bool = False) -> Job:
     """Return the job without an owner, so that any process may take it at once.
 
-    An owner that `gives_back` the attempt that it began stops for reasons of its own, which are
-    not held against the job.
+    With `gives_back`, the current attempt is not counted, because the owner stops for unrelated
+    reasons.
 
     Raises:
-        TransitionError: it is over.
+        TransitionError: the job is over.
     """
     if job.is_over:
-        raise TransitionError(job, "nobody has to run it any more")
+        raise TransitionError(job, "it cannot be released")
     return replace(job, owner="", attempts=max(0, job.attempts - gives_back))
 
 
 def succeeded(job: Job, totals: Totals, now: datetime, retention: timedelta) -> Job:
-    """Return the job with its answer, which is kept for `retention`.
+    """Return the job after it succeeded, with an answer that is kept for `retention`.
 
     Raises:
-        TransitionError: it is not running, or nobody owns it.
+        TransitionError: the job is not running, or has no owner.
     """
     _check_owned(job, "succeed")
     over = _over(job, "SUCCEEDED", now)
@@ -126,29 +129,29 @@ def succeeded(job: Job, totals: Totals, now: datetime, retention: timedelta) -> 
 
 
 def failed(job: Job, error: JobError, now: datetime) -> Job:
-    """Return the job with what went wrong.
+    """Return the job after it failed with `error`.
 
     Raises:
-        TransitionError: it is over.
+        TransitionError: the job is over.
     """
     return replace(_over(job, "FAILED", now), error=error)
 
 
 def cancelled(job: Job, now: datetime) -> Job:
-    """Return the job as somebody stopped it.
+    """Return the job after it was cancelled.
 
     Raises:
-        TransitionError: it is over.
+        TransitionError: the job is over.
     """
     error = JobError("CANCELLED", "the query was cancelled")
     return replace(_over(job, "CANCELLED", now), error=error)
 
 
 def closed(job: Job, now: datetime) -> Job:
-    """Return the job without its answer, whose time has passed.
+    """Return the job after its answer expired.
 
     Raises:
-        TransitionError: it has no answer, or keeps it for longer.
+        TransitionError: the job has no answer, or the answer has not expired.
     """
     _check_allowed(job, "CLOSED")
     if job.expires_at is not None and now < job.expires_at:
@@ -158,7 +161,7 @@ def closed(job: Job, now: datetime) -> Job:
 
 def _over(job: Job, status: JobStatus, now: datetime) -> Job:
     _check_allowed(job, status)
-    # Clocks of processes differ; a job never ends before it began.
+    # Clocks of processes differ, but a job must not end before it started.
     return replace(job, status=status, completed_at=max(now, job.started_at or job.created_at))
 
 
@@ -174,6 +177,6 @@ def _check_owned(job: Job, verb: str) -> None:
 
 def _began_too_often(job: Job) -> str:
     return (
-        f"the query began {job.attempts} times and never came to an end: each process that ran "
-        "it was lost meanwhile; make it do less, or give the processes that run it more memory"
+        f"the query began {job.attempts} times and never finished: each process that ran "
+        "it was lost; make it do less, or give the processes that run it more memory"
     )

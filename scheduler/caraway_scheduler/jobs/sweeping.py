@@ -1,4 +1,4 @@
-"""Lets go of answers whose time has passed, and of what crashes left in the result store."""
+"""Deletes expired answers and orphaned results from the result store."""
 
 import asyncio
 import logging
@@ -20,10 +20,10 @@ ORPHANS_EVERY_S = 600.0
 
 
 class Sweeper:
-    """Every scheduler sweeps; a job is closed by whoever comes first, and removing is repeatable.
+    """Closes jobs with expired answers and deletes orphaned results.
 
-    A closed job stays in the state store for `kept_s`, so that its owner hears that it
-    has expired rather than that it never was.
+    Every scheduler sweeps: the first one closes a job, and repeated deletion is harmless. A closed
+    job stays in the state store for `kept_s`, so that its owner sees that it expired.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Sweeper:
         self._orphans_every_s = orphans_every_s
 
     async def run(self) -> None:
-        """Sweep until cancelled; what fails is tried again in the next round."""
+        """Sweep until cancelled; retry failed work in the next round."""
         looked_at: float | None = None
         loop = asyncio.get_running_loop()
         while True:
@@ -58,11 +58,11 @@ class Sweeper:
                         await self.remove_orphans()
                         looked_at = loop.time()
                 except CarawayError as exc:
-                    logger.warning("sweeping goes on later", extra={"cause": exc.message})
+                    logger.warning("sweeping failed and is retried", extra={"cause": exc.message})
             await asyncio.sleep(self._expire_every_s)
 
     async def expire(self) -> None:
-        """Close the jobs whose answer has expired, and remove the answers."""
+        """Close the jobs whose answer has expired, and delete the answers."""
         now = self._clock()
         for held in list(self._replica.all()):
             job = held.job
@@ -74,10 +74,10 @@ class Sweeper:
                 logger.info("results expired", extra={"job_id": job.job_id})
 
     async def remove_orphans(self) -> None:
-        """Remove results that no job stands for: of lost owners, and of crashes while removing.
+        """Delete results that no job needs, left by lost owners or by crashes during deletion.
 
-        The keys are listed before the jobs: a job is recorded before it stores anything, so what
-        has no record now had none then.
+        The keys are listed before the jobs. A job is recorded before it stores anything, so a key
+        without a job has never had one since.
         """
         keys = await self._results.keys()
         if not keys:
@@ -97,7 +97,7 @@ def _is_wanted(key: str, jobs: Mapping[JobId, StoredJob]) -> bool:
 
 
 def _wants(job: Job, epoch: int) -> bool:
-    """Whether a job reads the results of an epoch, or may be writing them."""
+    """Return whether a job reads the results of an epoch, or may be writing them."""
     if job.is_over:
         return job.status == "SUCCEEDED" and epoch == job.epoch
     return epoch >= job.epoch

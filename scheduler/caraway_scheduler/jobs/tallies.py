@@ -1,4 +1,4 @@
-"""What is counted of jobs, as plain state."""
+"""Counters of jobs, as plain state."""
 
 from collections import defaultdict
 
@@ -6,7 +6,7 @@ from caraway_core.durations import Durations, Labels
 
 
 class JobTallies:
-    """Counts of this process since its start."""
+    """Job counters of this process since its start."""
 
     def __init__(self) -> None:
         self.submitted = 0

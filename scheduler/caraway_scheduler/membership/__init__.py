@@ -1,7 +1,7 @@
-"""Who the executors of the cluster are, and which of them may be given work.
+"""Tracks the executors of the cluster, and decides which of them may receive work.
 
-What is known is a value in `state`; `roll_call` is the driver that asks and acts; `registrations`
-tells the other schedulers through the state store. No queries, no plans.
+`state` is a pure state machine, `roll_call` its driver. `registrations` publishes executors to the
+state store. This package does not depend on queries or plans.
 """
 
 from caraway_scheduler.membership.members import Member

@@ -1,4 +1,4 @@
-"""Executors that shall take no more work, as every scheduler reads it from the state store."""
+"""Stores drain requests for executors in the state store, where all schedulers read them."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 DRAINS = "drains/"
 SETTLED_AFTER_S = 3.0
-"""By then every scheduler has read the wish, and a heartbeat has told what still runs."""
+"""By then every scheduler has read the request, and a heartbeat has reported the running tasks."""
 _FORGOTTEN_AFTER_S = 600.0
 _ROUND_S = 5.0
 _TRIES = 8
@@ -22,15 +22,20 @@ _TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
+    """A request to drain one incarnation of an executor."""
+
     incarnation: str
     revision: int
     seen_at: float
-    """When this scheduler first saw it."""
+    """When this scheduler first saw the request."""
 
 
 class Drains:
-    """Keeps the wishes of operators. Each holds for one incarnation of an executor: one that comes
-    back under the same name, as a pod of a StatefulSet does, works again."""
+    """The drain requests of operators.
+
+    Each applies to one incarnation of an executor. An executor that returns under the same name,
+    such as a pod of a StatefulSet, works again.
+    """
 
     def __init__(self, store: StateStore, clock: Callable[[], float]) -> None:
         self._store = store
@@ -41,34 +46,37 @@ class Drains:
 
     @property
     def wishes(self) -> Mapping[ExecutorId, str]:
-        """The incarnation of each executor that shall drain."""
+        """The incarnations that should drain, by executor."""
         return {executor_id: wish.incarnation for executor_id, wish in self._wishes.items()}
 
     def is_settled(self, executor_id: ExecutorId) -> bool:
-        """Whether every scheduler knows of the wish by now."""
+        """Return whether every scheduler knows of the request by now."""
         wish = self._wishes.get(executor_id)
         return wish is not None and self._clock() - wish.seen_at >= SETTLED_AFTER_S
 
     async def ask(self, executor_id: ExecutorId, incarnation: str) -> None:
-        """Write a wish; to ask again changes nothing.
+        """Write a drain request; repeating it changes nothing.
 
         Raises:
-            CarawayError: the state store does not take it.
+            CarawayError: the state store cannot be written.
         """
         value = json.dumps({"incarnation": incarnation}).encode()
         await self._write(executor_id, value)
 
     async def undo(self, executor_id: ExecutorId) -> None:
-        """Take a wish back; nothing happens if there is none.
+        """Delete a drain request; does nothing if there is none.
 
         Raises:
-            CarawayError: the state store does not take it.
+            CarawayError: the state store cannot be written.
         """
         await self._write(executor_id, None)
 
     async def follow(self, registered: Mapping[ExecutorId, str]) -> None:
-        """Read what is wished, and clear wishes whose executor has left; `registered` are the
-        incarnations that live. While the store is away, what was read last holds."""
+        """Read the requests, and delete those whose executor has left.
+
+        `registered` has the live incarnations. While the store is away, the last requests stay
+        valid.
+        """
         try:
             async with asyncio.timeout(_ROUND_S):
                 self._take_in(await self._store.scan(DRAINS))
@@ -76,7 +84,7 @@ class Drains:
         except (CarawayError, TimeoutError) as exc:
             if not self._is_away:
                 reason = getattr(exc, "message", f"no answer within {_ROUND_S:g} s")
-                logger.warning("wishes to drain cannot be read", extra={"reason": reason})
+                logger.warning("drain requests cannot be read", extra={"reason": reason})
             self._is_away = True
         else:
             self._is_away = False
@@ -91,7 +99,9 @@ class Drains:
             if await self._store.compare_and_set(key, value, expected=expected) is not None:
                 break
         else:
-            raise CarawayError(f"the wish to drain '{executor_id}' changed {_TRIES} times just now")
+            raise CarawayError(
+                f"the drain request of '{executor_id}' changed {_TRIES} times at once; try again"
+            )
         self._take_in(await self._store.scan(DRAINS))
 
     def _take_in(self, entries: Sequence[StateEntry]) -> None:
@@ -109,14 +119,14 @@ class Drains:
             found = registered.get(executor_id)
             if found == wish.incarnation:
                 continue
-            # Without one it may only be late, or this scheduler new.
+            # An unregistered executor may only be late, or this scheduler may be new.
             absent[executor_id] = self._absent_since.get(executor_id, now)
             if found is None and now - absent[executor_id] < _FORGOTTEN_AFTER_S:
                 continue
             key = DRAINS + executor_id
             await self._store.compare_and_set(key, None, expected=wish.revision)
             if self._wishes.get(executor_id) != wish:
-                continue  # Somebody asked or took it back meanwhile.
+                continue  # The request was changed in the meantime.
             del self._wishes[executor_id]
             logger.info("executor has left; its drain is over", extra={"executor_id": executor_id})
         self._absent_since = absent
@@ -126,5 +136,5 @@ def _incarnation(entry: StateEntry) -> str:
     try:
         return str(json.loads(entry.value)["incarnation"])
     except (ValueError, KeyError, TypeError):
-        # Written by another version: it holds for nobody, and is cleared.
+        # Another version wrote it: it applies to no executor, and is deleted.
         return ""

@@ -1,4 +1,4 @@
-"""What happens to executors, and what is to be done about it: the words of `state`."""
+"""The events and actions of the membership state machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import Description
 
 Step = Literal["install", "probe", "refuse"]
-"""What a scheduler does with an executor before it gives it work; one at a time."""
+"""A step that a scheduler performs with an executor, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """An executor answered the roll call; it was asked at `asked_at`."""
+    """An executor answered a heartbeat that was sent at `asked_at`."""
 
     description: Description
     asked_at: float
@@ -22,14 +22,14 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Time went by."""
+    """Time has passed."""
 
     now: float
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogWanted:
-    """Every executor shall hold this version of the catalog, which counts for `origin`."""
+    """Every executor must install this version of the catalog of `origin`."""
 
     origin: str
     version: CatalogVersion
@@ -38,7 +38,7 @@ class CatalogWanted:
 
 @dataclass(frozen=True, slots=True)
 class CatalogServed:
-    """New statements use this version from now on; what failed in it is known to its catalog."""
+    """New statements use this version from now on; `failures` are its failed tables."""
 
     version: CatalogVersion
     failures: frozenset[TableName]
@@ -47,9 +47,9 @@ class CatalogServed:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A step came to its end; `error` says why it failed, if it did.
+    """A step ended; `error` is the reason if it failed.
 
-    `failures` are tables that could not be installed while all others were.
+    `failures` are the tables that could not be installed, while all others were.
     """
 
     executor_id: ExecutorId
@@ -63,7 +63,7 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorLost:
-    """A call found the executor gone, or without an answer."""
+    """A call found that the executor is gone or does not answer."""
 
     executor_id: ExecutorId
     cause: str
@@ -72,7 +72,7 @@ class ExecutorLost:
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """A call said that the executor is about to leave."""
+    """A call reported that the executor is about to leave."""
 
     executor_id: ExecutorId
     now: float
@@ -80,7 +80,7 @@ class Draining:
 
 @dataclass(frozen=True, slots=True)
 class Wished:
-    """These incarnations of executors, and no others, shall drain."""
+    """Exactly these incarnations of executors should drain."""
 
     wishes: Mapping[ExecutorId, str]
     now: float
@@ -93,7 +93,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Begin a step with an executor, and report its end."""
+    """Start a step with an executor, and report its end."""
 
     step: Step
     executor_id: ExecutorId
@@ -104,7 +104,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Give up every call under way to an executor."""
+    """Fail all running calls to an executor."""
 
     executor_id: ExecutorId
     cause: str
@@ -112,14 +112,14 @@ class Abandon:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Keep nothing more about an executor."""
+    """Forget an executor."""
 
     executor_id: ExecutorId
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFailedTables:
-    """Tell the catalog of tables that failed after it was served; they are in the error state."""
+    """Report tables that failed after their catalog was served; they enter the error state."""
 
     version: CatalogVersion
     failures: Mapping[TableName, str]

@@ -1,4 +1,4 @@
-"""The executors as a listing: `/v1/cluster/executors`, and the table `runtime.executors`."""
+"""Lists the executors for `/v1/cluster/executors` and for the table `runtime.executors`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,10 +30,12 @@ SCHEMA = pa.schema(
 
 
 def rows(executors: Sequence[ExecutorStatus]) -> list[dict[str, Any]]:
+    """Return the executors as rows of the listing."""
     return [_row(status) for status in executors]
 
 
 def table(executors: Sequence[ExecutorStatus]) -> pa.Table:
+    """Return the executors as an Arrow table."""
     return pa.Table.from_pylist(rows(executors), schema=SCHEMA)
 
 

@@ -1,4 +1,4 @@
-"""One executor as this scheduler knows it."""
+"""The record of one executor in the membership state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from caraway_scheduler.membership.events import Step
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An executor that may be given work."""
+    """An executor that may receive work."""
 
     executor_id: ExecutorId
     cores: int
@@ -24,7 +24,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of one executor; `state` says what follows from it."""
+    """The known facts of one executor, and its state."""
 
     description: Description
     heard_at: float
@@ -32,10 +32,10 @@ class Record:
     held: CatalogVersion | None = None
     held_at: float = 0.0
     has_served: bool = False
-    """Whether it was given the catalog that new statements use; it keeps that beside newer ones."""
+    """Whether it received the catalog that new statements use; it keeps that besides newer ones."""
     failures: Mapping[TableName, str] = field(default_factory=dict)
     is_proven: bool = False
-    is_told: bool = False
+    is_notified: bool = False
     is_leaving: bool = False
     step: Step | None = None
     attempts: int = 0
@@ -50,33 +50,35 @@ class Record:
         return self.description.executor_id
 
     def member(self) -> Member:
-        told = self.description
+        """Return the executor as a member."""
+        description = self.description
         return Member(
-            told.executor_id,
-            told.cores,
-            told.memory_bytes,
-            told.address,
-            told.incarnation,
-            told.active_tasks,
+            description.executor_id,
+            description.cores,
+            description.memory_bytes,
+            description.address,
+            description.incarnation,
+            description.active_tasks,
         )
 
     def status(self, now: float, reason: str) -> ExecutorStatus:
-        told = self.description
+        """Return the status of the executor for listings."""
+        description = self.description
         return ExecutorStatus(
-            executor_id=told.executor_id,
+            executor_id=description.executor_id,
             state=self.state,
-            address=told.address,
-            incarnation=told.incarnation,
-            cores=told.cores,
-            memory_bytes=told.memory_bytes,
-            memory_used_bytes=told.memory_used_bytes,
-            build=told.build,
-            protocol_version=told.protocol_version,
-            active_tasks=told.active_tasks,
-            finished_tasks=told.finished_tasks,
-            failed_tasks=told.failed_tasks,
+            address=description.address,
+            incarnation=description.incarnation,
+            cores=description.cores,
+            memory_bytes=description.memory_bytes,
+            memory_used_bytes=description.memory_used_bytes,
+            build=description.build,
+            protocol_version=description.protocol_version,
+            active_tasks=description.active_tasks,
+            finished_tasks=description.finished_tasks,
+            failed_tasks=description.failed_tasks,
             catalog_version=self.held,
-            holds=told.holds,
+            holds=description.holds,
             heartbeat_age_s=max(0.0, now - self.heard_at),
             reason=reason,
         )

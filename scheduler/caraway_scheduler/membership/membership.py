@@ -1,4 +1,4 @@
-"""Membership as the rest of the scheduler sees it."""
+"""The interface of membership for the rest of the scheduler."""
 
 import asyncio
 import logging
@@ -24,9 +24,9 @@ INSTALL_WAIT_S = 15.0
 
 
 class Membership:
-    """The executors of the cluster: asked each second, given the catalog, counted.
+    """The executors of the cluster: sends heartbeats, installs catalogs and tracks states.
 
-    `on_change` is called when an executor comes, goes, or becomes one that may work.
+    `on_change` is called when an executor joins, leaves, or becomes able to work.
     """
 
     def __init__(
@@ -43,16 +43,16 @@ class Membership:
         build = build or metadata.version("caraway")
         self.on_change: Callable[[], None] = lambda: None
         self.on_failed: Callable[[CatalogVersion, Mapping[TableName, str]], None] = _ignore
-        """Hears of tables that failed on an executor after their catalog was served."""
+        """Called with tables that failed on an executor after their catalog was served."""
         self.pinned: Callable[[], Pinned | None] = lambda: None
-        """Says which catalogs executors have to keep."""
-        # Every statement asks, and a roll never changes: the next one is another object.
+        """Returns the catalogs that executors must keep."""
+        # Cached because every statement calls `ready`; a roll is immutable, so identity suffices.
         self._ready: tuple[state.Roll | None, tuple[Member, ...]] = None, ()
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
         self.prepare: Prepare = _nothing
-        """What an executor needs beside its catalog, before it is given work; it may take long."""
+        """Prepares an executor before it receives work, besides its catalog; it may take long."""
         self._changed = asyncio.Event()
         self._call = RollCall(
             fleet,
@@ -68,9 +68,9 @@ class Membership:
         self._drains = Drains(store, clock)
 
     async def run(self) -> None:
-        """Call the roll and keep the registrations until cancelled."""
+        """Send heartbeats and maintain the registrations until cancelled."""
         try:
-            # First: a scheduler that was started anew gives no work to whoever shall drain.
+            # First, so that a restarted scheduler gives no work to executors that should drain.
             await self._follow_wishes()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._call.run())
@@ -80,7 +80,7 @@ class Membership:
             await self._registrations.withdraw()
 
     async def wait_changed(self) -> None:
-        """Wait until an executor has come, gone or changed its state."""
+        """Wait until an executor joins, leaves or changes its state."""
         await self._changed.wait()
         self._changed.clear()
 
@@ -91,11 +91,11 @@ class Membership:
     async def install(
         self, catalog: TableCatalog, known_failures: frozenset[TableName] = frozenset()
     ) -> Mapping[TableName, str]:
-        """Make it the catalog that every executor shall hold, and give it to those present.
+        """Install the catalog on every present executor, and return the tables that failed, with
+        reasons.
 
-        Returns what failed on any of them, by table. One that is absent or slow gets the
-        catalog by roll call, and is not given work before. Of tables whose failure is known no
-        executor is asked for more.
+        Executors that are absent or slow receive it later, and get no work before. Tables in
+        `known_failures` are not required of executors.
         """
         self._call.catalog = catalog
         self._call.post(events.CatalogWanted(catalog.origin, catalog.version, self._clock()))
@@ -109,7 +109,7 @@ class Membership:
         return failures
 
     def ready(self) -> tuple[Member, ...]:
-        """Return the executors that may be given new work, in the order of their ids."""
+        """Return the executors that may receive new work, ordered by id."""
         roll = self._call.roll
         if self._ready[0] is not roll:
             members = (
@@ -121,31 +121,31 @@ class Membership:
         return self._ready[1]
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
-        """Return every executor that is known, also those that are lost or refused."""
+        """Return every known executor, including lost and refused ones."""
         roll, now = self._call.roll, self._clock()
         return tuple(state.status(roll, record, now) for _, record in sorted(roll.records.items()))
 
     def ends(self) -> Mapping[ExecutorId, tuple[str, End | None]]:
-        """Return which process each executor is, and how the one before it ended."""
+        """Return each executor's current process, and how the previous one ended."""
         return {
             executor_id: (record.description.incarnation, record.description.last_end)
             for executor_id, record in self._call.roll.records.items()
         }
 
     def lost(self, executor_id: ExecutorId, cause: str) -> None:
-        """Report what a call found out; every other call to the executor is given up."""
+        """Report that an executor is lost; all other calls to it fail."""
         self._call.post(events.ExecutorLost(executor_id, cause, self._clock()))
 
     def draining(self, executor_id: ExecutorId) -> None:
-        """Report that the executor takes no new work, before its next heartbeat says so."""
+        """Report that an executor accepts no new work, before its next heartbeat does."""
         self._call.post(events.Draining(executor_id, self._clock()))
 
     async def drain(self, executor_id: ExecutorId) -> None:
-        """Have no scheduler give the executor new work, until it leaves or this is undone.
+        """Let no scheduler give the executor new work, until it leaves or this is undone.
 
         Raises:
-            ExecutorLostError: it is not there.
-            CarawayError: the state store does not take it.
+            ExecutorLostError: the executor is not in the cluster.
+            CarawayError: the state store cannot be written.
         """
         record = self._call.roll.records.get(executor_id)
         if record is None or record.state in ("lost", "refused"):
@@ -154,22 +154,23 @@ class Membership:
         self._post_wishes()
 
     async def undo_drain(self, executor_id: ExecutorId) -> None:
-        """Give the executor work again.
+        """Let the executor receive work again.
 
         Raises:
-            CarawayError: the state store does not take it.
+            CarawayError: the state store cannot be written.
         """
         await self._drains.undo(executor_id)
         self._post_wishes()
 
     def is_draining(self, executor_id: ExecutorId) -> bool:
+        """Return whether the executor is draining."""
         record = self._call.roll.records.get(executor_id)
         return record is not None and record.state == "draining"
 
     def has_drained(self, executor_id: ExecutorId) -> bool:
-        """Whether it was asked to drain, every scheduler has heard of it, and nothing runs there.
+        """Return whether every scheduler knows of the drain request, and no task runs there.
 
-        What it made for statements that are under way is made again elsewhere if it goes.
+        Outputs that it still holds for running statements are recomputed elsewhere if it leaves.
         """
         roll = self._call.roll
         record = roll.records.get(executor_id)
@@ -179,11 +180,11 @@ class Membership:
 
     @property
     def scheduler_count(self) -> int:
-        """Schedulers whose registration in the state store is live."""
+        """How many schedulers have a live registration in the state store."""
         return self._registrations.scheduler_count
 
     async def wait_ready(self, count: int, timeout_s: float) -> bool:
-        """Wait until so many executors may be given work; return whether they may."""
+        """Wait until this many executors may receive work; return whether they may."""
         return await self._until(lambda: len(self.ready()) >= count, timeout_s)
 
     def _pending(self) -> bool:
@@ -195,7 +196,7 @@ class Membership:
             try:
                 await self._registrations.renew(self.executors())
             except Exception:
-                logger.exception("registrations failed")
+                logger.exception("registrations failed unexpectedly")
             await asyncio.sleep(self._every_s)
 
     async def _keep_following(self) -> None:
@@ -212,7 +213,7 @@ class Membership:
         try:
             await self._drains.follow(registered)
         except Exception:
-            logger.exception("wishes to drain failed")
+            logger.exception("drain requests failed unexpectedly")
         self._post_wishes()
 
     def _post_wishes(self) -> None:
@@ -231,8 +232,8 @@ class Membership:
 
 
 def _ignore(_version: CatalogVersion, _failures: Mapping[TableName, str]) -> None:
-    """Pass over what nobody asked for."""
+    """Do nothing: the default for `on_failed`."""
 
 
 async def _nothing(_executor_id: ExecutorId) -> None:
-    """Have an executor do nothing."""
+    """Do nothing: the default for `prepare`."""

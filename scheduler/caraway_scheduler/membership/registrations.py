@@ -1,7 +1,7 @@
-"""What a scheduler writes to the state store: the executors that it hears, and itself.
+"""Registers this scheduler and the executors that it sees in the state store.
 
-Every scheduler hears every executor, and writes the same value under the same key; whoever comes
-first renews it for all.
+Every scheduler sees every executor and writes the same value under the same key. The first to renew
+an entry renews it for all.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class _Written:
 
 
 class Registrations:
-    """Keeps the entries of one scheduler alive; a store that is away delays nothing else."""
+    """Keeps the entries of one scheduler alive; an unavailable store delays nothing else."""
 
     def __init__(
         self, store: StateStore, scheduler_id: str, build: str, clock: Callable[[], float]
@@ -46,7 +46,7 @@ class Registrations:
         self._is_away = False
 
     async def renew(self, executors: Sequence[ExecutorStatus]) -> None:
-        """Write what changed or is about to expire, and take back what is lost."""
+        """Write entries that changed or expire soon, and delete those of lost executors."""
         try:
             async with asyncio.timeout(_ROUND_S):
                 await self._renew(executors)
@@ -61,7 +61,7 @@ class Registrations:
             self._is_away = False
 
     async def withdraw(self) -> None:
-        """Take this scheduler's own entry back; if that fails, it expires."""
+        """Delete this scheduler's own entry; if that fails, it expires."""
         written = self._written.pop(self._own_key, None)
         if written is None:
             return
@@ -90,7 +90,7 @@ class Registrations:
             return
         revision = await self._write(key, value, written.revision if written else None)
         if revision is None:
-            # Another scheduler, or the time of this entry, was faster.
+            # Another scheduler wrote it first, or the entry expired.
             standing = await self._store.get(key)
             if standing is not None and standing.value == value:
                 revision = standing.revision

@@ -1,4 +1,4 @@
-"""The driver of the state machine: asks every executor each second, and does what follows."""
+"""Drives the membership state machine: sends heartbeats and performs actions."""
 
 import asyncio
 import logging
@@ -16,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
 PREPARE_S = 60.0
-TOO_LATE = "executor is given work before its rows are loaded"
+TOO_LATE = "executor receives work before its rows are loaded"
 _PROBE_S = 10.0
 _STOOD_STILL_S = ANSWER_S + 1.0
-"""A call that takes longer says nothing of executors, since this process could not listen."""
+"""A slower heartbeat round says nothing about executors, because this process itself was paused."""
 _LIMITS_S: Mapping[Step, float] = {
     "install": 60.0,
     "probe": _PROBE_S + PREPARE_S + 5.0,
@@ -30,8 +30,10 @@ OnFailed = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 
 class RollCall:
-    """Holds what is known of the executors; each step with an executor is a task of its own, so
-    that one which hangs does not delay the others."""
+    """Keeps the roll of executors; each step runs as a task of its own.
+
+    So an executor that hangs does not delay the others.
+    """
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class RollCall:
     ) -> None:
         self.roll = Roll(build)
         self.turned = asyncio.Event()
-        """Set whenever something was learnt."""
+        """Set after every event."""
         self.catalog: TableCatalog | None = None
         self._fleet = fleet
         self._clock = clock
@@ -61,7 +63,7 @@ class RollCall:
         self._stood_still = False
 
     async def run(self) -> None:
-        """Call the roll until cancelled."""
+        """Send heartbeats until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._tasks = group
             try:
@@ -73,7 +75,7 @@ class RollCall:
                 self._tasks = None
 
     def post(self, event: Event) -> None:
-        """Take an event in, and begin what follows from it."""
+        """Apply an event, and start the actions that follow from it."""
         before = self.roll
         self.roll, actions = state.apply(before, event)
         for action in actions:
@@ -84,12 +86,12 @@ class RollCall:
             try:
                 self._on_change()
             except Exception:
-                # A defect in whoever is told must not end the roll call.
-                logger.exception("change of executors was not taken in")
+                # A defect in a listener must not end the heartbeats.
+                logger.exception("listener failed on a change of executors")
 
     async def _call(self, asked_at: float) -> None:
         try:
-            # The fleet keeps to its own limit; this one is for a fleet that does not.
+            # The fleet has a limit of its own; this one protects against a fleet without.
             async with asyncio.timeout(2 * ANSWER_S):
                 origin = self.catalog.origin if self.catalog else ""
                 answers = await self._fleet.describe(origin, self._pinned())
@@ -97,13 +99,13 @@ class RollCall:
             if tasks.ends(exc):
                 raise
             if not self._is_deaf:
-                logger.warning("executors cannot be asked", exc_info=exc)
+                logger.warning("executors cannot be called", exc_info=exc)
             self._is_deaf, answers = True, ()
         else:
             self._is_deaf = False
-        for told in answers:
-            self.post(events.Heard(told, asked_at, self._clock()))
-        # A scheduler that was itself stopped must not take all for lost: it asks once more.
+        for description in answers:
+            self.post(events.Heard(description, asked_at, self._clock()))
+        # A scheduler that was paused must not treat all executors as lost, so it asks once more.
         stood_still = self._clock() - asked_at > _STOOD_STILL_S and not self._stood_still
         self._stood_still = stood_still
         if not stood_still:
@@ -126,7 +128,7 @@ class RollCall:
     async def _take(self, take: Take) -> None:
         limit_s = _LIMITS_S[take.step]
         error, failures = "", dict[TableName, str]()
-        # What is installed is the newest catalog, which may be newer than the one asked for.
+        # The newest catalog is installed, which may be newer than the requested one.
         catalog = self.catalog
         try:
             async with asyncio.timeout(limit_s):
@@ -168,9 +170,9 @@ class RollCall:
         return {}
 
     async def _prepared(self, executor_id: ExecutorId) -> None:
-        """Load the rows that an executor will be asked for, for PREPARE_S at most.
+        """Load the rows that an executor will serve, for at most PREPARE_S.
 
-        Where no other executor may work it is needed now: statements load what they read.
+        If no other executor can work, skip this: statements then load what they read.
         """
         roll = self.roll
         if self._prepare is None or not any(
@@ -189,7 +191,7 @@ class RollCall:
 
 
 def _view(roll: Roll) -> Mapping[ExecutorId, tuple[str, ...]]:
-    """What others can see of the executors, apart from numbers that change all the time."""
+    """Return what others can see of the executors, without constantly changing numbers."""
     return {
         executor_id: (
             record.state,

@@ -2,9 +2,9 @@
 
 registered   its heartbeat is live
 ready        it also holds the catalog and has answered a probe
-draining     it takes no new work: it is about to leave, or somebody wishes so
-lost         no answer for LOST_AFTER_S, or a call found it gone; comes back by answering
-refused      it speaks another version of the protocol
+draining     it accepts no new work: it is leaving, or an operator drains it
+lost         no answer for LOST_AFTER_S, or a call failed; an answer brings it back
+refused      it uses another version of the protocol
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ Outcome = tuple["Roll", tuple[Action, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """Every executor that is known, and the catalog that they shall hold.
+    """All known executors, and the catalog that they must hold.
 
-    `wanted` is the newest catalog, `served` the one that new statements use: they differ while
-    a new one is being installed. Tables in `known_failures` failed in `served` and are in the
-    error state, so an executor need not have them. What fails only on an executor that comes later
-    holds that one up, unless no other may work.
+    `wanted` is the newest catalog and `served` the one that new statements use. They differ while a
+    new catalog is being installed. Tables in `known_failures` failed in `served` and are in the
+    error state, so executors need not have them. A failure on a single executor delays that
+    executor, unless no other can work.
     """
 
     build: str
@@ -42,18 +42,19 @@ class Roll:
     served: CatalogVersion | None = None
     known_failures: frozenset[TableName] = frozenset()
     wishes: Mapping[ExecutorId, str] = field(default_factory=dict)
-    """The incarnations of executors that shall drain."""
+    """The incarnations that should drain, by executor."""
 
 
 def apply(roll: Roll, event: Event) -> Outcome:
-    """Return what is known after the event, and what to do."""
+    """Return the roll after the event, and the actions to perform."""
     match event:
         case events.Heard():
             return _heard(roll, event)
         case events.Passed(now):
             return _passed(roll, now)
         case events.CatalogWanted(origin, version, now):
-            # Older failures say nothing about the new catalog: every executor tries at once.
+            # Failures of older catalogs say nothing about the new one, so every executor tries at
+            # once.
             records = {key: _retrying(record) for key, record in roll.records.items()}
             roll = replace(roll, origin=origin, wanted=version, records=records)
             return _settled(roll, now)
@@ -79,7 +80,7 @@ def apply(roll: Roll, event: Event) -> Outcome:
 
 
 def may_work(roll: Roll, record: Record) -> bool:
-    """Whether new statements can run there: it is ready, and holds the catalog they use."""
+    """Return whether new statements can run there: it is ready, and holds their catalog."""
     if record.state != "ready" or record.held is None:
         return False
     if roll.served is None or record.held == roll.served:
@@ -88,12 +89,12 @@ def may_work(roll: Roll, record: Record) -> bool:
 
 
 def is_wished_away(roll: Roll, record: Record) -> bool:
-    """Whether somebody asked that it takes no more work."""
+    """Return whether an operator asked it to drain."""
     return roll.wishes.get(record.executor_id) == record.description.incarnation
 
 
 def is_pending(roll: Roll, record: Record) -> bool:
-    """Whether it is still to be seen what comes of the wanted catalog there."""
+    """Return whether the outcome of the wanted catalog is still open there."""
     return (
         record.state in ("registered", "ready")
         and record.held != roll.wanted
@@ -102,32 +103,33 @@ def is_pending(roll: Roll, record: Record) -> bool:
 
 
 def status(roll: Roll, record: Record, now: float) -> ExecutorStatus:
+    """Return the status of an executor for listings."""
     return record.status(now, _reason(roll, record))
 
 
-def refusal(told: Description, build: str) -> str:
-    """Say on both sides which versions do not fit."""
+def refusal(description: Description, build: str) -> str:
+    """Return the message that names both versions, for the scheduler's and the executor's log."""
     return (
-        f"executor '{told.executor_id}' (build {told.build or 'unknown'}) speaks protocol version "
-        f"{told.protocol_version}, the scheduler (build {build}) speaks version "
-        f"{PROTOCOL_VERSION}; run the same version of Caraway on both"
+        f"executor '{description.executor_id}' (build {description.build or 'unknown'}) speaks "
+        f"protocol version {description.protocol_version}, the scheduler (build {build}) speaks "
+        f"version {PROTOCOL_VERSION}; run the same version of Caraway on both"
     )
 
 
 def _heard(roll: Roll, event: events.Heard) -> Outcome:
-    told = event.description
-    known = roll.records.get(told.executor_id)
-    if known is None or known.description.incarnation != told.incarnation:
+    description = event.description
+    known = roll.records.get(description.executor_id)
+    if known is None or known.description.incarnation != description.incarnation:
         return _settle(roll, _first_heard(roll, event), event.now)
     if known.lost_at is not None:
         if event.asked_at < known.lost_at:
-            return roll, ()  # The answer may be older than the loss.
+            return roll, ()  # The answer may predate the loss.
         returned = _first_heard(roll, event)
         returned = replace(returned, failures=known.failures, is_leaving=known.is_leaving)
         return _settle(roll, returned, event.now)
-    record = replace(known, description=told, heard_at=event.now)
+    record = replace(known, description=description, heard_at=event.now)
     if event.asked_at >= known.held_at and known.step != "install":
-        record = replace(record, held=told.catalogs.get(roll.origin))
+        record = replace(record, held=description.catalogs.get(roll.origin))
     return _settle(roll, record, event.now)
 
 
@@ -156,7 +158,7 @@ def _step_ended(roll: Roll, event: events.StepEnded) -> Outcome:
     if record is None or record.description.incarnation != event.incarnation:
         return roll, ()
     if record.step != event.step:
-        return roll, ()  # It was lost meanwhile, and is known anew.
+        return roll, ()  # It was lost and registered again in the meantime.
     record = replace(record, step=None, error=event.error, error_of=event.step)
     if not event.error:
         record = _done(replace(record, error_of=""), event)
@@ -175,7 +177,7 @@ def _step_ended(roll: Roll, event: events.StepEnded) -> Outcome:
 
 
 def _adopted(roll: Roll, record: Record) -> Outcome:
-    """Accept tables that failed on an executor when no other may work: all else can be read."""
+    """Accept tables that failed on an executor if no other can work, to serve the rest."""
     unknown = _unknown_failures(roll, record)
     if not unknown or record.held is None:
         return roll, ()
@@ -195,7 +197,7 @@ def _done(record: Record, event: events.StepEnded) -> Record:
         case "probe":
             return replace(record, is_proven=True)
         case "refuse":
-            return replace(record, is_told=True)
+            return replace(record, is_notified=True)
 
 
 def _retrying(record: Record) -> Record:
@@ -214,7 +216,7 @@ def _lost(record: Record, cause: str, now: float) -> Record:
 
 
 def _settled(roll: Roll, now: float) -> Outcome:
-    """Draw the conclusions for every executor."""
+    """Update the state of every executor, and start the steps that follow."""
     actions: tuple[Action, ...] = ()
     for record in roll.records.values():
         roll, more = _settle(roll, record, now)
@@ -223,22 +225,22 @@ def _settled(roll: Roll, now: float) -> Outcome:
 
 
 def _settle(roll: Roll, record: Record, now: float) -> Outcome:
-    """Draw the conclusions for one executor: its state, and the step that it needs next."""
+    """Update the state of one executor, and start the step that it needs next."""
     has_served = record.has_served or (record.held is not None and record.held == roll.served)
     record = replace(record, state=_state(roll, record), has_served=has_served)
     step = _next_step(roll, record)
     if step is None or record.step is not None or now < record.next_step_at:
         return _put(roll, record), ()
-    told = record.description
-    reason = refusal(told, roll.build) if step == "refuse" else ""
+    description = record.description
+    reason = refusal(description, roll.build) if step == "refuse" else ""
     version = roll.wanted if step == "install" else None
-    take = events.Take(step, told.executor_id, told.incarnation, version, reason)
+    take = events.Take(step, description.executor_id, description.incarnation, version, reason)
     return _put(roll, replace(record, step=step)), (take,)
 
 
 def _next_step(roll: Roll, record: Record) -> events.Step | None:
     if record.state == "refused":
-        return None if record.is_told else "refuse"
+        return None if record.is_notified else "refuse"
     if record.state not in ("registered", "ready") or roll.wanted is None:
         return None
     if record.held != roll.wanted or _unknown_failures(roll, record):
@@ -247,12 +249,12 @@ def _next_step(roll: Roll, record: Record) -> events.Step | None:
 
 
 def _state(roll: Roll, record: Record) -> ExecutorState:
-    told = record.description
+    description = record.description
     if record.lost_at is not None:
         return "lost"
-    if told.protocol_version != PROTOCOL_VERSION:
+    if description.protocol_version != PROTOCOL_VERSION:
         return "refused"
-    if told.is_draining or record.is_leaving or is_wished_away(roll, record):
+    if description.is_draining or record.is_leaving or is_wished_away(roll, record):
         return "draining"
     if not record.is_proven or not _has_catalog(roll, record):
         return "registered"
@@ -260,7 +262,7 @@ def _state(roll: Roll, record: Record) -> ExecutorState:
 
 
 def _has_catalog(roll: Roll, record: Record) -> bool:
-    """Whether it holds the wanted catalog, or the one before while that one is on its way."""
+    """Return whether it holds the wanted catalog, or the previous one during an installation."""
     if record.held is None or roll.wanted is None:
         return False
     if record.held == roll.wanted:
@@ -269,8 +271,10 @@ def _has_catalog(roll: Roll, record: Record) -> bool:
 
 
 def _unknown_failures(roll: Roll, record: Record) -> frozenset[TableName]:
-    """Tables that failed only there: while a catalog is not yet served, failures are being
-    collected, and count for nothing."""
+    """Return the tables that failed only on this executor.
+
+    While a catalog is not served yet, failures are collected and do not count.
+    """
     if record.held != roll.served:
         return frozenset()
     return frozenset(record.failures) - roll.known_failures

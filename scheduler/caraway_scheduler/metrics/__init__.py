@@ -1,1 +1,1 @@
-"""The metrics page: families of metrics read from state at scrape time."""
+"""The metrics page: metric families that are read from state at scrape time."""

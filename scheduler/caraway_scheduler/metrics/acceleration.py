@@ -1,4 +1,4 @@
-"""Metrics of accelerated datasets; those of refreshes have the peer's names."""
+"""Metrics of accelerated datasets. Refresh metrics use the names of the emulated runtime."""
 
 from collections.abc import Iterable
 
@@ -12,10 +12,10 @@ _LABELS: Labels = ("dataset",)
 
 
 def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric]:
-    """Read them from the state."""
+    """Yield the metric families."""
     yield families.histogram(
         "dataset_acceleration_refresh_duration_ms",
-        "Time of refreshes that ran here and made a version, in milliseconds.",
+        "Duration of refreshes that ran here and made a version, in milliseconds.",
         _LABELS,
         accelerations.counting.durations,
     )
@@ -32,25 +32,25 @@ def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric
     }
     yield families.gauges(
         "dataset_acceleration_last_refresh_time_ms",
-        "When the version that is read was made, in milliseconds since 1970.",
+        "When the current version was made, in milliseconds since 1970.",
         _LABELS,
         {key: version.made_at.timestamp() * 1000 for key, version in found.items()},
     )
     yield families.gauges(
         "dataset_acceleration_rows",
-        "Rows of the version that is read.",
+        "Rows of the current version.",
         _LABELS,
         {key: version.rows for key, version in found.items()},
     )
     yield families.gauges(
         "dataset_acceleration_size_bytes",
-        "Bytes of the version that is read, as they are stored.",
+        "Stored bytes of the current version.",
         _LABELS,
         {key: version.size_bytes for key, version in found.items()},
     )
     yield families.gauges(
         "dataset_acceleration_version",
-        "Number of the version that is read.",
+        "Number of the current version.",
         _LABELS,
         {key: version.number for key, version in found.items()},
     )
@@ -58,7 +58,7 @@ def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric
 
 
 def _changes(accelerations: Accelerations, families: Families) -> Iterable[Metric]:
-    """Tell of datasets that take changes."""
+    """Yield the metric families of datasets that receive changes."""
     found = {
         (standing.refreshes.dataset,): (standing.changing, standing.version)
         for standing in accelerations.standings()
@@ -66,31 +66,31 @@ def _changes(accelerations: Accelerations, families: Families) -> Iterable[Metri
     }
     yield families.counter(
         "dataset_changes_applied",
-        "Changes that this process applied, by the count of what was sent.",
+        "Changes that this process applied, counted as received.",
         _LABELS,
         {key: changing.applied for key, (changing, _) in found.items()},
     )
     yield families.counter(
         "dataset_changes_compactions",
-        "Times that this process made a log part of its base.",
+        "Compactions that this process ran.",
         _LABELS,
         {key: changing.compactions for key, (changing, _) in found.items()},
     )
     yield families.gauges(
         "dataset_changes_waiting",
-        "Requests with changes that wait here.",
+        "Change requests that wait here.",
         _LABELS,
         {key: changing.waiting for key, (changing, _) in found.items()},
     )
     yield families.gauges(
         "dataset_changes_log_rows",
-        "Changes that are not part of the base yet.",
+        "Changes in the log that are not compacted yet.",
         _LABELS,
         {key: version.log_rows if version else 0 for key, (_, version) in found.items()},
     )
     yield families.gauges(
         "dataset_changes_log_entries",
-        "Entries of the log that statements read.",
+        "Log entries that statements read.",
         _LABELS,
         {key: len(version.read_log) if version else 0 for key, (_, version) in found.items()},
     )

@@ -1,4 +1,4 @@
-"""Metrics of the cluster as this scheduler sees it, under the names that the peer gives them."""
+"""Metrics of the cluster from this scheduler's view, with the names of the emulated runtime."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,7 +15,7 @@ _STATES: Mapping[ExecutorState, int] = {
 
 
 def collect(services: Services, families: Families) -> Iterable[Metric]:
-    """Read them from the state."""
+    """Yield the metric families."""
     tallies, executors = services.dispatch_tallies, services.dispatch.executors()
     yield families.gauge(
         "scheduler_active_executors_count",
@@ -30,7 +30,7 @@ def collect(services: Services, families: Families) -> Iterable[Metric]:
     )
     yield families.histogram(
         "scheduler_stage_duration_ms",
-        "Time of stages, in milliseconds.",
+        "Duration of stages, in milliseconds.",
         ("kind",),
         tallies.stage_durations,
     )
@@ -42,7 +42,7 @@ def collect(services: Services, families: Families) -> Iterable[Metric]:
     )
     yield families.counter(
         "scheduler_executor_assignments",
-        "Tasks given to executors.",
+        "Tasks assigned to executors.",
         ("executor",),
         tallies.assignments,
     )

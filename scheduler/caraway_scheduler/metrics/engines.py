@@ -1,4 +1,4 @@
-"""Metrics of the engine processes, and the system table that lists them."""
+"""Metrics of the engine processes, and the rows of `runtime.engines`."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ _SCHEMA = pa.schema(
 
 
 def collect(report: EngineReport, families: Families) -> Iterable[Metric]:
-    """Read them from a report."""
+    """Yield the metric families of a report."""
     memory: dict[tuple[str, ...], float] = {}
     statements: dict[tuple[str, ...], float] = {}
     for each in report.processes:
@@ -29,25 +29,25 @@ def collect(report: EngineReport, families: Families) -> Iterable[Metric]:
         statements[(each.engine,)] = statements.get((each.engine,), 0) + each.statements
     yield families.gauges(
         "engine_memory_bytes",
-        "Memory that engine processes have to themselves.",
+        "Private memory of engine processes, in bytes.",
         ("engine",),
         memory,
     )
     yield families.gauges(
         "engine_active_statements",
-        "Statements under way in engine processes.",
+        "Statements that run in engine processes.",
         ("engine",),
         statements,
     )
     yield families.counter(
         "engine_ends",
-        "Engine processes that ended or had to be ended, by cause.",
+        "Engine processes that crashed or were ended, by cause.",
         ("cause",),
         {(cause,): count for cause, count in report.ends.items()},
     )
     yield families.counter(
         "engine_refused_statements",
-        "Statements that were refused because they had ended engine processes, by cause.",
+        "Statements that were refused because they crashed engine processes, by cause.",
         ("cause",),
         {(cause,): count for cause, count in report.refusals.items()},
     )

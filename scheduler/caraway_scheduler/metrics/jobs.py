@@ -1,4 +1,4 @@
-"""Metrics of asynchronous queries; `scheduler_job_queue_depth` is the peer's name."""
+"""Metrics of asynchronous queries; `scheduler_job_queue_depth` is an emulated name."""
 
 from collections.abc import Iterable
 
@@ -9,16 +9,16 @@ from caraway_serving.metric_families import Families
 
 
 def collect(jobs: Jobs, families: Families) -> Iterable[Metric]:
-    """Read them from the state."""
+    """Yield the metric families."""
     tallies = jobs.tallies
     yield families.gauges(
         "query_jobs",
-        "Asynchronous queries that are kept, of all schedulers.",
+        "Asynchronous queries in the state store, of all schedulers.",
         ("status",),
         {(status,): count for status, count in jobs.replica.counts.items()},
     )
     yield families.gauge(
-        "scheduler_job_queue_depth", "Jobs that wait here for their turn.", jobs.foreman.queued
+        "scheduler_job_queue_depth", "Jobs in the queue of this scheduler.", jobs.foreman.queued
     )
     yield families.gauge("query_jobs_running", "Jobs that run here.", jobs.foreman.running)
     yield families.counter(
@@ -26,7 +26,7 @@ def collect(jobs: Jobs, families: Families) -> Iterable[Metric]:
     )
     yield families.counter(
         "query_jobs_taken_over",
-        "Jobs taken from schedulers that were gone.",
+        "Jobs taken over from lost schedulers.",
         (),
         {(): tallies.taken_over},
     )
@@ -34,16 +34,16 @@ def collect(jobs: Jobs, families: Families) -> Iterable[Metric]:
         "query_jobs_finished", "Jobs that ended here.", ("status",), tallies.finished
     )
     yield families.counter(
-        "query_jobs_stored_bytes", "Bytes of answers stored.", (), {(): tallies.stored_bytes}
+        "query_jobs_stored_bytes", "Stored bytes of answers.", (), {(): tallies.stored_bytes}
     )
     yield families.counter(
-        "query_jobs_stored_rows", "Rows of answers stored.", (), {(): tallies.stored_rows}
+        "query_jobs_stored_rows", "Stored rows of answers.", (), {(): tallies.stored_rows}
     )
     yield families.histogram(
-        "query_job_wait_ms", "Time of jobs from submit to start, in milliseconds.", (),
+        "query_job_wait_ms", "Time from submission to start of jobs, in milliseconds.", (),
         tallies.waits,
     )  # fmt: skip
     yield families.histogram(
-        "query_job_duration_ms", "Time of jobs from start to end, in milliseconds.", (),
+        "query_job_duration_ms", "Time from start to end of jobs, in milliseconds.", (),
         tallies.durations,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The metrics page: read from state when it is scraped."""
+"""Renders the metrics page from the state of the scheduler."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ _LOAD_STATES = {
 
 
 def registry(services: Services, prefix: str = "") -> CollectorRegistry:
-    """Return a registry of this process; `prefix` goes before each of our names."""
+    """Return the metrics registry of this process; `prefix` precedes each of its own names."""
     found = CollectorRegistry()
     found.register(_State(services, prefix))
     ProcessCollector(registry=found)
@@ -34,10 +34,13 @@ def registry(services: Services, prefix: str = "") -> CollectorRegistry:
 
 
 def render(found: CollectorRegistry) -> bytes:
+    """Return the metrics page in the Prometheus text format."""
     return exposition.generate_latest(found)
 
 
 class _State(Collector):
+    """A collector that reads all metrics from the services at scrape time."""
+
     def __init__(self, services: Services, prefix: str) -> None:
         self._services = services
         self._families = Families(prefix)
@@ -49,10 +52,8 @@ class _State(Collector):
         yield from self._cache()
         yield from engine_metrics.collect(self._services.engines(), self._families)
         yield from cluster_metrics.collect(self._services, self._families)
-        if self._services.job_works is not None:
-            yield from job_metrics.collect(self._services.job_works, self._families)
-        if self._services.accelerations is not None:
-            yield from acceleration_metrics.collect(self._services.accelerations, self._families)
+        yield from job_metrics.collect(self._services.jobs, self._families)
+        yield from acceleration_metrics.collect(self._services.accelerations, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:
@@ -72,7 +73,7 @@ class _State(Collector):
         )
         yield self._families.histogram(
             "query_duration_ms",
-            "Time of statements, in milliseconds.",
+            "Duration of statements, in milliseconds.",
             protocol,
             tallies.query_durations,
         )
@@ -83,9 +84,9 @@ class _State(Collector):
             tallies.query_first_rows,
         )
         yield self._families.gauge(
-            "query_active_count", "Statements under way.", len(queries.active)
+            "query_active_count", "Statements that run or wait.", len(queries.active)
         )
-        yield self._families.gauge("query_queued_count", "Statements waiting for their turn.",
+        yield self._families.gauge("query_queued_count", "Statements that wait for a slot.",
                           queries.admission.queued)  # fmt: skip
 
     def _http(self) -> Iterable[Metric]:
@@ -95,11 +96,11 @@ class _State(Collector):
             "http_requests", "HTTP requests.", labels, tallies.http_requests
         )
         yield self._families.histogram("http_requests_duration_ms",
-                              "Time of HTTP requests, in milliseconds.", labels,
+                              "Duration of HTTP requests, in milliseconds.", labels,
                               tallies.http_durations)  # fmt: skip
         yield self._families.counter(
             "http_requests_limited",
-            "HTTP requests that a limit ended: too many a second, or too long.",
+            "HTTP requests rejected by a limit: too many per second, or too long.",
             ("limit",),
             tallies.limited_requests,
         )
@@ -121,22 +122,24 @@ class _State(Collector):
         yield state
         yield self._families.gauges(
             "dataset_active_count",
-            "Datasets that are ready, also while they are refreshed.",
+            "Datasets that are ready, including during a refresh.",
             ("engine",),
             _active(catalog.datasets.values()),
         )
         views = GaugeMetricFamily(
-            self._families.name("view_load_state"), "As dataset_load_state.", labels=("view",)
+            self._families.name("view_load_state"),
+            "State of views, with the values of dataset_load_state.",
+            labels=("view",),
         )
         for name, view in catalog.views.items():
             views.add_metric((name,), _LOAD_STATES[view.status])
         yield views
         yield self._families.gauge(
-            "catalog_version", "Number of catalog snapshots.", catalog.version
+            "catalog_version", "Version of the current catalog snapshot.", catalog.version
         )
         yield self._families.counter(
             "background_failures",
-            "Failures of work that nobody waits for; the log has the causes.",
+            "Failures of background tasks; the log has their causes.",
             ("work",),
             {(kind,): count for kind, count in tasks.FAILURES.items()},
         )
@@ -148,14 +151,20 @@ class _State(Collector):
         if cache is None:
             return
         yield self._families.gauge(
-            "results_cache_max_size_bytes", "Most bytes kept.", cache.settings.max_size_bytes
+            "results_cache_max_size_bytes",
+            "Maximum size of the results cache, in bytes.",
+            cache.settings.max_size_bytes,
         )
-        yield self._families.gauge("results_cache_size_bytes", "Bytes kept.", cache.size_bytes)
-        yield self._families.gauge("results_cache_items_count", "Answers kept.", len(cache))
+        yield self._families.gauge(
+            "results_cache_size_bytes", "Bytes in the results cache.", cache.size_bytes
+        )
+        yield self._families.gauge(
+            "results_cache_items_count", "Answers in the results cache.", len(cache)
+        )
         yield self._families.counter(
-            "results_cache_requests", "Look-ups.", (), {(): cache.requests}
+            "results_cache_requests", "Lookups in the results cache.", (), {(): cache.requests}
         )
-        yield self._families.counter("results_cache_hits", "Look-ups that found an answer.", (),
+        yield self._families.counter("results_cache_hits", "Lookups that found an answer.", (),
                             {(): cache.hits})  # fmt: skip
 
     def _build(self) -> Metric:
@@ -172,7 +181,7 @@ class _State(Collector):
 
 
 def _active(datasets: Iterable[DatasetState]) -> Mapping[Labels, float]:
-    """Count the datasets that can be read, by engine; `None` is that of those without one."""
+    """Count the readable datasets by acceleration engine; `None` counts those without one."""
     found: dict[Labels, float] = {("None",): 0, ("arrow",): 0, ("file",): 0}
     for state in datasets:
         if state.status in ("ready", "refreshing"):

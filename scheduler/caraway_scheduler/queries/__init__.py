@@ -1,4 +1,4 @@
-"""Running statements: admission, the ones under way, the results cache, and the service of all.
+"""Runs synchronous statements: admission, active queries, results cache and query service.
 
-Knows no HTTP; the API turns what is raised here into statuses and bodies.
+This package does not depend on HTTP. The API maps the errors raised here to statuses and bodies.
 """

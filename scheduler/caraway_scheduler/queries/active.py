@@ -1,4 +1,4 @@
-"""The statements under way, so that they can be listed and stopped."""
+"""Tracks the statements that are running, so that they can be listed and stopped."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -16,7 +16,10 @@ _PREVIEW = 100
 
 @dataclass(slots=True)
 class ActiveQuery:
-    """One statement under way. Its waits happen inside `step`, where `stop` reaches them."""
+    """A running statement.
+
+    All its waits happen inside `step`, so that `stop` can interrupt them.
+    """
 
     query_id: QueryId
     protocol: Protocol
@@ -31,10 +34,11 @@ class ActiveQuery:
 
     @property
     def sql_preview(self) -> str:
+        """The SQL text, shortened for listings."""
         return preview(self.sql)
 
     def stop(self, reason: Reason) -> None:
-        """End the statement: at once where it waits, else before its next batch."""
+        """Stop the statement: immediately while it waits, otherwise before its next batch."""
         if self.reason is not None:
             return
         self.reason = reason
@@ -48,7 +52,7 @@ class ActiveQuery:
         """Wrap one wait for the engine.
 
         Raises:
-            QueryTimeoutError, QueryCancelledError: `stop` was called before or meanwhile.
+            QueryTimeoutError, QueryCancelledError: `stop` was called before or during the wait.
         """
         if self.reason is not None:
             raise self.error()
@@ -62,23 +66,27 @@ class ActiveQuery:
             raise self.error() from None
         finally:
             self._waiting = None
-        # The cancellation may have been asked for in the very moment the wait ended well.
+        # `stop` may have cancelled the task just as the wait completed.
         if self.reason is not None and task is not None and task.cancelling():
             task.uncancel()
             raise self.error()
 
     def judged(self, exc: BaseException) -> BaseException:
-        """Return what to tell of a failure: nothing was cancelled unless somebody did that."""
+        """Return the error to report for a failure.
+
+        A cancellation that nobody requested is reported as a cut answer, which clients may retry.
+        """
         if isinstance(exc, QueryCancelledError) and self.reason is None:
-            told = AnswerCutError(
-                "a part of the statement was stopped though nobody cancelled it; run the "
+            reported = AnswerCutError(
+                "a part of the statement was cancelled by the runtime, not by a user; run the "
                 "statement again"
             )
-            told.__cause__ = exc
-            return told
+            reported.__cause__ = exc
+            return reported
         return exc
 
     def error(self) -> QueryError:
+        """Return the error that matches the reason for which the statement was stopped."""
         if self.reason == "timeout":
             return QueryTimeoutError(
                 f"the query did not finish within {self.timeout_s:g} s and was stopped; make it "
@@ -90,7 +98,7 @@ class ActiveQuery:
 
 
 class ActiveQueries:
-    """All statements under way, by id."""
+    """All running statements of this process, by id."""
 
     def __init__(self) -> None:
         self._queries: dict[QueryId, ActiveQuery] = {}
@@ -101,31 +109,36 @@ class ActiveQueries:
         return len(self._queries)
 
     def add(self, query: ActiveQuery) -> None:
+        """Add a statement that starts."""
         self._queries[query.query_id] = query
         self._idle.clear()
 
     def remove(self, query: ActiveQuery) -> None:
+        """Remove a statement that ended."""
         self._queries.pop(query.query_id, None)
         if not self._queries:
             self._idle.set()
 
     def of(self, principal: PrincipalId) -> list[ActiveQuery]:
-        """List what one principal has under way, the oldest first."""
+        """List the running statements of a principal, oldest first."""
         return [query for query in self._queries.values() if query.principal == principal]
 
     def find(self, query_id: str, principal: PrincipalId) -> ActiveQuery | None:
+        """Return a running statement of the principal, or None."""
         query = self._queries.get(QueryId(query_id))
         return query if query and query.principal == principal else None
 
     def stop_all(self, reason: Reason) -> None:
+        """Stop every running statement."""
         for query in list(self._queries.values()):
             query.stop(reason)
 
     async def wait_idle(self) -> None:
+        """Wait until no statement is running."""
         await self._idle.wait()
 
 
 def preview(sql: str) -> str:
-    """Shorten a statement to at most a hundred characters on one line."""
+    """Shorten a statement to one line of at most 100 characters."""
     line = " ".join(sql.split())
     return line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."

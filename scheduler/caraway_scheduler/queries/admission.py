@@ -1,4 +1,4 @@
-"""How many statements run at once, and how many may wait for their turn."""
+"""Limits how many statements run at once and how many wait."""
 
 import asyncio
 from collections import deque
@@ -7,9 +7,9 @@ from caraway_core.errors import OverloadedError
 
 
 class Admission:
-    """A bounded queue in front of a bounded number of places; first come, first served.
+    """Admission control: a limited number of running statements and a bounded FIFO queue.
 
-    `max_running` None means that nothing waits.
+    If `max_running` is None, statements never wait.
     """
 
     def __init__(self, max_running: int | None, max_queued: int, queue_timeout_s: float) -> None:
@@ -21,32 +21,33 @@ class Admission:
 
     @property
     def queued(self) -> int:
+        """The number of statements that wait for a slot."""
         return len(self._waiting)
 
     async def enter(self) -> None:
-        """Take a place; `leave` must follow.
+        """Acquire a slot; the caller must call `leave` afterwards.
 
         Raises:
-            OverloadedError: the queue is full, or no place came free in time.
+            OverloadedError: the queue is full, or no slot became free in time.
         """
         if self.max_running is None or (self.running < self.max_running and not self._waiting):
             self.running += 1
             return
         if len(self._waiting) >= self.max_queued:
             raise OverloadedError(
-                f"{self.running} queries run and {self.queued} wait, which is the most that may; "
+                f"{self.running} queries run and {self.queued} wait, and the queue is full; "
                 "try again shortly, or raise runtime.query.max_queued_queries",
                 retry_after_s=1,
             )
         await self._wait()
 
     def leave(self) -> None:
-        """Give the place to the one who waits longest, or free it."""
+        """Release the slot and admit the statement that has waited longest."""
         self.running -= 1
         self._admit()
 
     def bound(self, max_running: int | None) -> None:
-        """Have so many places from now on; those who hold one beyond that keep it."""
+        """Change the number of slots; statements above a lower limit keep running."""
         self.max_running = max_running
         self._admit()
 
@@ -77,5 +78,5 @@ class Admission:
         if turn in self._waiting:
             self._waiting.remove(turn)
         elif turn.done() and not turn.cancelled():
-            # The place was handed over in the moment the wait ended; pass it on.
+            # The slot was granted just as the wait ended, so pass it on.
             self.leave()

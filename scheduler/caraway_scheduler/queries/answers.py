@@ -1,4 +1,4 @@
-"""Rows on their way to a client, from the engine or from the cache."""
+"""Streams the rows of a statement to a client, from the engine or from the cache."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +20,7 @@ Finish = Callable[[BaseException | None, int, pa.RecordBatch | None], None]
 
 
 class AnswerRows(Protocol):
-    """A source of batches that is read once, and always closed."""
+    """A stream of record batches that is read once and always closed."""
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -32,7 +32,10 @@ class AnswerRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StatementAnswer:
-    """What a statement gave. `cache_status` None: the cache has nothing to do with it."""
+    """The answer to a statement.
+
+    `cache_status` is None if the statement does not use the results cache.
+    """
 
     query_id: QueryId
     rows: "LiveRows | CachedRows"
@@ -40,7 +43,7 @@ class StatementAnswer:
 
 
 class CachedRows:
-    """The rows of an answer that is held whole."""
+    """The rows of an answer from the results cache."""
 
     def __init__(self, answer: CachedAnswer, key: CacheKey, cache: ResultsCache) -> None:
         self._answer = answer
@@ -50,16 +53,20 @@ class CachedRows:
 
     @property
     def row_count(self) -> int:
+        """The number of rows in the answer."""
         return sum(batch.num_rows for batch in self._answer.batches)
 
     @property
     def batches(self) -> tuple[pa.RecordBatch, ...]:
+        """All batches of the answer."""
         return self._answer.batches
 
     def encoded(self, form: str) -> bytes | None:
+        """Return the body of the answer in an output format, if it is cached."""
         return self._answer.encoded.get(form)
 
     def remember(self, form: str, body: bytes) -> None:
+        """Cache the body of the answer in an output format."""
         self._cache.remember_encoded(self._key, self._answer, form, body)
 
     async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
@@ -67,12 +74,15 @@ class CachedRows:
             yield batch
 
     def close(self, error: BaseException | None = None) -> None:
+        """Do nothing: cached rows hold no resources."""
         pass
 
 
 class LiveRows:
-    """The rows of a running statement. One batch is fetched ahead, so that a failure at the
-    start is known before the first byte is sent."""
+    """The rows of a running statement.
+
+    One batch is fetched ahead, so that early failures are known before the first byte is sent.
+    """
 
     def __init__(self, stream: BatchStream, query: ActiveQuery, finish: Finish) -> None:
         self._stream: BatchStream | None = stream
@@ -92,21 +102,24 @@ class LiveRows:
         self.row_count = 0
 
     def keep(self, at_most_bytes: int, store: Callable[[list[pa.RecordBatch]], None]) -> None:
-        """Collect the batches that pass and hand them over at the end, unless they grow large."""
+        """Collect the batches for the cache and pass them to `store` at the end.
+
+        Collection stops if they exceed `at_most_bytes`.
+        """
         self._kept = []
         self._keep_at_most = at_most_bytes
         self.on_complete = store
 
     async def prefetch(self) -> None:
-        """Fetch the first batch; must run inside a step of the query.
+        """Fetch the first batch; call this inside a step of the query.
 
-        Most answers are one batch, and end at once behind it; those are then known whole and
-        need no streaming. The end is waited for briefly, so that a first batch is never held back.
+        Most answers consist of one batch. If the end follows at once, the answer is complete and
+        needs no streaming. The wait for the end is short, so that the first batch is not delayed.
         """
         try:
             self._ahead.append(await anext(self._batches))
             if getattr(self._stream, "is_at_end", False):
-                # It ends at once: no task is needed for that.
+                # The stream is at its end, so this needs no task.
                 self._ahead.append(await anext(self._batches))
             self._next = tasks.begin(_fetch(self._batches))
             await asyncio.wait((self._next,), timeout=_END_WAIT_S)
@@ -115,13 +128,13 @@ class LiveRows:
         except StopAsyncIteration:
             self._is_exhausted = True
         except BaseException:
-            # A fetch left behind would keep the engine at work for nobody.
+            # An abandoned fetch would keep the engine busy for no reader.
             self._let_go()
             raise
 
     @property
     def whole(self) -> list[pa.RecordBatch] | None:
-        """All batches, when they have all been fetched ahead."""
+        """All batches if the answer was fetched completely, otherwise None."""
         return self._ahead if self._is_exhausted else None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
@@ -144,24 +157,24 @@ class LiveRows:
             self._complete()
             raise
         except BaseException as exc:
-            told = self._query.judged(exc)
-            self._fail(told)
-            if told is not exc:
-                raise told from exc
+            reported = self._query.judged(exc)
+            self._fail(reported)
+            if reported is not exc:
+                raise reported from exc
             raise
         return self._passing(batch)
 
     def stop(self) -> None:
-        """The reader went away: end the query, unless it has ended."""
+        """Cancel the query after its reader disconnected, unless it has ended."""
         if self._stream is not None:
             self._query.stop("cancelled")
 
     def release(self) -> None:
-        """Let go of the engine's stream, which ends the work behind it."""
+        """Close the engine's stream, which ends the work that feeds it."""
         self._fail(self._query.error() if self._query.reason else None)
 
     def close(self, error: BaseException | None = None) -> None:
-        """End the reading, wherever it stands; does nothing after the last batch."""
+        """Stop reading at any point; does nothing after the last batch."""
         if self._stream is not None:
             self._fail(error)
 
@@ -215,7 +228,7 @@ class LiveRows:
 
 
 async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    # A task may not end in StopAsyncIteration, so the end of the rows is None.
+    # A task must not raise StopAsyncIteration, so None marks the end of the rows.
     return await anext(batches, None)
 
 

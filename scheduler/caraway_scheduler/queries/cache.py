@@ -1,23 +1,23 @@
-"""Answers of recent statements, by principal: bounded in bytes and in age."""
+"""Caches recent answers for each principal, limited in bytes and age."""
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, PrincipalId
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.dispatch import Scalar, Statement
 
 _LARGEST_SHARE = 8
-"""An answer of over an eighth of the cache is not kept: it would push out too much."""
+"""Answers larger than an eighth of the cache are not cached, because they evict too much."""
 _ENTRY_OVERHEAD = 512
 
 
 @dataclass(frozen=True, slots=True)
 class CacheSettings:
-    """How much is kept, in bytes, and for how long."""
+    """Settings of the results cache: its size in bytes, and how long an answer stays valid."""
 
     enabled: bool = True
     max_size_bytes: int = 128 * 1024 * 1024
@@ -26,7 +26,7 @@ class CacheSettings:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """An answer held whole. `encoded` keeps its bytes in the forms that were asked for."""
+    """A complete answer in the cache. `encoded` holds its bodies by output format."""
 
     schema: pa.Schema
     batches: tuple[pa.RecordBatch, ...]
@@ -39,7 +39,7 @@ CacheKey = tuple[PrincipalId, CatalogVersion, str, str]
 
 
 class ResultsCache:
-    """Least recently used goes first. Not for threads: one event loop uses it."""
+    """An LRU cache of complete answers. It is not thread-safe: one event loop uses it."""
 
     def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
         self.settings = settings
@@ -52,21 +52,24 @@ class ResultsCache:
 
     @staticmethod
     def key(principal: PrincipalId, version: CatalogVersion, statement: Statement) -> CacheKey:
-        values = json.dumps(statement.parameters, sort_keys=True) if statement.parameters else ""
+        """Return the cache key of a statement."""
+        values = _spelled(statement.parameters) if statement.parameters else ""
         return (principal, version, statement.sql, values)
 
     @property
     def largest_answer_bytes(self) -> int:
+        """The largest answer in bytes that is cached."""
         return self.settings.max_size_bytes // _LARGEST_SHARE
 
     def __len__(self) -> int:
         return len(self._answers)
 
     def has(self, key: CacheKey) -> bool:
-        """Return whether there is an answer, however old; this counts as no request."""
+        """Return whether an answer is cached, even an expired one; not counted as a request."""
         return key in self._answers
 
     def get(self, key: CacheKey) -> CachedAnswer | None:
+        """Return a valid answer, or None, and count the request."""
         self.requests += 1
         answer = self._answers.get(key)
         if answer is None:
@@ -81,9 +84,10 @@ class ResultsCache:
     def put(
         self, key: CacheKey, schema: pa.Schema, batches: list[pa.RecordBatch], since: int = 0
     ) -> None:
-        """Keep an answer, unless it is too large, or began before all was forgotten.
+        """Cache an answer, unless it is too large or its statement started before the last `clear`.
 
-        `since` is what `clears` was as its statement began: what it read may have changed.
+        `since` is the value of `clears` when the statement started. If it has changed since then,
+        the statement may have read old data.
         """
         if since != self.clears:
             return
@@ -98,12 +102,12 @@ class ResultsCache:
             self._drop(next(iter(self._answers)))
 
     def remember_encoded(self, key: CacheKey, answer: CachedAnswer, form: str, body: bytes) -> None:
-        """Keep the bytes of a small answer too, so that a repeated request is a look-up."""
+        """Cache the encoded body of a small answer too, to serve repeats by lookup."""
         if self._answers.get(key) is answer and len(body) <= 64 * 1024:
             answer.encoded[form] = body
 
     def clear(self) -> None:
-        """Forget everything: a table was written to, or the catalog changed."""
+        """Drop all answers after a write or a change of the catalog."""
         self.clears += 1
         self._answers.clear()
         self.size_bytes = 0
@@ -111,3 +115,7 @@ class ResultsCache:
     def _drop(self, key: CacheKey) -> None:
         if answer := self._answers.pop(key, None):
             self.size_bytes -= answer.size_bytes
+
+
+def _spelled(parameters: Mapping[str, Scalar]) -> str:
+    return json.dumps(parameters, sort_keys=True, default=repr)

@@ -1,4 +1,4 @@
-"""One statement from request to rows: cache, admission, dispatch, time limit, history."""
+"""Runs a statement from request to rows: cache, admission, dispatch, time limit and history."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
+from caraway_core.protocols.dispatch import BatchStream, Dispatch, GivenRows, Statement
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries import active, texts
@@ -26,12 +26,12 @@ from caraway_serving.tallies import ApiTallies
 _LONGEST_OUTPUT = 8_192
 _Number = TypeVar("_Number", int, float)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
-"""Answers the version that new statements see, and the tables that may be written to."""
+"""Returns the catalog version for new statements, and the tables that may be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRequest:
-    """A statement and who asks for it. `parameters` holds values by placeholder name."""
+    """A statement and the principal that sent it. `parameters` maps placeholder names to values."""
 
     sql: str
     principal: Principal
@@ -40,31 +40,32 @@ class QueryRequest:
     protocol: active.Protocol = "http"
     cache_control: Literal["use", "bypass"] = "use"
     user_agent: str = ""
+    given: GivenRows | None = None
 
 
 class FreshReads(Protocol):
-    """Has statements read what other schedulers have acknowledged."""
+    """Ensures that statements read what other schedulers have acknowledged."""
 
     def must_ask(self, sql: str) -> bool:
-        """Return whether another scheduler may have changed what a statement reads."""
+        """Return whether another scheduler may have changed the data of a statement."""
         ...
 
     def may_keep(self, sql: str) -> bool:
-        """Return whether an answer holds until the state of the catalog here is another one."""
+        """Return whether the answer stays valid until the local catalog changes."""
         ...
 
     async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that was acknowledged before now.
+        """Wait until a statement would read everything that was acknowledged before now.
 
         Raises:
             UnavailableError: the state store does not answer in time.
-            StateAwayError: it says that it cannot.
+            StateAwayError: the state store reports that it is unavailable.
         """
         ...
 
 
 class QueryService:
-    """Runs statements; one object for each process."""
+    """Runs statements; each process has one."""
 
     def __init__(
         self,
@@ -92,11 +93,11 @@ class QueryService:
         self._own_running = admission.max_running
 
     def recall(self, request: QueryRequest) -> StatementAnswer | None:
-        """Answer from the cache, if it can; never waits.
+        """Answer from the cache if possible; never waits.
 
         Raises:
-            InvalidQueryError: the statement is empty.
-            ShuttingDownError: the process takes no more work.
+            InvalidQueryError: the statement is empty or too long.
+            ShuttingDownError: the process accepts no more work.
         """
         texts.check(request.sql, self._most_sql_bytes)
         if self._newest is not None and self._newest.must_ask(request.sql):
@@ -104,16 +105,16 @@ class QueryService:
         return self._recalled(request)
 
     async def start(self, request: QueryRequest) -> StatementAnswer:
-        """Start a statement and wait for its first batch, so that most errors come from here.
+        """Start a statement and wait for its first batch, so that most errors are raised here.
 
         Raises:
-            QueryError: whatever is wrong with it.
-            ShuttingDownError: the process takes no more work.
+            QueryError: the statement is invalid or failed.
+            ShuttingDownError: the process accepts no more work.
         """
         texts.check(request.sql, self._most_sql_bytes)
         statement, key = self._statement(request)
         if self._newest is not None and self._is_cached(request, key):
-            # Other schedulers may have changed what it reads.
+            # Other schedulers may have changed the data that it reads.
             await self._newest.caught_up(request.sql)
             if (known := self._recalled(request)) is not None:
                 return known
@@ -132,26 +133,28 @@ class QueryService:
             waited_ms = time.time_ns() / 1e6 - run.query.started_at_ms
             self._tallies.query_first_rows.add((request.protocol,), waited_ms)
         except BaseException as exc:
-            told = run.query.judged(exc)
-            run.finish(told)
-            if told is not exc:
-                raise told from exc
+            reported = run.query.judged(exc)
+            run.finish(reported)
+            if reported is not exc:
+                raise reported from exc
             raise
         status = self._watch_for_cache(request, stream, rows, key, since)
         return StatementAnswer(run.query.query_id, rows, status)
 
     def bound(self, timeout_s: float | None, max_running: int | None) -> None:
-        """Set bounds from outside of the manifest; the lower of both counts, from now on."""
+        """Apply limits from outside the manifest; the lower of both limits is in force."""
         self._timeouts.bound_s = timeout_s
         self.admission.bound(_lower(self._own_running, max_running))
 
     def invalidate(self) -> None:
-        """Forget cached answers: the data behind them may have changed."""
+        """Drop cached answers because their data may have changed."""
         if self.cache is not None:
             self.cache.clear()
 
     async def stop(self, timeout_s: float) -> None:
-        """Take no more work; let what runs finish, and cancel what is left after the time."""
+        """Accept no more work, let running statements finish, and cancel the rest after the
+        timeout.
+        """
         self.is_stopping = True
         try:
             async with asyncio.timeout(timeout_s):
@@ -180,13 +183,14 @@ class QueryService:
         may_write = request.principal.may_write
         statement = Statement(
             sql=request.sql,
-            parameters=request.parameters,  # type: ignore[arg-type] # checked when they are bound
+            parameters=request.parameters,  # type: ignore[arg-type] # binding checks them
             may_write=may_write,
             writable=writable if may_write else frozenset(),
             viewer=request.principal.viewer,
             sources=frozenset(),
+            given=request.given,
         )
-        if self.cache is None:
+        if self.cache is None or request.given is not None:
             return statement, None
         return statement, ResultsCache.key(request.principal.id, version, statement)
 
@@ -205,7 +209,7 @@ class QueryService:
         since: int,
     ) -> CacheStatus | None:
         if stream.written is not None:
-            # However it ends: rows may have been written before a client left.
+            # Invalidate however it ends: rows may have been written before the client disconnected.
             rows.on_end = self.invalidate
             return None
         if key is None or self.cache is None or not stream.reads_only_catalog:
@@ -257,7 +261,7 @@ class QueryService:
 
 @dataclass(slots=True)
 class _Timeouts:
-    """The time limit of the manifest, and that of the limits in force."""
+    """The time limit of the manifest, and the one of the limits file."""
 
     own_s: float | None
     bound_s: float | None = None
@@ -278,7 +282,7 @@ def _lower(own: _Number | None, bound: _Number | None) -> _Number | None:
 
 
 class _Run:
-    """The bookkeeping of one statement: its place, its deadline, its record; undone once."""
+    """The slot, deadline and history record of one statement; finished exactly once."""
 
     def __init__(self, service: QueryService, request: QueryRequest, timeouts: _Timeouts):
         self._service = service

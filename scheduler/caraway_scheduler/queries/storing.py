@@ -1,4 +1,4 @@
-"""Runs a statement whose rows are stored where they are made."""
+"""Runs a statement whose rows are stored by the executors that produce them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,12 +29,13 @@ async def store(
     on_word: OnWord,
     on_written: Callable[[], None] = lambda: None,
 ) -> StoredAnswer:
-    """Run it to its end; `on_word` is given all words so far, none at first, as they come.
+    """Run a statement to its end and return its stored answer.
 
-    `on_written` is called at the end of a statement that writes, however it ends.
+    `on_word` is called with all chunks reported so far, first with none. `on_written` is called
+    when a statement that writes ends, even if it fails.
 
     Raises:
-        QueryError: it failed; what it stored stays under its key.
+        QueryError: the statement failed; chunks that it stored remain under its key.
     """
     words: list[StoredChunk] = []
     stream = await dispatch.execute(query_id, statement)

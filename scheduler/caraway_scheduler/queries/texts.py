@@ -1,14 +1,14 @@
-"""Which texts are taken as statements, from every wire and for jobs."""
+"""Checks the size of SQL texts, for every protocol and for jobs."""
 
 from caraway_core.errors import InvalidQueryError
 
 MOST_BYTES = 4 * 1024 * 1024
 _WIDEST = 4
-"""Bytes that UTF-8 needs at most for a character."""
+"""The maximum number of UTF-8 bytes of one character."""
 
 
 def check(sql: str, most_bytes: int = MOST_BYTES) -> None:
-    """Refuse a text that is empty or too long.
+    """Reject a text that is empty or too long.
 
     Raises:
         InvalidQueryError: it is; the message says what to do.
@@ -19,6 +19,6 @@ def check(sql: str, most_bytes: int = MOST_BYTES) -> None:
         return
     if len(sql) > most_bytes or len(sql.encode(errors="surrogatepass")) > most_bytes:
         raise InvalidQueryError(
-            f"the statement has more than {most_bytes} bytes; divide it, send values as "
+            f"the statement has more than {most_bytes} bytes; split it, send values as "
             "parameters, or raise runtime.query.max_sql_size"
         )

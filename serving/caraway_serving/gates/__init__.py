@@ -1,1 +1,1 @@
-"""ASGI middleware that every request passes before its route, and every answer on its way back."""
+"""ASGI middleware that wraps every route."""

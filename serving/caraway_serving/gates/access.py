@@ -1,4 +1,4 @@
-"""Asks for a key where keys are configured, and notes who came in."""
+"""Requires an API key if keys are configured, and records the principal."""
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
@@ -13,7 +13,7 @@ _UNAUTHORIZED = PlainTextResponse(
 
 
 class AccessGate:
-    """Every `/v1` route needs a key if there are keys; what is outside `/v1` never does."""
+    """Requires a key for `/v1` routes if keys are configured; other routes are open."""
 
     def __init__(self, app: ASGIApp, keyring: Keyring | None) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Bounds bodies: one alone before it is read, and all of them together while they are in memory."""
+"""Limits the size of each request body, and the memory of all bodies together."""
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,7 +13,7 @@ _PROBES = ("/health", "/v1/ready")
 
 
 class BodyGate:
-    """Probes take next to nothing, other routes what the settings say."""
+    """Applies a small limit to health probes, and the configured limits to other routes."""
 
     def __init__(
         self, app: ASGIApp, limit_bytes: int, room: BodyMemory, shapes: ErrorShapes

@@ -1,4 +1,4 @@
-"""Turns requests away that are too many, and ends those that take too long."""
+"""Rejects requests above the rate limit, and ends those that take too long."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ _NEVER = ("/health", "/v1/ready")
 
 
 class LimitGate:
-    """Behind the keys: whoever has none cannot use up what those who have one may do."""
+    """Runs after authentication, so that requests without a key do not use up the limit."""
 
     def __init__(
         self, app: ASGIApp, in_force: InForce, tallies: ApiTallies, shapes: ErrorShapes
@@ -57,7 +57,7 @@ class LimitGate:
                 raise
             self._tallies.limited_requests["request_timeout_secs",] += 1
             if has_begun:
-                return  # The server breaks an answer off that ends without its end.
+                return  # The server closes the connection of an incomplete response.
             text = (
                 f"the request took longer than the {timeout_s:g} s that the limit "
                 "request_timeout_secs allows; ask for less, or submit it to /v1/queries"

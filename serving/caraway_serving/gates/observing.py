@@ -1,4 +1,4 @@
-"""Gives each request a span, and counts and times it by its route."""
+"""Creates a span for each request, and counts and times requests by route."""
 
 import logging
 import time
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class ObservationGate:
-    """Outermost, so that refusals are seen too."""
+    """The outermost gate, so that rejected requests are counted as well."""
 
     def __init__(self, app: ASGIApp, tallies: ApiTallies) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Turns requests away while the process stops; only the health check still answers."""
+"""Rejects requests during shutdown, except for the health check."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ _REFUSAL = RefusedRequestError(
 
 
 class StopGate:
-    """503 everywhere but `/health` once `is_stopping` says so."""
+    """Returns 503 for all routes except `/health` once `is_stopping` is true."""
 
     def __init__(self, app: ASGIApp, is_stopping: Callable[[], bool], shapes: ErrorShapes) -> None:
         self._app = app

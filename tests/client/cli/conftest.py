@@ -11,7 +11,7 @@ Command = Callable[..., Result]
 
 @pytest.fixture
 def caraway() -> Command:
-    """The command line without a runtime."""
+    """Run the command line without a runtime."""
 
     def run(*arguments: str, stdin: str | None = None) -> Result:
         return CliRunner().invoke(app.build(), arguments, input=stdin, prog_name="caraway")
@@ -21,7 +21,7 @@ def caraway() -> Command:
 
 @pytest.fixture
 def ask(caraway: Command, runtime: FakeRuntime) -> Command:
-    """The command line, pointed at the prepared runtime."""
+    """Run the command line with the fake runtime as its endpoint."""
 
     def run(*arguments: str, stdin: str | None = None) -> Result:
         return caraway(*arguments, "--endpoint", runtime.endpoint, stdin=stdin)

@@ -4,13 +4,13 @@ import sys
 import pytest
 
 from caraway.cli import app
-from caraway.errors import BrokenAnswerError
+from caraway.errors import BrokenResponseError
 from tests.client.cli.conftest import Command
 
 HEAVY = ("httpx", "prompt_toolkit", "rich", "pyarrow", "datafusion", "caraway_scheduler", "asyncio")
 
 
-def test_no_command_shows_the_help(caraway: Command) -> None:
+def test_without_a_command_the_help_is_shown(caraway: Command) -> None:
     shown = caraway()
 
     assert shown.exit_code == 2
@@ -28,40 +28,38 @@ def test_ctrl_c_ends_with_130(caraway: Command, monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("caraway_core.registry.load", interrupted)
+    monkeypatch.setattr("caraway_core.registry.Plugins.load", interrupted)
 
     assert caraway("run").exit_code == 130
 
 
-def test_an_error_is_one_message_and_exit_code_1(
+def test_an_error_prints_one_message_and_exits_with_1(
     caraway: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
-        raise BrokenAnswerError("it broke")
+        raise BrokenResponseError("it broke")
 
-    monkeypatch.setattr("caraway_core.registry.load", broken)
+    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
 
     shown = caraway("run")
 
     assert (shown.exit_code, shown.stderr, shown.stdout) == (1, "error: it broke\n", "")
 
 
-def test_debug_lets_the_error_through(caraway: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_raises_the_error(caraway: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
-        raise BrokenAnswerError("it broke")
+        raise BrokenResponseError("it broke")
 
-    monkeypatch.setattr("caraway_core.registry.load", broken)
+    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
 
-    assert isinstance(caraway("--debug", "run").exception, BrokenAnswerError)
+    assert isinstance(caraway("--debug", "run").exception, BrokenResponseError)
 
 
-def test_an_operating_system_error_is_one_message(
-    caraway: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_os_error_prints_one_message(caraway: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise OSError(98, "Address already in use")
 
-    monkeypatch.setattr("caraway_core.registry.load", broken)
+    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
 
     shown = caraway("run")
 
@@ -75,7 +73,7 @@ def test_a_bug_is_reported_without_a_traceback(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("caraway_core.registry.load", broken)
+    monkeypatch.setattr("caraway_core.registry.Plugins.load", broken)
     monkeypatch.setattr(sys, "argv", ["caraway", "run"])
 
     with pytest.raises(SystemExit) as ended:
@@ -84,12 +82,12 @@ def test_a_bug_is_reported_without_a_traceback(
     assert ended.value.code == 1
     assert capsys.readouterr().err == (
         "error: unexpected ZeroDivisionError: division by zero; "
-        "this is a bug in Caraway, `caraway --debug ...` shows where\n"
+        "this is a bug in Caraway; run `caraway --debug ...` to see the traceback\n"
     )
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["version"], ["run", "--help"]])
-def test_start_up_imports_nothing_heavy(arguments: list[str]) -> None:
+def test_startup_does_not_import_slow_packages(arguments: list[str]) -> None:
     script = (
         "import sys\n"
         "from caraway.cli import main\n"

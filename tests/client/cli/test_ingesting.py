@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from caraway.cli import ingesting
-from caraway.ingests import Ingests
+from caraway.ingests import IngestApi
 from tests.client.cli.conftest import Command
 from tests.client.runtime import Answer, FakeRuntime
 from tests.client.test_ingests import ROUTE, applied
@@ -14,7 +14,7 @@ LINES = '{"op":"t"}\n' * 5
 DONE = re.compile(r"orders: 5 changes in [0-9.]+ s, [0-9,]+ rows/s\n")
 
 
-def test_file_is_sent_in_requests(ask: Command, runtime: FakeRuntime, tmp_path: Path) -> None:
+def test_a_file_is_sent_in_batches(ask: Command, runtime: FakeRuntime, tmp_path: Path) -> None:
     runtime.answers(ROUTE, applied(2), applied(2), applied(1))
     file = tmp_path / "changes.ndjson"
     file.write_text(LINES)
@@ -35,10 +35,10 @@ def test_standard_input_is_read(ask: Command, runtime: FakeRuntime) -> None:
     assert (shown.exit_code, runtime.asked[0].body.decode() + "\n") == (0, LINES)
 
 
-def test_long_ones_say_how_far_they_are(
+def test_progress_is_reported(
     ask: Command, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingesting, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(ingesting, "_REPORT_INTERVAL_S", 0.0)
     runtime.answers(ROUTE, applied(3), applied(2))
 
     shown = ask("ingest", "orders", "-", "--batch", "3", stdin=LINES)
@@ -49,7 +49,7 @@ def test_long_ones_say_how_far_they_are(
     ]
 
 
-def test_refusal_is_exit_code_1_and_tells_what_is_applied(
+def test_a_rejected_request_exits_with_1_and_reports_what_was_applied(
     ask: Command, runtime: FakeRuntime
 ) -> None:
     runtime.answers(ROUTE, applied(3), Answer(400, b'{"message":"event 2: it has no \'op\'"}'))
@@ -58,7 +58,7 @@ def test_refusal_is_exit_code_1_and_tells_what_is_applied(
 
     assert (shown.exit_code, shown.stdout) == (1, "")
     assert shown.stderr.splitlines() == [
-        "orders: 3 changes are applied (requests: 1)",
+        "orders: 3 changes applied (requests: 1)",
         "error: request 2: event 2: it has no 'op'",
     ]
 
@@ -70,7 +70,7 @@ def test_refusal_is_exit_code_1_and_tells_what_is_applied(
         (Answer(403, b'{"message":"needs a key"}'), "':rw'"),
     ],
 )
-def test_refusal_of_the_first_request_is_told_alone(
+def test_a_rejected_first_request_reports_only_the_error(
     ask: Command, runtime: FakeRuntime, answer: Answer, says: str
 ) -> None:
     runtime.answers(ROUTE, answer)
@@ -81,26 +81,26 @@ def test_refusal_of_the_first_request_is_told_alone(
     assert shown.stderr.startswith("error: ") and says in shown.stderr
 
 
-def test_ctrl_c_tells_what_is_applied(
+def test_ctrl_c_reports_what_was_applied(
     ask: Command, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime.answers(ROUTE, applied(3))
-    sent, numbers = Ingests._send, count()
+    sent, numbers = IngestApi._send_batch, count()
 
-    def interrupted(self: Ingests, name: str, body: bytes) -> int:
+    def interrupted(self: IngestApi, name: str, body: bytes) -> int:
         if next(numbers):
             raise KeyboardInterrupt
         return sent(self, name, body)
 
-    monkeypatch.setattr(Ingests, "_send", interrupted)
+    monkeypatch.setattr(IngestApi, "_send_batch", interrupted)
 
     shown = ask("ingest", "orders", "-", "--batch", "3", stdin=LINES)
 
     assert shown.exit_code == 130
-    assert shown.stderr == "orders: 3 changes are applied (requests: 1), perhaps one more\n"
+    assert shown.stderr == "orders: 3 changes applied (requests: 1), possibly one more\n"
 
 
-def test_file_that_is_not_there_is_told(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_missing_file_is_reported(ask: Command, runtime: FakeRuntime) -> None:
     shown = ask("ingest", "orders", "nowhere.ndjson")
 
     assert shown.exit_code == 1

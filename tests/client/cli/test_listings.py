@@ -18,7 +18,7 @@ DATASETS = [
 ]
 
 
-def test_datasets_are_a_table(ask: Command, runtime: FakeRuntime) -> None:
+def test_datasets_are_printed_as_a_table(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("GET /v1/datasets", Answer(body=json.dumps(DATASETS).encode()))
 
     shown = ask("datasets")
@@ -29,7 +29,7 @@ def test_datasets_are_a_table(ask: Command, runtime: FakeRuntime) -> None:
     assert events.split() == ["events", "s3://b", "no"]
 
 
-def test_the_status_of_datasets_is_not_cut_in_a_pipe(ask: Command, runtime: FakeRuntime) -> None:
+def test_output_to_a_pipe_is_not_truncated(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("GET /v1/datasets", Answer(body=json.dumps(DATASETS).encode()))
 
     shown = ask("datasets", "--status")
@@ -39,7 +39,7 @@ def test_the_status_of_datasets_is_not_cut_in_a_pipe(ask: Command, runtime: Fake
 
 
 @pytest.mark.parametrize("command", ["datasets", "catalogs", "status"])
-def test_json_is_printed_as_it_came(ask: Command, runtime: FakeRuntime, command: str) -> None:
+def test_json_is_printed_unchanged(ask: Command, runtime: FakeRuntime, command: str) -> None:
     runtime.answers(f"GET /v1/{command}", Answer(body=b'[ {"name":"x"} ]'))
 
     shown = ask(command, "--format", "json")
@@ -49,7 +49,7 @@ def test_json_is_printed_as_it_came(ask: Command, runtime: FakeRuntime, command:
 
 
 @pytest.mark.parametrize("command", ["datasets", "catalogs", "status"])
-def test_csv_is_printed_as_it_came(ask: Command, runtime: FakeRuntime, command: str) -> None:
+def test_csv_is_printed_unchanged(ask: Command, runtime: FakeRuntime, command: str) -> None:
     runtime.answers(f"GET /v1/{command}", Answer(body=b"from,name\nfile:a,x\n"))
 
     shown = ask(command, "--format", "csv")
@@ -58,7 +58,7 @@ def test_csv_is_printed_as_it_came(ask: Command, runtime: FakeRuntime, command: 
     assert runtime.asked[0].query == {"format": "csv"}
 
 
-def test_catalogs_and_status_are_tables(ask: Command, runtime: FakeRuntime) -> None:
+def test_catalogs_and_status_are_printed_as_tables(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("GET /v1/catalogs", Answer(body=b'[{"name":"lake","from":"iceberg:x"}]'))
     status = b'[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]'
     runtime.answers("GET /v1/status", Answer(body=status))
@@ -67,13 +67,13 @@ def test_catalogs_and_status_are_tables(ask: Command, runtime: FakeRuntime) -> N
     assert ask("status").stdout.splitlines()[1].split() == ["http", "127.0.0.1:8090", "Ready"]
 
 
-def test_markup_in_a_name_is_printed_as_it_is(ask: Command, runtime: FakeRuntime) -> None:
+def test_markup_in_a_name_is_printed_literally(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("GET /v1/catalogs", Answer(body=b'[{"name":"[red]x[/red]","from":"[a"}]'))
 
     assert "[red]x[/red]" in ask("catalogs").stdout
 
 
-def test_a_busy_runtime_is_one_message(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_server_error_prints_one_message(ask: Command, runtime: FakeRuntime) -> None:
     refused = Answer(500, b"out of disk", {"Retry-After": "0"})
     runtime.answers("GET /v1/datasets", refused)
 
@@ -82,7 +82,7 @@ def test_a_busy_runtime_is_one_message(ask: Command, runtime: FakeRuntime) -> No
     assert (shown.exit_code, shown.stderr) == (1, "error: out of disk\n")
 
 
-def test_executors_are_a_table(ask: Command, runtime: FakeRuntime) -> None:
+def test_executors_are_printed_as_a_table(ask: Command, runtime: FakeRuntime) -> None:
     entries = [
         {"executor_id": "e1", "state": "ready", "address": "h1", "cores": 2, "active_tasks": 1},
         {"executor_id": "e2", "state": "lost", "address": "h2", "cores": 2, "active_tasks": 0,

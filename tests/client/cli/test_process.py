@@ -1,4 +1,4 @@
-"""What only shows in a process of its own: pipes that close, terminals, signals."""
+"""Behaviour that needs a real process: closed pipes, terminals and signals."""
 
 import os
 import pty
@@ -32,7 +32,7 @@ def started(
             process.kill()
 
 
-# What `pip install caraway` leaves out: a client has to do without.
+# Packages that `pip install caraway` does not install. Client commands must not need them.
 RUNTIME_PACKAGES = (
     *("caraway_engine", "caraway_executor", "caraway_plugins", "caraway_scheduler"),
     *("datafusion", "fastapi", "obstore", "pyarrow", "starlette", "uvicorn", "zstandard"),
@@ -46,7 +46,7 @@ WITHOUT_RUNTIME = [
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
-def test_without_the_runtime_its_commands_name_the_extra(command: str) -> None:
+def test_commands_that_need_the_runtime_extra_name_it(command: str) -> None:
     ran = subprocess.run([*WITHOUT_RUNTIME, command], capture_output=True, timeout=WAIT_S)
 
     assert ran.returncode == 1
@@ -54,7 +54,7 @@ def test_without_the_runtime_its_commands_name_the_extra(command: str) -> None:
     assert ran.stderr.startswith(b"error: command '")
 
 
-def test_without_the_runtime_a_client_is_complete(runtime: FakeRuntime) -> None:
+def test_client_commands_work_without_the_runtime_extra(runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(body=b"a\n1\n"))
     runtime.answers("GET /v1/datasets", Answer(body=b"[]"))
     there = ("--endpoint", runtime.endpoint)
@@ -77,11 +77,11 @@ def endless(handler: BaseHTTPRequestHandler) -> None:
         while True:
             handler.wfile.write(b"| 1 |\n" * 1000)
     except OSError:
-        # The client has closed its end, which is what a server sees of a cancelled query.
+        # The client closed the connection; this is how a server notices a cancelled query.
         pass
 
 
-def test_a_reader_that_stops_ends_the_query_quietly(runtime: FakeRuntime) -> None:
+def test_a_closed_pipe_ends_the_query_without_a_message(runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", endless)
 
     with started("sql", "SELECT 1", "--endpoint", runtime.endpoint) as process:
@@ -122,7 +122,7 @@ def test_arrow_is_not_written_to_a_terminal(runtime: FakeRuntime) -> None:
     assert runtime.asked == []
 
 
-def test_a_terminal_without_a_query_gets_the_shell(
+def test_a_terminal_without_a_query_opens_the_shell(
     runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime.answers("GET /v1/ready", Answer(body=b"ready"))

@@ -7,7 +7,7 @@ import pytest
 
 from caraway.cli import waiting
 from caraway.client import Client
-from caraway.queries import Query
+from caraway.queries import QueryHandle
 from tests.client.cli.conftest import Command
 from tests.client.runtime import Answer, FakeRuntime, Pauses
 
@@ -27,7 +27,7 @@ def state(status: str, **more: Any) -> Answer:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The prepared runtime answers sooner than it is asked to, after which the client waits.
+    # The fake runtime does not support long polling, so the client would pause between polls.
     monkeypatch.setattr("caraway.queries._PAUSE_S", 0.0)
 
 
@@ -35,9 +35,7 @@ def submits(runtime: FakeRuntime) -> None:
     runtime.answers(SUBMIT, Answer(202, b'{"query_id":"Q-1","status":"PENDING"}'))
 
 
-def test_submit_prints_the_id_alone_and_says_how_to_go_on(
-    ask: Command, runtime: FakeRuntime
-) -> None:
+def test_submit_prints_only_the_id_to_stdout(ask: Command, runtime: FakeRuntime) -> None:
     submits(runtime)
 
     shown = ask("query", "submit", "SELECT :n;", "--param", "n=1", "--timeout", "5",
@@ -73,7 +71,7 @@ def test_submit_reads_a_file_and_standard_input(
         (("SELECT 1", "--timeout", "-1"), "--timeout"),
     ],
 )
-def test_a_submission_that_makes_no_sense_is_a_usage_error(
+def test_an_invalid_submission_is_a_usage_error(
     ask: Command, runtime: FakeRuntime, arguments: tuple[str, ...], says: str
 ) -> None:
     shown = ask("query", "submit", *arguments)
@@ -96,7 +94,7 @@ def test_submit_waits_and_shows_each_change(ask: Command, runtime: FakeRuntime) 
     assert shown.stderr.splitlines() == [
         "PENDING",
         "RUNNING: 3 of 8 tasks, 12,000 rows",
-        "fetch its rows with: caraway query results Q-1",
+        "fetch the rows with: caraway query results Q-1",
     ]
 
 
@@ -108,7 +106,7 @@ def test_submit_waits_and_shows_each_change(ask: Command, runtime: FakeRuntime) 
         (state("CLOSED"), "have expired"),
     ],
 )
-def test_a_query_without_rows_is_an_error(
+def test_a_query_that_did_not_succeed_is_an_error(
     ask: Command, runtime: FakeRuntime, ended: Answer, says: str
 ) -> None:
     submits(runtime)
@@ -128,12 +126,15 @@ def test_ctrl_c_leaves_the_query_running(
         raise KeyboardInterrupt
 
     submits(runtime)
-    monkeypatch.setattr(Query, "watch", interrupted)
+    monkeypatch.setattr(QueryHandle, "watch", interrupted)
 
     shown = ask("query", *arguments)
 
     assert shown.exit_code == 130
-    assert "query 'Q-1' goes on; fetch its rows with: caraway query results Q-1" in shown.stderr
+    assert (
+        "query 'Q-1' is still running; fetch the rows with: caraway query results Q-1"
+        in shown.stderr
+    )
     assert not any("cancel" in asked.path for asked in runtime.asked)
 
 
@@ -146,14 +147,14 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime) -> None:
     runtime.answers(STATUS, state("PENDING"), state("RUNNING", **RUNNING), state("SUCCEEDED"))
     terminal = Terminal()
 
-    with Client(runtime.endpoint, sleep=Pauses()) as client:
-        assert waiting.succeed(client.open_query("Q-1"), terminal).has_succeeded
+    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
+        assert waiting.wait_for_success(client.open_query("Q-1"), terminal).has_succeeded
 
     assert "\x1b[" in terminal.getvalue()
     assert runtime.asked[0].query == {"wait": "1"}
 
 
-def test_the_status_is_a_table_or_what_the_server_said(ask: Command, runtime: FakeRuntime) -> None:
+def test_the_status_is_printed_as_a_table_or_as_json(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers(STATUS, state("RUNNING", **RUNNING))
 
     header, row = ask("query", "status", "Q-1").stdout.splitlines()
@@ -165,7 +166,7 @@ def test_the_status_is_a_table_or_what_the_server_said(ask: Command, runtime: Fa
     assert as_json == {"query_id": "Q-1", "status": "RUNNING", **RUNNING}
 
 
-def test_the_status_of_a_failed_query_is_exit_code_1(ask: Command, runtime: FakeRuntime) -> None:
+def test_the_status_of_a_failed_query_exits_with_1(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers(STATUS, state("RUNNING"), state("FAILED", **FAILED))
 
     shown = ask("query", "status", "Q-1", "--wait", "30")
@@ -175,7 +176,9 @@ def test_the_status_of_a_failed_query_is_exit_code_1(ask: Command, runtime: Fake
     assert float(runtime.asked[0].query["wait"]) == pytest.approx(20)
 
 
-def test_an_unknown_query_is_told_without_a_wrong_hint(ask: Command, runtime: FakeRuntime) -> None:
+def test_an_unknown_query_is_reported_without_a_misleading_hint(
+    ask: Command, runtime: FakeRuntime
+) -> None:
     runtime.answers(STATUS, Answer(404, b'{"error":"no query \'Q-1\'"}'))
 
     shown = ask("query", "status", "Q-1")
@@ -214,7 +217,7 @@ def test_results_as_json_are_one_array(ask: Command, runtime: FakeRuntime) -> No
     assert json.loads(shown.stdout) == [{"n": 1}, {"n": 2}]
 
 
-def test_a_file_appears_once_the_answer_is_whole(
+def test_the_output_file_appears_once_it_is_complete(
     ask: Command, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
     file = tmp_path / "rows.parquet"
@@ -228,13 +231,13 @@ def test_a_file_appears_once_the_answer_is_whole(
     assert file.read_bytes() == b"PAR1"
 
 
-def test_cancel_prints_how_it_then_stands(ask: Command, runtime: FakeRuntime) -> None:
+def test_cancel_prints_the_status(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/queries/Q-1/cancel", state("CANCELLED"))
 
     assert ask("query", "cancel", "Q-1").stdout == "CANCELLED\n"
 
 
-def test_the_list_is_a_table_or_json(ask: Command, runtime: FakeRuntime) -> None:
+def test_the_list_is_printed_as_a_table_or_as_json(ask: Command, runtime: FakeRuntime) -> None:
     entry = {"query_id": "Q-1", "status": "FAILED", "sql_preview": "SELECT 1", "created_at": "t"}
     runtime.answers(
         "GET /v1/queries", Answer(body=json.dumps({"queries": [entry], "total_count": 1}).encode())

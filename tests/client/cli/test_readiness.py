@@ -10,7 +10,7 @@ from tests.client.runtime import Answer, FakeRuntime, Pauses, nobody
 
 
 class Clock:
-    """One second later at each look."""
+    """A clock that advances by one second at each call."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -22,7 +22,7 @@ class Clock:
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client(runtime.endpoint) as client:
+    with Client(http_url=runtime.endpoint) as client:
         yield client
 
 
@@ -45,24 +45,26 @@ def test_not_ready_exits_with_1_and_shows_the_conditions(
     assert runtime.asked[0].query == {"verbose": "true"}
 
 
-def test_waiting_asks_until_it_is_ready(client: Client, runtime: FakeRuntime) -> None:
+def test_waiting_polls_until_ready(client: Client, runtime: FakeRuntime) -> None:
     runtime.answers("GET /v1/ready", Answer(503), Answer(503), Answer(body=b"ready"))
     pauses = Pauses()
 
-    assert readiness.ask(client, False, 100, Clock(), pauses) == (True, "ready")
+    assert readiness.poll_readiness(client, False, 100, Clock(), pauses) == (True, "ready")
     assert pauses.seconds == [readiness.POLL_INTERVAL_S] * 2
 
 
-def test_waiting_ends_with_the_last_answer(client: Client, runtime: FakeRuntime) -> None:
+def test_waiting_returns_the_last_response_after_the_timeout(
+    client: Client, runtime: FakeRuntime
+) -> None:
     runtime.answers("GET /v1/ready", Answer(503, b"not ready"))
 
-    assert readiness.ask(client, False, 3, Clock(), Pauses()) == (False, "not ready")
+    assert readiness.poll_readiness(client, False, 3, Clock(), Pauses()) == (False, "not ready")
     assert len(runtime.asked) == 3
 
 
-def test_waiting_also_waits_for_the_server_to_start() -> None:
+def test_waiting_includes_the_start_of_the_server() -> None:
     pauses = Pauses()
-    with nobody() as endpoint, Client(endpoint) as client, pytest.raises(UnreachableError):
-        readiness.ask(client, False, 2, Clock(), pauses)
+    with nobody() as endpoint, Client(http_url=endpoint) as client, pytest.raises(UnreachableError):
+        readiness.poll_readiness(client, False, 2, Clock(), pauses)
 
     assert len(pauses.seconds) == 1

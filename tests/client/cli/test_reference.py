@@ -15,28 +15,32 @@ SHARED_FLAGS = {"--endpoint", "--api-key", "--cacert"}
 
 
 def sections() -> dict[str, str]:
-    """The text below each `### caraway COMMAND` heading, and what stands above all of them."""
+    """Return the text of each `### caraway COMMAND` section, and the text above the first."""
     top, *parts = re.split(r"^### `caraway ([a-z]+(?: [a-z]+)?).*$", PAGE.read_text(), flags=re.M)
     return {"": top, **dict(zip(parts[::2], parts[1::2], strict=True))}
 
 
 def flags() -> dict[str, set[str]]:
-    """Each command's long flags and variables, as typer knows them."""
+    """Return the long options and variables of each command, according to typer."""
     command = typer.main.get_command(app.build())
     assert isinstance(command, TyperGroup)
     return {
         name: {
             word
             for parameter in found.params
-            for word in (*parameter.opts, str(parameter.envvar or ""))
+            for word in (*parameter.opts, *variables(parameter.envvar))
             if word.startswith("--") or word.isupper()
         }
         for name, found in leaves(command)
     }
 
 
+def variables(envvar: str | list[str] | None) -> list[str]:
+    return [envvar] if isinstance(envvar, str) else envvar or []
+
+
 def leaves(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The commands of the group and of the groups in it, by the words that call them."""
+    """Yield the commands of a group and its subgroups with their full names."""
     for name, found in group.commands.items():
         if isinstance(found, TyperGroup):
             yield from leaves(found, f"{prefix}{name} ")
@@ -53,7 +57,7 @@ def test_each_flag_and_variable_of_a_command_is_described(name: str) -> None:
     page = sections()
     text = page[name]
     if flags()[name] >= SHARED_FLAGS:
-        text += PAGE.read_text().partition("## Asking a runtime")[2].partition("###")[0]
+        text += PAGE.read_text().partition("## Client commands")[2].partition("###")[0]
 
     described = set(re.findall(r"--[a-z-]+|CARAWAY_[A-Z_]+", text))
 

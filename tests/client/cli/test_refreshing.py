@@ -21,7 +21,7 @@ def begins(runtime: FakeRuntime) -> None:
 
 
 @pytest.mark.usefixtures("begins")
-def test_each_change_is_a_line_and_the_version_is_the_answer(
+def test_progress_goes_to_stderr_and_the_version_to_stdout(
     ask: Command, runtime: FakeRuntime
 ) -> None:
     runtime.answers(
@@ -33,7 +33,7 @@ def test_each_change_is_a_line_and_the_version_is_the_answer(
 
     assert (shown.exit_code, shown.stdout) == (0, "orders: version 3, 30 rows, 99 bytes\n")
     assert shown.stderr.splitlines() == [
-        "orders: follows the refresh under way",
+        "orders: queued behind the running refresh",
         "orders: refreshing",
         "orders: refreshing: 1,500 rows, 1.5 kB",
     ]
@@ -45,7 +45,7 @@ def test_each_change_is_a_line_and_the_version_is_the_answer(
 
 
 @pytest.mark.usefixtures("begins")
-def test_without_waiting_it_prints_what_the_server_says(ask: Command, runtime: FakeRuntime) -> None:
+def test_no_wait_prints_the_message_of_the_server(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers(STANDING, *told(stands(1)))
 
     shown = ask("refresh", "orders", "--no-wait")
@@ -55,15 +55,13 @@ def test_without_waiting_it_prints_what_the_server_says(ask: Command, runtime: F
 
 
 @pytest.mark.usefixtures("begins")
-def test_failure_is_exit_code_1_with_the_reason_of_the_server(
-    ask: Command, runtime: FakeRuntime
-) -> None:
+def test_a_failed_refresh_exits_with_1_and_the_reason(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers(STANDING, *told(stands(1), busy(1), stands(1, error="the source broke off")))
 
     shown = ask("refresh", "orders")
 
     assert (shown.exit_code, shown.stdout) == (1, "")
-    assert "error: 'orders' is not refreshed: the source broke off\n" in shown.stderr
+    assert "error: refresh of 'orders' failed: the source broke off\n" in shown.stderr
 
 
 @pytest.mark.usefixtures("begins")
@@ -74,12 +72,12 @@ def test_ctrl_c_leaves_the_refresh_running(
         raise KeyboardInterrupt
 
     runtime.answers(STANDING, *told(stands(1), busy(1)))
-    monkeypatch.setattr("caraway.refreshes.Outcome.is_over", interrupted)
+    monkeypatch.setattr("caraway.refreshes.RefreshTracker.observe", interrupted)
 
     shown = ask("refresh", "orders")
 
     assert shown.exit_code == 130
-    assert "the refresh of 'orders' goes on" in shown.stderr
+    assert "the refresh of 'orders' continues on the server" in shown.stderr
     assert sum(asked.method == "POST" for asked in runtime.asked) == 1
 
 
@@ -90,7 +88,7 @@ def test_ctrl_c_leaves_the_refresh_running(
         (Answer(400, b'{"message":"not accelerated"}'), "error: not accelerated\n"),
     ],
 )
-def test_what_cannot_be_refreshed_is_told(
+def test_a_dataset_that_cannot_be_refreshed_is_reported(
     ask: Command, runtime: FakeRuntime, answer: Answer, says: str
 ) -> None:
     runtime.answers(STANDING, answer)
@@ -101,7 +99,7 @@ def test_what_cannot_be_refreshed_is_told(
     assert len(runtime.asked) == 1
 
 
-def test_key_that_may_only_read_is_told_what_is_needed(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_read_only_key_gets_a_hint(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers(STANDING, *told(stands(1)))
     runtime.answers(REFRESH, Answer(403, b'{"message":"needs a key that ends in :rw"}'))
 
@@ -111,7 +109,7 @@ def test_key_that_may_only_read_is_told_what_is_needed(ask: Command, runtime: Fa
     assert "':rw'" in shown.stderr
 
 
-def test_unknown_mode_is_a_usage_error(ask: Command, runtime: FakeRuntime) -> None:
+def test_an_unknown_mode_is_a_usage_error(ask: Command, runtime: FakeRuntime) -> None:
     assert ask("refresh", "orders", "--mode", "changes").exit_code == 2
     assert not runtime.asked
 
@@ -129,8 +127,8 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime, name: str) -> None:
     )
     terminal = Terminal()
 
-    with Client(runtime.endpoint, sleep=Pauses()) as client:
-        assert refreshing.wait(client, name, stands(1), terminal).version == 2
+    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
+        assert refreshing.wait_for_refresh(client, name, stands(1), terminal).version == 2
 
     assert "\x1b[" in terminal.getvalue()
     assert name in terminal.getvalue()
@@ -142,5 +140,5 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime, name: str) -> None:
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (999_960, "1.0 MB"),
      (12_345_678_901, "12.3 GB"), (5_000_000_000_000_000, "5,000.0 TB")],
 )  # fmt: skip
-def test_sizes_are_short(size: int, text: str) -> None:
+def test_sizes_are_readable(size: int, text: str) -> None:
     assert refreshing._size(size) == text

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Calls(Generic[T]):
-    """A command of the runtime that notes what it was given."""
+    """A fake command of the runtime that records its argument."""
 
     def __init__(self, exit_code: int) -> None:
         self.seen: list[T] = []
@@ -25,10 +25,10 @@ class Calls(Generic[T]):
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
-    """Make the registry give out this function instead of the runtime's own."""
+    """Make the registry return this function instead of the runtime's own."""
 
     def load(function: object) -> None:
-        monkeypatch.setattr("caraway_core.registry.load", lambda *_: function)
+        monkeypatch.setattr("caraway_core.registry.Plugins.load", lambda *_: function)
 
     return load
 
@@ -104,7 +104,7 @@ def test_a_missing_extra_names_what_to_install(
     def missing(*_: object) -> None:
         raise NotInstalledError("install it with: pip install 'caraway[runtime]'")
 
-    monkeypatch.setattr("caraway_core.registry.load", missing)
+    monkeypatch.setattr("caraway_core.registry.Plugins.load", missing)
 
     shown = caraway("run")
 

@@ -1,15 +1,22 @@
+import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import flight
 
 from tests.client.cli.conftest import Command
-from tests.client.runtime import Answer, FakeRuntime, nobody
+from tests.client.flight_server import flight_running, numbers
+from tests.client.runtime import Answer, FakeRuntime, arrow_body, nobody
 
+ROWS = [{"n": 1}, {"n": 2}]
 TABLE = b"+---+\n| n |\n+---+\n| 1 |\n+---+\n"
 
 
-def test_a_query_is_sent_and_its_answer_passed_through(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_query_is_sent_and_its_result_printed(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(body=TABLE))
 
     shown = ask("sql", "SELECT 1 AS n;")
@@ -25,10 +32,9 @@ def test_a_query_is_sent_and_its_answer_passed_through(ask: Command, runtime: Fa
         ("json", "application/json"),
         ("csv", "text/csv"),
         ("ndjson", "application/x-ndjson"),
-        ("arrow", "application/vnd.apache.arrow.stream"),
     ],
 )
-def test_the_format_is_asked_for(
+def test_the_format_sets_the_accept_header(
     ask: Command, runtime: FakeRuntime, format: str, media_type: str
 ) -> None:
     runtime.answers("POST /v1/sql", Answer(body=b"\xff\x00\n"))
@@ -39,13 +45,71 @@ def test_the_format_is_asked_for(
     assert runtime.asked[0].headers["accept"] == media_type
 
 
-def test_text_ends_with_a_line_end_and_arrow_is_left_alone(
-    ask: Command, runtime: FakeRuntime
-) -> None:
+def test_text_ends_with_a_line_break(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(body=b"[]"))
 
     assert ask("sql", "SELECT 1", "--format", "json").stdout_bytes == b"[]\n"
-    assert ask("sql", "SELECT 1", "--format", "arrow").stdout_bytes == b"[]"
+
+
+@pytest.mark.parametrize("format", ["arrow", "parquet"])
+def test_files_are_written_to_a_pipe(ask: Command, runtime: FakeRuntime, format: str) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS)))
+
+    written = io.BytesIO(ask("sql", "SELECT 1", "--format", format).stdout_bytes)
+
+    read = pa.ipc.open_stream(written).read_all() if format == "arrow" else pq.read_table(written)
+    assert read.to_pylist() == ROWS
+    assert runtime.asked[0].headers["accept"] == "application/vnd.apache.arrow.stream"
+
+
+@pytest.mark.parametrize(
+    ("format", "expected"),
+    [
+        ("table", b"+---+\n| n |\n+---+\n| 1 |\n| 2 |\n+---+\n"),
+        ("json", b'[{"n":1},\n{"n":2}]\n'),
+        ("ndjson", b'{"n":1}\n{"n":2}\n'),
+        ("csv", b"n\n1\n2\n"),
+    ],
+)
+def test_text_is_written_to_a_file(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path, format: str, expected: bytes
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS)))
+    target = tmp_path / "answer"
+
+    shown = ask("sql", "SELECT 1", "--format", format, "--output", str(target))
+
+    assert (shown.exit_code, shown.stdout, shown.stderr) == (0, "", "")
+    assert target.read_bytes() == expected
+
+
+def test_rows_come_over_flight_if_it_has_an_address(caraway: Command, tmp_path: Path) -> None:
+    target = tmp_path / "answer"
+    with flight_running() as served:
+        shown = caraway("sql", "SELECT n", "--flight-url", served.url, "--format", "csv")
+        caraway(
+            "sql", "SELECT n", "--flight-url", served.url, "--format", "csv",
+            "--output", str(target),
+        )  # fmt: skip
+
+    assert shown.stdout == "n\n0\n1\n2\n" == target.read_text()
+    assert [name for name, _ in served.asked] == ["info", "get"] * 2
+
+
+def test_an_answer_that_breaks_off_leaves_no_file(caraway: Command, tmp_path: Path) -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield numbers(0, 10)
+        raise flight.FlightInternalError("the executor is gone")
+
+    with flight_running() as served:
+        served.scripts = [broken]
+        shown = caraway(
+            "sql", "SELECT n", "--flight-url", served.url, "--output", str(tmp_path / "answer")
+        )
+
+    assert shown.exit_code == 1
+    assert "the executor is gone" in shown.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_parameters_are_sent_typed(ask: Command, runtime: FakeRuntime) -> None:
@@ -60,7 +124,7 @@ def test_parameters_are_sent_typed(ask: Command, runtime: FakeRuntime) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["-"], [], ["--file", "-"]])
-def test_statements_are_read_from_standard_input_and_run_in_turn(
+def test_statements_from_standard_input_run_in_order(
     ask: Command, runtime: FakeRuntime, arguments: list[str]
 ) -> None:
     runtime.answers("POST /v1/sql", Answer(body=TABLE))
@@ -82,8 +146,10 @@ def test_statements_are_read_from_a_file(
     assert runtime.asked[0].body == "SELECT 'ä' -- done".encode()
 
 
-def test_the_answer_goes_to_a_file(ask: Command, runtime: FakeRuntime, tmp_path: Path) -> None:
-    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+def test_the_result_is_written_to_a_file(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body([{"n": 1}])))
     target = tmp_path / "answer.txt"
 
     shown = ask("sql", "SELECT 1", "--output", str(target))
@@ -93,17 +159,17 @@ def test_the_answer_goes_to_a_file(ask: Command, runtime: FakeRuntime, tmp_path:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_failed_query_leaves_the_earlier_file(
+def test_a_failed_query_keeps_the_existing_file(
     ask: Command, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
-    runtime.answers("POST /v1/sql", Answer(body=b"half", breaks_off=True))
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS), breaks_off=True))
     target = tmp_path / "answer.txt"
     target.write_text("earlier")
 
     shown = ask("sql", "SELECT 1", "--output", str(target))
 
     assert shown.exit_code == 1
-    assert "before its end" in shown.stderr
+    assert "is incomplete" in shown.stderr
     assert target.read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -111,14 +177,14 @@ def test_a_failed_query_leaves_the_earlier_file(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["SELECT 1", "--param", "x"], "write NAME=VALUE"),
+        (["SELECT 1", "--param", "x"], "use NAME=VALUE"),
         (["SELECT 1", "--file", "x.sql"], "not both"),
         ([";"], "no statement"),
         (["SELECT 1; SELECT 2", "--format", "arrow"], "one statement"),
         (["SELECT 1", "--format", "xml"], "xml"),
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error(
+def test_invalid_arguments_are_usage_errors(
     ask: Command, arguments: list[str], message: str
 ) -> None:
     shown = ask("sql", *arguments)
@@ -131,17 +197,17 @@ def test_a_malformed_endpoint_is_a_usage_error(caraway: Command) -> None:
     shown = caraway("sql", "SELECT 1", "--endpoint", "ftp://x")
 
     assert shown.exit_code == 2
-    assert "--endpoint: 'ftp://x' is not an endpoint" in shown.stderr
+    assert "--url: 'ftp://x' is not a valid endpoint" in shown.stderr
 
 
-def test_a_missing_query_file_is_one_message(ask: Command, tmp_path: Path) -> None:
+def test_a_missing_query_file_prints_one_message(ask: Command, tmp_path: Path) -> None:
     shown = ask("sql", "--file", str(tmp_path / "none.sql"))
 
     assert shown.exit_code == 1
     assert "none.sql" in shown.stderr
 
 
-def test_an_sql_error_is_the_text_of_the_server(ask: Command, runtime: FakeRuntime) -> None:
+def test_an_sql_error_prints_the_message_of_the_server(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(400, b"table 'x' not found\n"))
 
     shown = ask("sql", "SELECT * FROM x")
@@ -149,13 +215,13 @@ def test_an_sql_error_is_the_text_of_the_server(ask: Command, runtime: FakeRunti
     assert (shown.exit_code, shown.stderr) == (1, "error: table 'x' not found\n")
 
 
-def test_a_missing_key_says_how_to_pass_one(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_missing_key_gets_a_hint(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(401, b"Unauthorized"))
 
     shown = ask("sql", "SELECT 1")
 
     assert shown.exit_code == 1
-    assert "Unauthorized (401); the runtime wants an API key: pass --api-key" in shown.stderr
+    assert "Unauthorized (401); the runtime requires an API key: pass --api-key" in shown.stderr
 
 
 def test_the_key_and_the_endpoint_come_from_the_environment(
@@ -169,7 +235,7 @@ def test_the_key_and_the_endpoint_come_from_the_environment(
     assert runtime.asked[0].headers["x-api-key"] == "secret"
 
 
-def test_a_busy_server_is_asked_again(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_busy_server_is_retried(ask: Command, runtime: FakeRuntime) -> None:
     busy = Answer(429, b"the queue is full", {"Retry-After": "0"})
     runtime.answers("POST /v1/sql", busy, busy, Answer(body=TABLE))
 
@@ -177,7 +243,7 @@ def test_a_busy_server_is_asked_again(ask: Command, runtime: FakeRuntime) -> Non
     assert len(runtime.asked) == 3
 
 
-def test_a_server_that_stops_says_so(ask: Command, runtime: FakeRuntime) -> None:
+def test_a_stopping_server_is_reported(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(503, b"Runtime is shutting down"))
 
     shown = ask("sql", "SELECT 1")
@@ -186,9 +252,9 @@ def test_a_server_that_stops_says_so(ask: Command, runtime: FakeRuntime) -> None
     assert "Runtime is shutting down (503)" in shown.stderr
 
 
-def test_nobody_at_the_endpoint_says_how_to_start_one(caraway: Command) -> None:
+def test_an_unreachable_endpoint_gets_a_hint(caraway: Command) -> None:
     with nobody() as endpoint:
         shown = caraway("sql", "SELECT 1", "--endpoint", endpoint)
 
     assert shown.exit_code == 1
-    assert f"cannot reach {endpoint}: is `caraway run` up? (start it with" in shown.stderr
+    assert f"cannot connect to {endpoint}: is the runtime running? (start it with" in shown.stderr

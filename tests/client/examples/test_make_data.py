@@ -45,7 +45,7 @@ def test_every_run_writes_the_same(script: ModuleType, data: Path, tmp_path: Pat
     assert digests(tmp_path) == digests(data)
 
 
-def test_what_is_up_to_date_is_left_alone_unless_forced(script: ModuleType, data: Path) -> None:
+def test_existing_data_is_kept_unless_forced(script: ModuleType, data: Path) -> None:
     before = digests(data)
 
     assert not script.write(data)
@@ -63,7 +63,7 @@ def test_orders_are_partitioned_by_year(data: Path) -> None:
     assert all(at.year == year for at, year in years)
 
 
-def test_the_other_files_hold_what_their_names_say(data: Path) -> None:
+def test_the_other_files_have_the_expected_contents(data: Path) -> None:
     events = gzip.decompress((data / "events.ndjson.gz").read_bytes()).splitlines()
     products = json.loads((data / "products.json").read_text())
     with pyarrow.ipc.open_file(str(data / "regions.arrow")) as reader:

@@ -26,7 +26,7 @@ CASES = [
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize(("format", "answer", "rows"), CASES)
-def test_rows_are_counted_however_the_answer_is_cut(
+def test_rows_are_counted_whatever_the_chunk_size(
     format: Format, answer: bytes, rows: int, size: int
 ) -> None:
     view = PRESENTATIONS[format].view()
@@ -39,7 +39,7 @@ def test_rows_are_counted_however_the_answer_is_cut(
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("rows", [[], [{"a": 1}], [{"a": "]\n"}, {"a": None}]])
-def test_json_is_an_array_of_the_lines(rows: list[object], size: int) -> None:
+def test_lines_become_a_json_array(rows: list[object], size: int) -> None:
     view = PRESENTATIONS[Format.JSON].view()
     answer = "".join(json.dumps(row) + "\n" for row in rows).encode()
     chunks = [answer[start : start + size] for start in range(0, len(answer), size)]

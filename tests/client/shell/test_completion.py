@@ -40,7 +40,7 @@ def proposed(before: str, after: str = "") -> list[str]:
         (".quit x", []),
     ],
 )
-def test_what_fits_the_place_is_proposed(before: str, expected: list[str]) -> None:
+def test_completions_fit_the_context(before: str, expected: list[str]) -> None:
     assert proposed(before) == expected
 
 
@@ -51,7 +51,7 @@ def test_columns_come_from_the_tables_of_the_statement() -> None:
     assert "customer_id" not in found
 
 
-def test_comments_name_no_tables() -> None:
+def test_tables_in_comments_are_ignored() -> None:
     found = proposed("SELECT ", " FROM orders -- not customers\n/* /* */ customers */")
 
     assert found[:2] == ["amount", "order_id"]

@@ -1,5 +1,5 @@
 from caraway.parsing import Row
-from caraway.shell.names import FRESH_FOR_S, NamesOfServer
+from caraway.shell.names import FRESH_FOR_S, NameCache
 from caraway_core.errors import CarawayError
 
 ROWS: list[Row] = [
@@ -10,7 +10,7 @@ ROWS: list[Row] = [
 
 
 class Answers:
-    """Prepared rows, or an error."""
+    """Returns prepared rows, or raises an error."""
 
     def __init__(self, rows: list[Row] | None) -> None:
         self.rows = rows
@@ -19,7 +19,7 @@ class Answers:
     def sql(self, query: str) -> list[Row]:
         self.asked += 1
         if self.rows is None:
-            raise CarawayError("nobody there")
+            raise CarawayError("unreachable")
         return self.rows
 
 
@@ -32,16 +32,16 @@ class Clock:
 
 
 def test_columns_are_grouped_by_table() -> None:
-    names = NamesOfServer(Answers(ROWS), Clock())()
+    names = NameCache(Answers(ROWS), Clock())()
 
     assert names.tables() == ["orders", "runtime.task_history"]
     assert names.columns_by_table["orders"] == ("id", "amount")
     assert names.columns() == ["amount", "id"]
 
 
-def test_names_are_asked_for_again_when_they_are_old() -> None:
+def test_stale_names_are_fetched_again() -> None:
     client, clock = Answers(ROWS), Clock()
-    names = NamesOfServer(client, clock)
+    names = NameCache(client, clock)
 
     names(), names()
     assert client.asked == 1
@@ -50,9 +50,9 @@ def test_names_are_asked_for_again_when_they_are_old() -> None:
     assert client.asked == 2
 
 
-def test_without_an_answer_the_last_names_stay() -> None:
+def test_the_last_names_are_kept_after_an_error() -> None:
     client, clock = Answers(ROWS), Clock()
-    names = NamesOfServer(client, clock)
+    names = NameCache(client, clock)
     names()
 
     client.rows = None
@@ -61,5 +61,5 @@ def test_without_an_answer_the_last_names_stay() -> None:
     assert names().tables() == ["orders", "runtime.task_history"]
 
 
-def test_rows_of_another_shape_are_no_names() -> None:
-    assert NamesOfServer(Answers([{"x": 1}]), Clock())().tables() == []
+def test_unexpected_rows_give_no_names() -> None:
+    assert NameCache(Answers([{"x": 1}]), Clock())().tables() == []

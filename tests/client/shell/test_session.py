@@ -25,7 +25,7 @@ Typed = Callable[[str], str]
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client(runtime.endpoint, max_retries=0) as client:
+    with Client(http_url=runtime.endpoint, max_retries=0) as client:
         yield client
 
 
@@ -36,7 +36,7 @@ def typed(
     tmp_path: Path,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> Typed:
-    """Type keys into a shell until it ends; what it printed, errors included."""
+    """Type keys into a shell until it exits, and return its output and errors."""
     runtime.answers("GET /v1/ready", Answer(body=b"ready"))
 
     def run(keys: str) -> str:
@@ -44,14 +44,14 @@ def typed(
             pipe.send_text(keys)
             assert shell.open_shell(client, Format.TABLE, tmp_path / "history") == 0
         out, err = capfdbinary.readouterr()
-        return (out + err).decode().partition(".quit to leave.\n")[2]
+        return (out + err).decode().partition(".quit to exit.\n")[2]
 
     return run
 
 
 @pytest.fixture
 def session(client: Client) -> Shell:
-    """A shell whose statements take a quarter of a second."""
+    """A shell in which each statement takes a quarter of a second."""
     ticks = iter(range(1000))
     return Shell(client, io.BytesIO(), io.StringIO(), clock=lambda: next(ticks) / 4)
 
@@ -66,9 +66,7 @@ def complaints(session: Shell) -> str:
     return session.err.getvalue()
 
 
-def test_a_statement_over_two_lines_runs_at_its_semicolon(
-    typed: Typed, runtime: FakeRuntime
-) -> None:
+def test_a_statement_on_two_lines_runs_at_its_semicolon(typed: Typed, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(body=TABLE))
 
     out = typed("SELECT 1\rAS n;\r.quit\r")
@@ -77,35 +75,35 @@ def test_a_statement_over_two_lines_runs_at_its_semicolon(
     assert out.startswith(TABLE.decode() + "(1 row, ")
 
 
-def test_ctrl_d_leaves_and_the_history_stays(typed: Typed, tmp_path: Path) -> None:
+def test_ctrl_d_exits_and_keeps_the_history(typed: Typed, tmp_path: Path) -> None:
     assert typed(".timing\r\x04") == "timing is off\n"
     assert "+.timing" in (tmp_path / "history").read_text()
 
 
-def test_ctrl_c_at_the_prompt_drops_the_line(typed: Typed, runtime: FakeRuntime) -> None:
+def test_ctrl_c_at_the_prompt_discards_the_input(typed: Typed, runtime: FakeRuntime) -> None:
     assert typed("SELECT nonsense\x03.quit\r") == ""
     assert [asked.path for asked in runtime.asked] == ["/v1/ready"]
 
 
-def test_a_runtime_that_is_still_loading_is_pointed_out(typed: Typed, runtime: FakeRuntime) -> None:
+def test_a_runtime_that_is_not_ready_is_reported(typed: Typed, runtime: FakeRuntime) -> None:
     runtime.answers("GET /v1/ready", Answer(503, b"not ready"))
 
     assert "Not everything is loaded yet" in typed(".quit\r")
 
 
 def test_the_shell_does_not_open_without_a_runtime(tmp_path: Path) -> None:
-    with nobody() as endpoint, Client(endpoint) as client, pytest.raises(UnreachableError):
+    with nobody() as endpoint, Client(http_url=endpoint) as client, pytest.raises(UnreachableError):
         shell.open_shell(client, Format.TABLE, tmp_path / "history")
 
 
 @pytest.mark.parametrize("word", ["quit", "exit;", ".quit", ".exit"])
-def test_words_that_leave(session: Shell, word: str) -> None:
+def test_exit_commands(session: Shell, word: str) -> None:
     session.handle(word)
 
     assert session.has_ended
 
 
-def test_rows_and_time_are_printed_after_the_answer(session: Shell, runtime: FakeRuntime) -> None:
+def test_row_count_and_duration_follow_the_result(session: Shell, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(body=TABLE), Answer(body=b"a\n1\n2"))
 
     session.handle("SELECT 1;")
@@ -119,9 +117,7 @@ def test_rows_and_time_are_printed_after_the_answer(session: Shell, runtime: Fak
     assert [asked.headers["accept"] for asked in runtime.asked] == ["text/plain", "text/csv"]
 
 
-def test_an_error_is_the_text_of_the_server_and_stops_the_line(
-    session: Shell, runtime: FakeRuntime
-) -> None:
+def test_an_error_stops_the_remaining_statements(session: Shell, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(400, b"table 'x' not found"))
 
     session.handle("SELECT * FROM x; SELECT 2;")
@@ -131,7 +127,9 @@ def test_an_error_is_the_text_of_the_server_and_stops_the_line(
     assert not session.has_ended
 
 
-def test_tables_and_schema_ask_the_information_schema(session: Shell, runtime: FakeRuntime) -> None:
+def test_tables_and_schema_query_the_information_schema(
+    session: Shell, runtime: FakeRuntime
+) -> None:
     runtime.answers("POST /v1/sql", Answer(body=TABLE))
 
     session.handle(".tables")
@@ -144,7 +142,7 @@ def test_tables_and_schema_ask_the_information_schema(session: Shell, runtime: F
     assert "table_name = 'task_history' AND table_schema = 'runtime'" in history
 
 
-def test_help_names_every_command(session: Shell) -> None:
+def test_help_lists_every_command(session: Shell) -> None:
     session.handle(".help")
 
     for command in (".tables", ".schema", ".format", ".timing", ".help", ".quit"):
@@ -154,18 +152,18 @@ def test_help_names_every_command(session: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (".fly", "there is no command '.fly'; known: .tables"),
-        (".schema", "write .schema NAME"),
-        (".format xml", "no format 'xml'; known: table, csv, ndjson, json"),
+        (".fly", "unknown command '.fly'; commands: .tables"),
+        (".schema", "usage: .schema NAME"),
+        (".format xml", "unknown format 'xml'; formats: table, csv, ndjson, json"),
     ],
 )
-def test_wrong_commands_say_what_is_right(session: Shell, line: str, complaint: str) -> None:
+def test_invalid_commands_list_the_valid_ones(session: Shell, line: str, complaint: str) -> None:
     session.handle(line)
 
     assert complaint in complaints(session)
 
 
-def test_ctrl_c_cancels_the_running_statement_by_closing_its_connection(
+def test_ctrl_c_closes_the_connection_of_the_running_statement(
     session: Shell, runtime: FakeRuntime
 ) -> None:
     is_closed = threading.Event()
@@ -178,7 +176,7 @@ def test_ctrl_c_cancels_the_running_statement_by_closing_its_connection(
         handler.wfile.write(b"+---+\n")
         handler.wfile.flush()
         signal.pthread_kill(main_thread, signal.SIGINT)
-        # Nothing more is sent: this read returns once the client closes its end.
+        # Send nothing more. This read returns when the client closes the connection.
         handler.connection.settimeout(WAIT_S)
         with contextlib.suppress(ConnectionResetError):
             assert handler.connection.recv(1) == b""
@@ -192,3 +190,26 @@ def test_ctrl_c_cancels_the_running_statement_by_closing_its_connection(
     assert is_closed.wait(WAIT_S)
     session.handle("SELECT 1;")
     assert "(1 row" in printed(session)
+
+
+def test_explain_is_drawn_as_a_tree(session: Shell, runtime: FakeRuntime) -> None:
+    body = b'{"plan_type":"logical_plan","plan":"Filter\\n  Scan"}\n'
+    runtime.answers("POST /v1/sql", Answer(body=body))
+
+    session.handle("EXPLAIN SELECT 1;")
+
+    assert printed(session) == "logical_plan:\nFilter\n└─ Scan\n(0.250 s)\n"
+
+
+def test_commands_of_psql_work(session: Shell, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+
+    session.handle("\\timing")
+    session.handle("\\d orders")
+    session.handle("\\d")
+    session.handle("\\q")
+
+    assert printed(session).startswith("timing is off\n")
+    assert b"'orders'" in runtime.asked[0].body
+    assert b"information_schema.tables" in runtime.asked[1].body
+    assert session.has_ended

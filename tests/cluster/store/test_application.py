@@ -1,4 +1,4 @@
-"""The routes of a store, without a socket."""
+"""The routes of the chunk store, without a socket."""
 
 import asyncio
 import errno
@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from caraway_cluster.store import messages
-from caraway_cluster.store.application import BLOCK_BYTES, Store
-from caraway_cluster.store.shelf import Shelf
+from caraway_cluster.store.application import BLOCK_BYTES, StoreApplication
+from caraway_cluster.store.chunk_folder import ChunkFolder
 from caraway_plugins.stores.durable import Workshop
 
 CONTENT = bytes(range(256)) * 40
@@ -33,19 +33,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(folder: Path) -> Iterator[Store]:
-    store = Store(Shelf(folder), "tok-en", 20 * BLOCK_BYTES, has_metrics=True)
+def store(folder: Path) -> Iterator[StoreApplication]:
+    store = StoreApplication(ChunkFolder(folder), "tok-en", 20 * BLOCK_BYTES, has_metrics=True)
     yield store
     store.close()
 
 
 @pytest.fixture
-def client(store: Store) -> httpx.AsyncClient:
+def client(store: StoreApplication) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(store)
     return httpx.AsyncClient(transport=transport, base_url="http://store.test", headers=SIGNED)
 
 
-async def test_chunk_is_given_back_whole_or_in_part(client: httpx.AsyncClient) -> None:
+async def test_a_chunk_is_read_completely_or_in_part(client: httpx.AsyncClient) -> None:
     assert (await client.put(PATH, content=CONTENT)).status_code == 201
     whole = await client.get(PATH)
     assert (whole.status_code, whole.content) == (200, CONTENT)
@@ -60,7 +60,7 @@ async def test_chunk_is_given_back_whole_or_in_part(client: httpx.AsyncClient) -
     assert head.content == b""
 
 
-async def test_large_chunk_comes_and_goes_in_blocks(client: httpx.AsyncClient) -> None:
+async def test_a_large_chunk_is_transferred_in_blocks(client: httpx.AsyncClient) -> None:
     content = os.urandom(3 * BLOCK_BYTES + 17)
     path = f"/chunks/key/{name(content)}"
 
@@ -73,7 +73,7 @@ async def test_large_chunk_comes_and_goes_in_blocks(client: httpx.AsyncClient) -
     assert (await client.get(path)).content == content
 
 
-async def test_put_again_is_no_error_unless_it_is_asked_to_be(client: httpx.AsyncClient) -> None:
+async def test_if_none_match_rejects_an_existing_chunk(client: httpx.AsyncClient) -> None:
     fresh = {"if-none-match": "*"}
     assert (await client.put(PATH, content=CONTENT, headers=fresh)).status_code == 201
     assert (await client.put(PATH, content=CONTENT)).status_code == 201
@@ -91,25 +91,23 @@ async def test_keys_are_listed_and_deleted(client: httpx.AsyncClient) -> None:
         assert (await client.delete("/chunks/id/jobs/a")).status_code == 204
     assert (await client.get("/keys/id/jobs")).json() == {"keys": ["b"]}
     missing = await client.get(f"/chunks/id/jobs/a/{name(CONTENT)}")
-    assert (missing.status_code, missing.text) == (404, "there is no such chunk\n")
+    assert (missing.status_code, missing.text) == (404, "no such chunk\n")
 
 
-async def test_bytes_that_are_not_those_of_the_name_are_not_kept(
-    client: httpx.AsyncClient, folder: Path
-) -> None:
+async def test_a_checksum_mismatch_is_rejected(client: httpx.AsyncClient, folder: Path) -> None:
     refused = await client.put(PATH, content=CONTENT[:-1] + b"x")
-    assert refused.status_code == 422 and "arrived damaged" in refused.text
+    assert refused.status_code == 422 and "does not match" in refused.text
     assert (await client.get(PATH)).status_code == 404
     assert not list((folder / ".unfinished").iterdir())
 
 
 @pytest.mark.parametrize("size", [len(CONTENT) - 1, len(CONTENT) + 1])
-async def test_body_of_another_length_is_refused(client: httpx.AsyncClient, size: int) -> None:
+async def test_a_body_with_another_length_is_rejected(client: httpx.AsyncClient, size: int) -> None:
     refused = await client.put(PATH, content=CONTENT, headers={"content-length": str(size)})
     assert refused.status_code == 400
 
 
-async def test_bodies_are_bounded(client: httpx.AsyncClient) -> None:
+async def test_the_size_of_a_chunk_is_limited(client: httpx.AsyncClient) -> None:
     large = {"content-length": str(20 * BLOCK_BYTES + 1)}
     refused = await client.put(PATH, content=b"", headers=large)
     assert refused.status_code == 413 and "--max-chunk" in refused.text
@@ -158,7 +156,7 @@ async def test_only_keys_can_be_deleted(client: httpx.AsyncClient, path: str) ->
      ("POST", "/check"), ("GET", "/other")],
 )  # fmt: skip
 @pytest.mark.parametrize("token", ["", "Bearer ", "Bearer tok-e", "tok-en", "Bearer é"])
-async def test_nobody_comes_in_without_the_token(
+async def test_requests_without_the_token_are_rejected(
     client: httpx.AsyncClient, method: str, path: str, token: str
 ) -> None:
     headers = {b"authorization": token.encode()}
@@ -167,7 +165,7 @@ async def test_nobody_comes_in_without_the_token(
     assert refused.headers["connection"] == "close"
 
 
-async def test_health_and_metrics_need_none(client: httpx.AsyncClient) -> None:
+async def test_health_and_metrics_need_no_token(client: httpx.AsyncClient) -> None:
     await client.put(PATH, content=CONTENT)
     await client.get(PATH)
     client.headers.pop("authorization")
@@ -178,8 +176,8 @@ async def test_health_and_metrics_need_none(client: httpx.AsyncClient) -> None:
     assert f"caraway_store_read_bytes_total {float(len(CONTENT))}" in page
 
 
-async def test_metrics_are_off_unless_asked_for(folder: Path) -> None:
-    store = Store(Shelf(folder), "tok-en", 10, has_metrics=False)
+async def test_metrics_are_off_by_default(folder: Path) -> None:
+    store = StoreApplication(ChunkFolder(folder), "tok-en", 10, has_metrics=False)
     transport = httpx.ASGITransport(store)
     async with httpx.AsyncClient(transport=transport, headers=SIGNED) as client:
         assert (await client.get("http://store.test/metrics")).status_code == 404
@@ -187,12 +185,14 @@ async def test_metrics_are_off_unless_asked_for(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", PATH), ("PUT", "/keys/"), ("GET", "/check")])
-async def test_wrong_methods_are_told(client: httpx.AsyncClient, method: str, path: str) -> None:
+async def test_unsupported_methods_are_rejected(
+    client: httpx.AsyncClient, method: str, path: str
+) -> None:
     assert (await client.request(method, path)).status_code == 405
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-async def test_full_disk_is_told_and_leaves_nothing(
+async def test_a_full_disk_is_reported_and_leaves_no_files(
     client: httpx.AsyncClient, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def full(*_: object) -> None:
@@ -202,11 +202,11 @@ async def test_full_disk_is_told_and_leaves_nothing(
     monkeypatch.setattr(Workshop, "try_out", full)
     for answer in (await client.put(PATH, content=CONTENT), await client.post("/check")):
         assert answer.status_code == 507
-        assert "the disk of the store is full; give its volume more room" in answer.text
+        assert "the disk of the store is full; enlarge its volume" in answer.text
     assert not list((folder / ".unfinished").iterdir())
 
 
-async def test_broken_disk_is_told(
+async def test_a_disk_error_is_reported(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -215,11 +215,11 @@ async def test_broken_disk_is_told(
     monkeypatch.setattr(Workshop, "publish", broken)
     answer = await client.put(PATH, content=CONTENT)
     assert (answer.status_code, answer.text) == (
-        500, "the store cannot use its disk: Input/output error\n",
+        500, "the store cannot access its disk: Input/output error\n",
     )  # fmt: skip
 
 
-async def test_chunk_that_is_put_while_its_key_is_deleted_is_kept(
+async def test_a_chunk_put_while_its_key_is_deleted_is_stored(
     client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish, times = Workshop.publish, iter([1, 2])
@@ -241,8 +241,8 @@ def scope(method: str, size: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def test_chunk_that_stops_arriving_is_given_up(
-    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_stalled_upload_times_out(
+    store: StoreApplication, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "PATIENCE_S", 0.01)
     sent: list[Any] = []
@@ -258,7 +258,9 @@ async def test_chunk_that_stops_arriving_is_given_up(
     assert not list((folder / ".unfinished").iterdir())
 
 
-async def test_client_that_leaves_in_the_middle_leaves_nothing(store: Store, folder: Path) -> None:
+async def test_a_disconnect_during_upload_leaves_no_files(
+    store: StoreApplication, folder: Path
+) -> None:
     arriving = iter(
         [{"type": "http.request", "body": b"abc", "more_body": True}, {"type": "http.disconnect"}]
     )
@@ -267,7 +269,7 @@ async def test_client_that_leaves_in_the_middle_leaves_nothing(store: Store, fol
         return next(arriving)
 
     async def send(message: Any) -> None:
-        raise AssertionError("nobody is there")
+        raise AssertionError("the client has disconnected")
 
     await store(scope("PUT", 10), receive, send)
     assert not list((folder / ".unfinished").iterdir())

@@ -1,4 +1,4 @@
-"""`caraway store` as a process."""
+"""`caraway store` in a process."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ def refused(*flags: str, **environ: str) -> str:
     return told.stderr
 
 
-def test_it_serves_and_ends_well(tmp_path: Path) -> None:
+def test_it_serves_and_stops(tmp_path: Path) -> None:
     with remote_store(tmp_path, "--log-format", "json") as store:
         with httpx.Client(base_url=f"http://{store.address}", headers=SIGNED) as client:
             assert client.get("/health").text == "ok\n"
@@ -32,11 +32,11 @@ def test_it_serves_and_ends_well(tmp_path: Path) -> None:
             assert client.get("/metrics").status_code == 404
         assert store.terminate() == 0
         log = store.log.read_text()
-        assert '"event": "store is up"' in log and '"event": "store has stopped"' in log
+        assert '"event": "store is up"' in log and '"event": "store stopped"' in log
         assert "tok-en" not in log
 
 
-def test_what_is_under_way_is_finished_when_it_stops(tmp_path: Path) -> None:
+def test_running_requests_finish_when_it_stops(tmp_path: Path) -> None:
     with remote_store(tmp_path) as store:
         host, _, port = store.address.partition(":")
         with socket.create_connection((host, int(port)), 10) as connection:
@@ -46,7 +46,7 @@ def test_what_is_under_way_is_finished_when_it_stops(tmp_path: Path) -> None:
             )
             connection.sendall(head.encode() + CONTENT[:100])
             workshop = store.data / ".unfinished"
-            until(lambda: list(workshop.iterdir()), "the chunk has begun")
+            until(lambda: list(workshop.iterdir()), "the upload has started")
             assert store.process is not None
             store.process.terminate()
             connection.sendall(CONTENT[100:])
@@ -71,22 +71,22 @@ def test_too_many_connections_are_refused(tmp_path: Path) -> None:
             assert second.get(url).status_code == 503
 
 
-def test_missing_token_is_told(tmp_path: Path) -> None:
+def test_a_missing_token_file_is_reported(tmp_path: Path) -> None:
     told = refused("--dir", str(tmp_path / "d"), CARAWAY_TOKEN_FILE=str(tmp_path / "none"))
     assert told.startswith("error: cannot read the token file") and "--token-file" in told
 
 
-def test_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_an_unusable_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t")
     (tmp_path / "file").write_text("")
     told = refused(
         "--dir", str(tmp_path / "file" / "d"), "--token-file", str(tmp_path / "token"),
         "--listen", "127.0.0.1:0",
     )  # fmt: skip
-    assert told.startswith("error: cannot keep chunks in") and "--dir DIR" in told
+    assert told.startswith("error: cannot store chunks in") and "--dir DIR" in told
 
 
-def test_address_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -98,6 +98,6 @@ def test_address_that_is_taken_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [("--listen", "x"), ("--max-chunk", "lots")])
-def test_flags_that_make_no_sense_are_usage_errors(flags: tuple[str, str]) -> None:
+def test_invalid_options_are_usage_errors(flags: tuple[str, str]) -> None:
     told = subprocess.run([*RUN, *flags], capture_output=True, text=True, timeout=30)
     assert told.returncode == 2 and flags[0] in told.stderr

@@ -1,19 +1,19 @@
 import pytest
 
-from caraway_cluster.store.ranges import Part, parse
+from caraway_cluster.store.ranges import ByteRange, parse_range
 
-WHOLE = Part(0, 10, is_whole=True)
+WHOLE = ByteRange(0, 10, is_whole=True)
 
 
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        ("bytes=0-0", Part(0, 1)),
-        ("bytes=2-5", Part(2, 6)),
-        ("bytes=2-", Part(2, 10)),
-        ("bytes=-3", Part(7, 10)),
-        ("bytes=-30", Part(0, 10)),
-        ("bytes=9-99", Part(9, 10)),
+        ("bytes=0-0", ByteRange(0, 1)),
+        ("bytes=2-5", ByteRange(2, 6)),
+        ("bytes=2-", ByteRange(2, 10)),
+        ("bytes=-3", ByteRange(7, 10)),
+        ("bytes=-30", ByteRange(0, 10)),
+        ("bytes=9-99", ByteRange(9, 10)),
         ("bytes=10-", None),
         ("bytes=-0", None),
         ("", WHOLE),
@@ -24,5 +24,5 @@ WHOLE = Part(0, 10, is_whole=True)
         ("bytes=0-" + "9" * 40, WHOLE),
     ],
 )
-def test_range_names_a_part(header: str, expected: Part | None) -> None:
-    assert parse(header, 10) == expected
+def test_range_header_selects_bytes(header: str, expected: ByteRange | None) -> None:
+    assert parse_range(header, 10) == expected

@@ -24,13 +24,13 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def loads(write: Write) -> Loads:
-    """Load a text as a manifest that is named."""
+    """Load a text as a manifest, with a name added."""
     return lambda text: load(write("name: app\n" + text))
 
 
 @pytest.fixture
 def refuses(write: Write, tmp_path: Path) -> Refuses:
-    """Load a text that has problems; return them with the temporary folder left out."""
+    """Load an invalid text; return its problems without the temporary folder."""
 
     def refuses(text: str) -> list[str]:
         path = write(text)

@@ -410,7 +410,9 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.dictionaries(st.sampled_from(known_keys(shapes.AccelerationSection)), VALUES, max_size=8))
 def test_any_section_loads_or_is_a_manifest_error(write: Write, section: object) -> None:
     path = write("name: a\n" + dataset(f"\n      {json.dumps(section)}"))

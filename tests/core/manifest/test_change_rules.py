@@ -1,4 +1,4 @@
-"""Where changes come from, as manifests say it."""
+"""Rules of change sources in manifests."""
 
 import pytest
 

@@ -117,7 +117,9 @@ YAMLISH = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.one_of(st.text(), YAMLISH, st.text().map(lambda text: f"name: a\n{text}")))
 def test_any_text_loads_or_is_a_manifest_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.yaml"
@@ -129,7 +131,9 @@ def test_any_text_loads_or_is_a_manifest_error(tmp_path: Path, text: str) -> Non
         assert all(problem.message for problem in exc.problems)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.binary())
 def test_any_bytes_load_or_are_a_manifest_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "any.yaml"
@@ -153,7 +157,9 @@ VALUES = st.recursive(
 KEYS = "name runtime management snapshots extensions secrets metadata datasets views models"
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.dictionaries(st.sampled_from([*KEYS.split(), "dependencies", "workers"]), VALUES))
 def test_any_value_under_a_known_key_loads_or_is_a_manifest_error(
     tmp_path: Path, content: dict[str, object]

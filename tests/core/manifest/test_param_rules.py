@@ -1,4 +1,4 @@
-"""Params that nobody takes are found before anything starts; a running scheduler lets them be."""
+"""Unknown params are found before startup; a running scheduler tolerates them."""
 
 from pathlib import Path
 

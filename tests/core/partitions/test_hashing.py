@@ -139,7 +139,7 @@ def test_null_is_in_bucket_zero() -> None:
 
 
 def test_hash_never_changes() -> None:
-    # Files on disk are cut by it. If this fails, the hash needs a new name.
+    # Files on disk are partitioned by it. If this fails, the hash needs a new name.
     assert buckets([0, 1, -1, 42, 2**63 - 1], pa.int64()) == GOLDEN_INTEGERS
     assert buckets(["", "a", "caraway", "ü"], pa.string()) == GOLDEN_TEXTS
     assert buckets([1.5, 0.0], pa.float64()) == GOLDEN_FLOATS

@@ -89,7 +89,7 @@ def test_one_value_is_in_one_bucket(column: str, value: Any) -> None:
     ],
 )
 def test_values_of_other_types_rule_nothing_out(column: str, value: Any) -> None:
-    # SQL may compare them after a conversion that nobody here knows.
+    # SQL may compare them after a conversion that is unknown here.
     keys = keys_for(*range(4))
     for term in (f"bucket(4, {column})", column):
         assert matching(by(term), keys, [Fact(column, (value, None))], SCHEMA) == keys

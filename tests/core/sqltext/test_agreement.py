@@ -22,7 +22,7 @@ _NUMBERED = frozenset({"Number", "Placeholder"})
 
 
 def literals(tree: Any) -> int:
-    """Count the values in a tree of the parser, and the names that are written as texts."""
+    """Count the values in the parser's tree, and the names that are written as strings."""
     if isinstance(tree, list):
         return sum(map(literals, tree))
     if not isinstance(tree, dict):
@@ -41,7 +41,7 @@ def _is_value(tree: dict[str, Any]) -> bool:
 @settings(max_examples=1_500, deadline=None)
 def test_what_the_parser_reads_is_cut_as_the_parser_does(pieces: list[str]) -> None:
     sql = "SELECT " + "".join(pieces)
-    # A `@` before a name in quotes, or before `?`, is one token to the parser.
+    # The parser reads `@` before a quoted name, or before `?`, as one token.
     assume("@" not in sql.replace("a@", ""))
     try:
         tree = sqloxide.parse_sql(sql, dialect="generic")

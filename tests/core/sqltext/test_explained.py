@@ -1,4 +1,4 @@
-"""How EXPLAIN is taken off a statement."""
+"""Separating EXPLAIN from a statement."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every reader takes for code what the engine's parser does, and nothing else."""
+"""Every reader agrees with the engine's parser on what is code."""
 
 import pytest
 import sqloxide
@@ -10,7 +10,7 @@ from tests.kit.sql_texts import COMMENTS, HIDING, SHOWING
 
 
 def parsed(sql: str) -> int:
-    """Return how many statements the parser finds; none if it refuses the text."""
+    """Return the number of statements that the parser finds; 0 if it rejects the text."""
     try:
         return len(sqloxide.parse_sql(sql, dialect="generic"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tokens, and comments in comments."""
+"""Tokens and nested comments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing but `sqltext` knows how comments and quotes are written."""
+"""Only `sqltext` knows the syntax of comments and quotes."""
 
 import ast
 import re

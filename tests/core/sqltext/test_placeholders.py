@@ -100,7 +100,7 @@ def test_long_text_takes_no_memory_for_each_character(quote: str) -> None:
 
 @pytest.mark.parametrize("text", UNCLOSED)
 def test_texts_without_ends_are_read_once(text: str) -> None:
-    # Each of these took hours when its end was looked for from each of its beginnings.
+    # Each of these took hours when the end was searched for from every start.
     placeholders.find(f"SELECT {text}")
 
 

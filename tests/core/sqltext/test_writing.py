@@ -1,4 +1,4 @@
-"""Which statements write, and which may."""
+"""Which statements write, and which may write."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_texts_without_ends_are_read_once(text: str) -> None:
 
 
 def test_long_texts_are_not_read_closely() -> None:
-    # They take a second of the process that serves everybody; a wrong yes is harmless.
+    # They take a second of the process that serves all requests; a wrong True is harmless.
     names = '"a" ' * 1_000_000
     assert not writing.may_change(f"SELECT {names}")
     assert writing.may_change(f"SELECT {names} -- update")

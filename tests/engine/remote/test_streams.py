@@ -102,7 +102,7 @@ async def test_garbage_collector_may_close_streams_at_any_place() -> None:
     del stream, knot
     lock = streams.pool._shutdown_lock
     with lock:
-        await asyncio.wait_for(asyncio.to_thread(gc.collect), 10)
+        await asyncio.wait_for(asyncio.to_thread(gc.collect), 60)
 
 
 def _raise(exc: BaseException, *, planning: bool = False) -> QueryError:

@@ -193,7 +193,7 @@ async def test_a_statement_that_is_cancelled_while_planned_leaves_nothing_behind
     async def slow(work: Callable[[], _Result]) -> _Result:
         def worked() -> _Result:
             loop.call_soon_threadsafe(began.set)
-            assert may_end.wait(10)
+            assert may_end.wait(60)
             try:
                 return work()
             finally:
@@ -203,10 +203,10 @@ async def test_a_statement_that_is_cancelled_while_planned_leaves_nothing_behind
 
     routed.router._in_thread = slow
     asking = asyncio.ensure_future(routed.decide(JOIN))
-    await asyncio.wait_for(began.wait(), 10)
+    await asyncio.wait_for(began.wait(), 60)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
     may_end.set()
-    await asyncio.wait_for(ended.wait(), 10)
+    await asyncio.wait_for(ended.wait(), 60)
     assert not len(routed.router)

@@ -170,7 +170,7 @@ def test_changes_that_lack_what_they_need_are_refused(change: Change, message: s
 
 def test_changes_of_other_columns_are_refused() -> None:
     other = pa.schema([("k", pa.string())])
-    with pytest.raises(ExecutionError, match="other types"):
+    with pytest.raises(ExecutionError, match="column types differ"):
         entries.read(T, spec(), [changed(other, [(Op.DELETE, {"k": "a"})])])
 
 

@@ -37,7 +37,7 @@ def test_slice_does_not_carry_the_text_that_it_was_cut_from() -> None:
 def test_null_where_the_plan_says_there_is_none_is_refused() -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
     batch = pa.record_batch({"a": [1, None]})
-    with pytest.raises(ExecutionError, match="column 'a' of a fragment holds NULL"):
+    with pytest.raises(ExecutionError, match="column 'a' of a fragment contains NULL"):
         plain.plain_table([batch], schema)
 
 
@@ -60,5 +60,5 @@ def test_only_views_are_the_same_as_another_type(
     if is_same:
         plain.check_same(one, other)
     else:
-        with pytest.raises(ExecutionError, match="fault of the planner"):
+        with pytest.raises(ExecutionError, match="bug in the planner"):
             plain.check_same(one, other)

@@ -59,7 +59,7 @@ async def test_values_are_bound_with_their_types(
         ("SELECT 1; SELECT 2", InvalidQueryError, "one statement at a time"),
         ("SELECT fooo(1)", InvalidQueryError, "function 'fooo' not found"),
         ("SELECT 1/0", InvalidQueryError, "division by zero"),
-        ("SELECT CAST(name AS INT) FROM people", InvalidQueryError, "the text 'Ann' is no INT"),
+        ("SELECT CAST(name AS INT) FROM people", InvalidQueryError, "'Ann' is not a valid INT"),
         ("SELECT * FROM '/etc/passwd'", TableNotFoundError,
              "table '/etc/passwd' not found"),
         ("SELECT :x", ParametersError, "no value for parameter $x"),

@@ -76,7 +76,7 @@ async def test_a_file_that_changed_is_never_read_as_empty(tmp_path: Path, change
     path = Path(first.pieces[0].name.removeprefix("file://"))
     path.unlink() if change == "gone" else pq.write_table(ROWS, path)
 
-    with pytest.raises(ExecutionError, match=r"is gone;|when the query was planned"):
+    with pytest.raises(ExecutionError, match=r"is missing;|when the query was planned"):
         await values(made, "SELECT k FROM t", first)
 
 

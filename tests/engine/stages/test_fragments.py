@@ -88,7 +88,7 @@ def test_types_other_than_the_task_says_are_refused() -> None:
 def test_input_of_other_types_than_its_schema_is_refused() -> None:
     run = task("SELECT id FROM $p", {"$p": PEOPLE.schema})
     wrong = TaskTable(INPUT_PREFIX + "p", PEOPLE.schema, (PEOPLE.select(["name", "id"]),))
-    with pytest.raises(ExecutionError, match="fault of the planner"):
+    with pytest.raises(ExecutionError, match="bug in the planner"):
         session({}).run(run, [wrong])
 
 

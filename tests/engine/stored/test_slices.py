@@ -64,10 +64,10 @@ def test_a_reader_does_not_wait_until_all_is_applied(monkeypatch: pytest.MonkeyP
         applied += 1
         if applied == 1:
             reader.start()
-            until(lambda: version.content.merging._waiting, "the reader waits", 5)
+            until(lambda: version.content.merging._waiting, "the reader waits")
         if applied == 3:
             # It had a turn to find the rows, and one to read them.
-            until(lambda: read, "the reader is answered", 5)
+            until(lambda: read, "the reader is answered")
 
     held.tell = tell
     assert version.at(log).load(version.names, held) == COUNT
@@ -81,7 +81,7 @@ def test_a_position_is_found_while_others_are_merged() -> None:
     def tell() -> None:
         finder = Thread(target=lambda: found.append(version.at(log[:1])), daemon=True)
         finder.start()
-        finder.join(5)
+        finder.join(60)
 
     held.tell = tell
     version.at(log).load(version.names, held)

@@ -18,11 +18,11 @@ def test_who_waits_has_it_before_who_gave_it_away() -> None:
     for name in ("first", "second"):
         threads.append(Thread(target=take, args=(name,), daemon=True))
         threads[-1].start()
-        until(lambda: len(turns._waiting) == len(threads), "it waits", 5)
+        until(lambda: len(turns._waiting) == len(threads), "it waits")
     turns.release()
     take("third")
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
 
     assert order == ["first", "second", "third"]
 

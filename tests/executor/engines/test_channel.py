@@ -25,7 +25,7 @@ class End:
         self.news.set()
 
     async def has(self, count: int) -> list[tuple[Any, bytes | None]]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.received) < count:
                 self.news.clear()
                 await self.news.wait()

@@ -39,6 +39,13 @@ ENDLESS = f"SELECT count(*) FROM {MANY} AS a, {MANY} AS b WHERE a.value * b.valu
 """Does not stop when it is told to."""
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that does much else, a process that is well may not answer for a second."""
+    monkeypatch.setattr(watching, "_SILENT_S", 2.0)
+    monkeypatch.setattr(watching, "_SILENT_AT_REST_S", 2.0)
+
+
 @asynccontextmanager
 async def engines(
     catalog: CatalogSnapshot | None = None, ceiling: int | None = CEILING

@@ -48,7 +48,7 @@ class SeatBench:
         """Return how many processes a number of failing statements start."""
         before = self.forks
         for _ in range(statements):
-            with pytest.raises(UnavailableError, match="each time it is given the catalog"):
+            with pytest.raises(UnavailableError, match="whenever it loads the catalog"):
                 await self.seat.ready()
         return self.forks - before
 

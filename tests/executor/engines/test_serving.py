@@ -94,7 +94,7 @@ async def test_rows_at_hand_come_in_one_message_unless_they_are_many(
 @pytest.mark.parametrize("which", RAISED)
 async def test_whatever_a_call_raises_is_answered(which: str) -> None:
     """An exception that is no `Exception` was not answered: the caller waited forever."""
-    async with asyncio.timeout(10), served(FEW) as (process, _):
+    async with asyncio.timeout(60), served(FEW) as (process, _):
         for ask in (process.call, process.open):
             with pytest.raises(ExecutionError, match="the log has the cause"):
                 await ask("fails", which)

@@ -1,4 +1,4 @@
-"""A load of writes and reads while processes die and pause, and the model of what it was answered.
+"""Runs writes and reads while processes die and pause, and checks them against a model.
 
-No tests live here: those that do the harm are in `tests/e2e`.
+The tests that inject the faults are in `tests/e2e`.
 """

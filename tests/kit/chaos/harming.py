@@ -1,4 +1,4 @@
-"""What is done to the processes of a kept cluster: each kind is a deck of faults, by name."""
+"""Fault injection: each kind is a list of named faults for the processes of a cluster."""
 
 import itertools
 import random
@@ -13,9 +13,9 @@ from tests.kit.ray_cluster import ACTOR
 
 BETWEEN_S = (1.0, 4.0)
 PAUSE_S = (0.5, 14.0)
-"""Claims last 10 s, and Ray misses a node after 8: some pauses look like deaths."""
+"""Claims last 10 s and Ray detects a dead node after 8 s, so some pauses look like deaths."""
 RECOVERY_S = 600.0
-"""On a loaded machine a process with its Ray node takes a minute or two to start."""
+"""On a loaded machine, a process and its Ray node take a minute or two to start."""
 ROLLOUT = ("e1", *SCHEDULERS, "e2", VALKEY, STORE, HEAD)
 """The order in which the operator replaces pods."""
 _CHILDREN = (
@@ -30,7 +30,7 @@ Rounds = Sequence[Mapping[str, Fault]]
 
 
 class Harm:
-    """Does harm to the processes of a cluster."""
+    """Injects faults into the processes of a cluster."""
 
     def __init__(self, keeper: Keeper, chosen: random.Random) -> None:
         self.log: list[str] = []
@@ -39,7 +39,7 @@ class Harm:
         self._chosen = chosen
 
     def kills(self) -> Rounds:
-        """Kill each main process, then all of each pod at once, then processes within pods."""
+        """Kill each main process, then all processes of each pod, then processes inside pods."""
         return (self._main(self._kill), self._pods(self._kill), self._children(self._kill))
 
     def pauses(self) -> Rounds:
@@ -53,17 +53,17 @@ class Harm:
         return (kills | pauses,)
 
     def power_cuts(self) -> Rounds:
-        """End everything at once."""
+        """Kill all processes at once."""
         return ({"everything": self._cut_power},)
 
     def rollouts(self) -> Rounds:
-        """Replace each process in the operator's order, while others are killed."""
+        """Replace each process in the operator's order, while other processes are killed."""
         return ({"rollout": self._roll_out},)
 
     def go_on(self, rounds: Rounds, length_s: float) -> None:
-        """Do all faults of each round in a random order, again and again for so long.
+        """Inject all faults of each round in random order, repeatedly, for the given time.
 
-        Most wait until the one before is over. Some come sooner.
+        Most faults wait until the previous one is over; some come earlier.
         """
         end = time.monotonic() + length_s
         for faults in itertools.cycle(rounds):
@@ -74,7 +74,7 @@ class Harm:
                 wait(self._chosen.uniform(*BETWEEN_S))
 
     def report(self) -> str:
-        """Say what was done, and what ended by it."""
+        """Return a report of the faults and of the processes that they ended."""
         most_s = max(self.recoveries_s, default=0)
         first = f"{len(self.log)} faults; both schedulers ready again after {most_s:.1f} s at most"
         return "\n".join([first, *self.log, *self._keeper.ends])
@@ -92,12 +92,12 @@ class Harm:
         self.log.append(told)
 
     def _main(self, do: Harming) -> dict[str, Fault]:
-        """Do it to the process that stands for each pod, alone."""
+        """Apply the fault to the main process of each pod."""
         names = (*SCHEDULERS, *EXECUTORS, HEAD, STORE, VALKEY)
         return {name: _fault(do, partial(self._keeper.alone, name)) for name in names}
 
     def _pods(self, do: Harming) -> Mapping[str, Fault]:
-        """Do it to all processes of each pod at once."""
+        """Apply the fault to all processes of each pod at once."""
         names = (*SCHEDULERS, *EXECUTORS, HEAD, STORE, VALKEY)
         return {f"pod {name}": _fault(do, partial(self._keeper.pids, name)) for name in names}
 
@@ -134,7 +134,7 @@ class Harm:
 
 
 def _fault(do: Harming, find: Callable[[], Sequence[int]]) -> Fault:
-    """Do something to the processes that are found at that time."""
+    """Apply the fault to the processes that exist at that time."""
 
     def fault() -> None:
         do(find())

@@ -1,4 +1,4 @@
-"""The processes of a cluster as the chart starts them, each started again when it ends."""
+"""Runs the processes of a cluster as the chart does, and restarts each one that ends."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ _LOOK_S = 0.1
 
 
 class Keeper:
-    """Starts what has ended, as a kubelet does, on the addresses and data of before."""
+    """Restarts ended processes like a kubelet, with the same addresses and data."""
 
     def __init__(self, cluster: RayCluster, server: valkey.Server, manifest: Path) -> None:
         self.cluster = cluster
@@ -56,31 +56,31 @@ class Keeper:
         return of.executors[name] if name in EXECUTORS else of.schedulers[name]
 
     def pid(self, name: str) -> int:
-        """Return the process once it runs: the number of one that has ended may be another's."""
+        """Return the process once it runs; the id of an ended process may have been reused."""
         until(lambda: self._is_alive(name), f"{name} runs", START_S)
         return self.server.pid if name == VALKEY else self.process(name).popen.pid
 
     def until_replaced(self, name: str, pid: int) -> None:
-        """Wait until another process runs in the place of one that was told to end."""
+        """Wait until a process that was told to end is replaced."""
         until(lambda: self._is_alive(name) and self.pid(name) != pid, f"{name} is another", START_S)
 
     def alone(self, name: str) -> Sequence[int]:
         return [self.pid(name)]
 
     def pids(self, name: str) -> Sequence[int]:
-        """Return a process and all below it."""
+        """Return a process and all of its descendants."""
         pid = self.pid(name)
         return (pid, *descendants(pid))
 
     def child(self, name: str, title: str) -> Sequence[int]:
-        """Return the process below another one whose command line holds a word, if there is one."""
+        """Return the descendant of a process whose command line contains a word, or None."""
         return [pid for pid, line in descendants(self.pid(name)).items() if title in line][:1]
 
     def all_pids(self) -> Sequence[int]:
         return (*([self.server.pid] if self.server.is_alive else ()), *marked(self.cluster.mark))
 
     def until_ready(self, seconds: float) -> float:
-        """Wait until both schedulers have both executors ready; return how long that took."""
+        """Wait until both schedulers have both executors ready; return the seconds."""
         began = time.monotonic()
 
         def look() -> bool:
@@ -91,7 +91,7 @@ class Keeper:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Begin when everything is ready."""
+        """Start the cluster; the block begins when everything is ready."""
         self._begin(STORE)
         for name in SCHEDULERS:
             self._begin(name)
@@ -110,7 +110,7 @@ class Keeper:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Start nothing until the block ends."""
+        """Restart no processes inside the block."""
         self._is_held = True
         try:
             yield
@@ -156,21 +156,21 @@ class Keeper:
         try:
             return process.wait_up()
         except AssertionError:
-            # It hangs, or something stopped it before it was up.
+            # The process hangs, or was stopped before it was up.
             process.kill()
             raise
 
     def _end_store(self) -> None:
         if self._store is not None and self._store.popen.poll() is None:
             self._store.popen.terminate()
-            self._store.popen.wait(20)
+            self._store.popen.wait(60)
 
 
 @contextmanager
 def kept_cluster(folder: Path, text: Callable[[str], str]) -> Iterator[Keeper]:
-    """Start two schedulers, two executors, a head, a Valkey with the state of all, and a store.
+    """Start two schedulers, two executors, a head, a store, and a Valkey for all state.
 
-    `text` makes the manifest, given where results are stored.
+    `text` returns the manifest for a location of results.
     """
     with (
         valkey.serving(tcp=True) as server,
@@ -184,7 +184,7 @@ def kept_cluster(folder: Path, text: Callable[[str], str]) -> Iterator[Keeper]:
 
 
 def send(pids: Sequence[int], number: signal.Signals) -> None:
-    """Send a signal to processes, of which some may have ended."""
+    """Send a signal to processes, some of which may have ended."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)

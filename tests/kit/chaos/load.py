@@ -1,4 +1,4 @@
-"""The whole load of a chaos run: its manifest, its threads, and the comparison at the end."""
+"""The load of a chaos run: its manifest, its threads, and the final comparison."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ from tests.kit.chaos.works import (
 from tests.kit.deadlines import until
 
 LENGTH_S = float(os.environ.get("CARAWAY_CHAOS_S", "40"))
-"""How long faults go on."""
+"""How long faults are injected."""
 SEED = int(os.environ.get("CARAWAY_CHAOS_SEED", "1"))
 _COLUMNS = "columns: [{name: id, type: bigint}, {name: v, type: bigint}], access: read_write"
 _KEYED = "acceleration: {enabled: true, primary_key: id}"
@@ -33,7 +33,7 @@ _LOADED = "params: {file_format: parquet}, acceleration: {enabled: true}"
 
 
 def manifest(seed: int, results: str = "results") -> str:
-    """Describe the datasets of the load; answers are cached where the seed is even."""
+    """Return the manifest of the load; results are cached if the seed is even."""
     return f"""\
 version: v1
 kind: Caraway
@@ -58,7 +58,7 @@ class Load:
     """Writes and reads while processes die and pause."""
 
     def __init__(self, folder: Path, seed: int, keeps_tags: bool) -> None:
-        """Take if a `refresh_sql` that was set outlives the faults."""
+        """Set whether a `refresh_sql` is expected to survive the faults."""
         self.target = Target({}, seed)
         self.ledger, self.tally, self.notes = Ledger(), Tally(), Notes()
         self.accounts = Counters("accounts", by_event)
@@ -75,7 +75,9 @@ class Load:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Send and read until the block ends, and then until all that was begun is answered."""
+        """Run the load until the block ends, and until every request that was started has a
+        response.
+        """
         with closing(Client(self.target, 0)) as client:
             for begun in (self.accounts, self.counters, self.tally):
                 begun.begin(client)
@@ -96,7 +98,7 @@ class Load:
                 self.target.findings.append("the load has not ended")
 
     def figures(self) -> dict[str, int]:
-        """Return how much there was."""
+        """Return the counts of requests."""
         return {
             "rows": self.ledger.acknowledged,
             "upserts": self.accounts.changes,
@@ -109,10 +111,10 @@ class Load:
         }
 
     def check(self) -> list[str]:
-        """Compare what each scheduler answers with the model; return all differences."""
+        """Compare the results of each scheduler with the model; return all differences."""
         found = list(self.target.findings)
         for name, url in self.target.urls.items():
-            with httpx.Client(base_url=url, timeout=90) as client:
+            with httpx.Client(base_url=url, timeout=180) as client:
                 found += [f"{name}: {each}" for each in self._differences(client)]
         return found
 
@@ -137,7 +139,7 @@ class Load:
 
 
 def _asking(client: httpx.Client) -> Callable[[str], Any]:
-    """Ask one scheduler until it answers: a query, or what is under a path."""
+    """Query one scheduler, or get a path, and retry until it responds."""
 
     def ask(wanted: str) -> Any:
         answers: list[httpx.Response] = []
@@ -150,7 +152,7 @@ def _asking(client: httpx.Client) -> Callable[[str], Any]:
             return answers[-1].status_code == 200
 
         try:
-            until(look, wanted, 60)
+            until(look, wanted, 300)
         except AssertionError as exc:
             raise AssertionError(f"{wanted}: {answers[-1].text[:300]}") from exc
         return answers[-1].json()

@@ -1,4 +1,4 @@
-"""A client as producers are: it sends again what was not answered, to the next scheduler."""
+"""A client that retries unanswered requests at the next scheduler, as producers do."""
 
 import itertools
 import json
@@ -15,33 +15,33 @@ import httpx
 from tests.kit.deadlines import until
 
 PATIENCE_S = 600.0
-"""How long a write is sent again: also after the last fault."""
+"""How long a write is retried, which includes the time after the last fault."""
 _ANSWER_S = 15.0
 _REFUSALS = (400, 403, 404, 409, 413, 415, 422)
-"""Answers that tell a client to give up; the load gives no reason for any."""
+"""Responses that make a client give up; the load does not cause any."""
 
 
 def wait(seconds: float) -> None:
-    """Let time pass: faults come at times, not at events."""
+    """Sleep, because faults are timed and not triggered by events."""
     end = time.monotonic() + seconds
     until(lambda: time.monotonic() >= end, "the time has passed", seconds + 60)
 
 
 @dataclass(slots=True)
 class Target:
-    """The schedulers as they are, and what all clients of one run saw of them."""
+    """The schedulers of one run, and the responses that all clients received."""
 
     urls: dict[str, str]
     seed: int
     statuses: Counter[str] = field(default_factory=Counter)
-    """How often each kind of request had each answer; 0 is none at all."""
+    """Counts of responses by kind of request; the key 0 means no response."""
     findings: list[str] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An answer that counts, and whether an earlier try may have been carried out as well."""
+    """A final response, and whether an earlier attempt may have been applied as well."""
 
     answer: httpx.Response
     is_repeated: bool
@@ -52,7 +52,7 @@ class Sent:
 
 
 class Client:
-    """Belongs to one thread. Requests go to the schedulers in turn."""
+    """A client for one thread, which sends requests to the schedulers in turn."""
 
     def __init__(self, target: Target, number: int) -> None:
         self.target = target
@@ -68,7 +68,7 @@ class Client:
         return f"{self.target.seed}-{self.chosen.getrandbits(64):x}"
 
     def once(self, method: str, path: str, **request: Any) -> httpx.Response | None:
-        """Send to the scheduler whose turn it is; None: no answer came."""
+        """Send to the next scheduler; return None if there is no response."""
         urls = list(self.target.urls.values())
         url = urls[next(self._turns) % len(urls)]
         try:
@@ -86,10 +86,10 @@ class Client:
         is_done: Callable[[httpx.Response], bool] = lambda _answer: False,
         **request: Any,
     ) -> Sent:
-        """Send until it is acknowledged; `is_done` says which refusals tell that it was before.
+        """Send until the request is acknowledged; `is_done` recognises that it was applied before.
 
         Raises:
-            AssertionError: it is refused, or not acknowledged in time.
+            AssertionError: the request was rejected, or not acknowledged in time.
         """
         deadline, last, tries = time.monotonic() + PATIENCE_S, "no answer", 0
         while time.monotonic() < deadline:
@@ -100,12 +100,13 @@ class Client:
                 last = f"{answer.status_code} {answer.text}"
                 assert answer.status_code not in _REFUSALS, f"{method} {path}: {last}"
             tries += 1
-            # Also after the end of the load: what was begun is to be acknowledged.
+            # Retries go on after the end of the load, because every started request must be
+            # acknowledged.
             threading.Event().wait(0.1)
         raise AssertionError(f"{method} {path}: not within {PATIENCE_S:.0f} s; last: {last}")
 
     def with_key(self, path: str, body: object, other: object) -> httpx.Response:
-        """Post under a new key until it is acknowledged; sometimes replay it, as it was or not."""
+        """Post with a new key until acknowledged; sometimes send the same request again."""
         headers = {"idempotency-key": self.key(), "content-type": "application/json"}
         sent = self.until_done("POST", path, content=json.dumps(body), headers=headers)
         chance = self.chosen.random()
@@ -114,13 +115,13 @@ class Client:
             self._compare(path, sent.answer.json(), again.answer.json())
         elif chance < 0.4:
             answer = self.once("POST", path, content=json.dumps(other), headers=headers)
-            # Overload and a state store that is away come before the comparison.
+            # Overload and an unavailable state store are reported before the comparison.
             if answer is not None and answer.status_code not in (422, 429, 503, 504):
                 self.find(f"{path}: another body under a known key: {answer.status_code}")
         return sent.answer
 
     def read(self, sql: str) -> list[Mapping[str, Any]] | None:
-        """Run a query once; None where it was not answered."""
+        """Run a query once; return None if there is no response."""
         answer = self.once("POST", "/v1/sql", content=sql)
         if answer is None or answer.status_code != 200:
             return None
@@ -130,7 +131,7 @@ class Client:
     def change(
         self, sql: str, is_done: Callable[[httpx.Response], bool] = lambda _answer: False
     ) -> None:
-        """Run a statement that changes one row, until it is known that it has."""
+        """Run a statement that changes one row, until it is known to be applied."""
         sent = self.until_done("POST", "/v1/sql", is_done, content=sql)
         if not sent.answer.is_success:
             return
@@ -139,7 +140,7 @@ class Client:
             self.find(f"{sql}: changed {count} rows; sent again: {sent.is_repeated}")
 
     def find(self, finding: str) -> None:
-        """Note a difference between the answers and the model."""
+        """Record a difference between the responses and the model."""
         self.target.findings.append(finding)
 
     def _compare(self, path: str, first: Mapping[str, Any], again: Mapping[str, Any]) -> None:

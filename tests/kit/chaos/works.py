@@ -1,7 +1,7 @@
-"""What a load does, each kind with its model: what was sent, and what of it was acknowledged.
+"""The kinds of work of a load, each with a model of what was sent and acknowledged.
 
-A work does one `step` at a time. Others `look` meanwhile, and nothing that they read may be older
-than what was acknowledged before. At the end, `check` compares everything.
+A work runs one `step` at a time. Other threads call `look` concurrently, and must never read data
+older than what was acknowledged before. At the end, `check` compares everything.
 """
 
 import threading
@@ -22,23 +22,23 @@ JOB_ROWS = 100_000
 JOB_ANSWER = [{"n": JOB_ROWS, "s": JOB_ROWS * (JOB_ROWS - 1) // 2}]
 KEYS = 20
 REFRESH_S = 600.0
-"""The longest that a refresh may take that was asked for, through any fault."""
+"""The time limit of a requested refresh, through any fault."""
 _TAG = 10**6
 
 
 class Work(Protocol):
     def step(self, client: Client) -> None:
-        """Change something, and note what was acknowledged."""
+        """Change something, and record what was acknowledged."""
 
     def look(self, client: Client) -> None:
-        """Read it, and compare that with what was acknowledged before."""
+        """Read the data, and compare it with what was acknowledged before."""
 
     def check(self, ask: Ask) -> Iterator[str]:
         """Compare everything with the model at the end; yield the differences."""
 
 
 class Ledger:
-    """Rows without a key by change events, of several threads: each is there once."""
+    """Rows without a key, sent as change events by several threads; each must exist once."""
 
     def __init__(self) -> None:
         self.acknowledged = self.sent = 0
@@ -66,10 +66,10 @@ class Ledger:
 
 
 class Counters:
-    """Rows with a key whose value only grows; one thread changes each."""
+    """Rows with a key and a growing value; one thread changes each row."""
 
     def __init__(self, table: str, change: Callable[[Client, int, int], None]) -> None:
-        """Take how the row of an id is changed from a value to the next one."""
+        """Set the function that changes the row of an id from one value to the next."""
         self._table = table
         self._change = change
         self.acknowledged = dict.fromkeys(range(KEYS), 0)
@@ -119,12 +119,12 @@ def by_event(client: Client, id_: int, old: int) -> None:
 
 
 def by_statement(client: Client, id_: int, old: int) -> None:
-    # A try that is carried out late finds the row changed already.
+    # A late attempt finds the row changed already.
     client.change(f"UPDATE counters SET v = v + 1 WHERE id = {id_} AND v = {old}")
 
 
 class Tally:
-    """One row that several threads count up at once: no count is lost, none is there twice."""
+    """One row that several threads increment; no increment is lost or applied twice."""
 
     def __init__(self) -> None:
         self.acknowledged = self.maybe = 0
@@ -162,7 +162,7 @@ class Notes:
         self.inserted = 0
         self._present: set[int] = set()
         self._certain: list[int] = []
-        """Those that no late try can insert once more."""
+        """Rows that no late attempt can insert again."""
 
     def step(self, client: Client) -> None:
         id_, self.inserted = self.inserted, self.inserted + 1
@@ -182,7 +182,7 @@ class Notes:
         if rows is None:
             return
         found = [row["id"] for row in rows]
-        # What is deleted meanwhile was taken out of the model before.
+        # Rows deleted concurrently were removed from the model before.
         missing = (before & self._present) - set(found)
         if missing or len(set(found)) != len(found):
             client.find(f"notes: {len(found)} rows, without {missing}")
@@ -199,10 +199,10 @@ def _is_there(answer: httpx.Response, tries: list[bool]) -> bool:
 
 
 class Refreshed:
-    """A dataset that is loaded from a file when it is asked for: each 201 is carried out."""
+    """A dataset that is refreshed from a file on request; each 201 must be carried out."""
 
     def __init__(self, folder: Path, table: str, is_tagged: bool, keeps_tags: bool) -> None:
-        """Take if `refresh_sql` is set as well, and if that outlives any one process."""
+        """Set whether `refresh_sql` is used as well, and survives the end of any process."""
         self._folder = folder
         self._table = table
         self._is_tagged = is_tagged
@@ -240,7 +240,7 @@ class Refreshed:
         return self._read(client) in self._expected()
 
     def _read(self, client: Client) -> int | None:
-        """Read the value; no reader may go back behind another one."""
+        """Read the value; it must never be older than one that another reader has seen."""
         before = self._seen
         rows = client.read(f"SELECT v FROM {self._table}")
         if rows is None:
@@ -257,14 +257,14 @@ class Refreshed:
         return (wanted,) if self._keeps_tags else (wanted, self.number)
 
     def _write(self, number: int) -> None:
-        """Have the source hold a number, all at once."""
+        """Write a number to the source atomically."""
         draft = self._folder / f"draft-{self._table}"
         parquet.write_table(pa.table({"v": [number]}), draft)
         draft.rename(self._folder / self._table / "0.parquet")
 
 
 class Jobs:
-    """Asynchronous queries: each is answered, and each that writes has written at most once."""
+    """Asynchronous queries; each gets a result, and each write is applied at most once."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "facts").mkdir()
@@ -285,20 +285,20 @@ class Jobs:
         wait(0.3)
 
     def look(self, client: Client) -> None:
-        """Jobs are looked at when they are over, by `check`."""
+        """Do nothing; `check` looks at jobs after they end."""
 
     def check(self, ask: Ask) -> Iterator[str]:
         rows = ask("SELECT id, count(*) AS n FROM posted GROUP BY id")
         counts: Mapping[int, int] = {row["id"]: row["n"] for row in rows}
         failed = 0
-        # `ask` also reads what is under the path of a query.
+        # `ask` can also get a path such as that of a query.
         for job in self.reading:
-            status = ask(f"/v1/queries/{job}/status?wait=60")
+            status = _over(ask, job)
             found = ask(f"/v1/queries/{job}/results") if status["status"] == "SUCCEEDED" else {}
             if found.get("data_array") != JOB_ANSWER:
                 yield f"job {job}: {status} {found}"
         for job, number in self.writing.items():
-            status = ask(f"/v1/queries/{job}/status?wait=60")
+            status = _over(ask, job)
             least = 1 if status["status"] == "SUCCEEDED" else 0
             if status["status"] not in ("SUCCEEDED", "FAILED"):
                 yield f"job {job}: {status}"
@@ -310,3 +310,13 @@ class Jobs:
     def _submit(self, client: Client, body: Mapping[str, str]) -> str:
         answer = client.with_key("/v1/queries", body, {"sql": "SELECT 1"})
         return str(answer.json()["query_id"])
+
+
+def _over(ask: Ask, job: str) -> Mapping[str, Any]:
+    """Return the final status of a job, or its last status after five minutes."""
+    status: Mapping[str, Any] = {}
+    for _ in range(5):
+        status = ask(f"/v1/queries/{job}/status?wait=60")
+        if status["status"] not in ("PENDING", "RUNNING"):
+            break
+    return status

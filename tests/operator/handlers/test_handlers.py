@@ -5,12 +5,12 @@ import kopf
 from caraway_operator import handlers
 from caraway_operator.controller import Controller
 from caraway_operator.handlers import clusters, events, limits
-from caraway_operator.known import Key, Known
 from caraway_operator.kube.kinds import CLUSTER, Object
+from caraway_operator.resource_cache import Key, ResourceCache
 
 
-class Poked(Controller):
-    """Remembers who was to be looked at."""
+class RecordingController(Controller):
+    """Records the enqueued clusters."""
 
     def __init__(self) -> None:
         super().__init__(self._never, time.monotonic)
@@ -19,7 +19,7 @@ class Poked(Controller):
     async def _never(self, which: Key) -> float | None:
         raise AssertionError(which)
 
-    def poke(self, namespace: str, name: str, after_s: float = 0.0) -> None:
+    def enqueue(self, namespace: str, name: str, after_s: float = 0.0) -> None:
         self.poked.append((namespace, name))
 
 
@@ -28,57 +28,57 @@ def cluster(uid: str = "u-1", version: str = "1") -> Object:
     return {"metadata": metadata, "spec": {}}
 
 
-async def test_a_change_of_a_cluster_has_it_looked_at() -> None:
-    known, poked = Known(), Poked()
+async def test_a_changed_cluster_is_enqueued() -> None:
+    resources, poked = ResourceCache(), RecordingController()
 
-    clusters.take(known, poked, None, cluster())
-    clusters.take(known, poked, "MODIFIED", cluster(version="2"))
+    clusters.handle_cluster(resources, poked, None, cluster())
+    clusters.handle_cluster(resources, poked, "MODIFIED", cluster(version="2"))
 
     assert poked.poked == [("web", "shop")] * 2
-    assert known.clusters["web", "shop"]["metadata"]["resourceVersion"] == "2"
+    assert resources.clusters["web", "shop"]["metadata"]["resourceVersion"] == "2"
 
 
-async def test_the_end_of_a_cluster_is_noticed_unless_another_took_its_name() -> None:
-    known, poked = Known(), Poked()
-    clusters.take(known, poked, "ADDED", cluster("new", "9"))
+async def test_a_deleted_cluster_is_removed_unless_another_one_has_its_name() -> None:
+    resources, poked = ResourceCache(), RecordingController()
+    clusters.handle_cluster(resources, poked, "ADDED", cluster("new", "9"))
 
-    clusters.take(known, poked, "DELETED", cluster("old"))
-    assert known.clusters
-    clusters.take(known, poked, "DELETED", cluster("new"))
+    clusters.handle_cluster(resources, poked, "DELETED", cluster("old"))
+    assert resources.clusters
+    clusters.handle_cluster(resources, poked, "DELETED", cluster("new"))
 
-    assert not known.clusters
+    assert not resources.clusters
     assert len(poked.poked) == 3
 
 
-async def test_limits_concern_every_cluster_of_their_namespace() -> None:
-    known, poked = Known(), Poked()
-    clusters.take(known, poked, None, cluster())
+async def test_changed_limits_enqueue_every_cluster_of_their_namespace() -> None:
+    resources, poked = ResourceCache(), RecordingController()
+    clusters.handle_cluster(resources, poked, None, cluster())
     plan = {"metadata": {"name": "plan", "namespace": "web"}, "spec": {}}
     elsewhere = {"metadata": {"name": "plan", "namespace": "other"}, "spec": {}}
     poked.poked.clear()
 
-    limits.take(known, poked, "ADDED", plan)
-    limits.take(known, poked, "ADDED", elsewhere)
-    limits.take(known, poked, "DELETED", plan)
+    limits.handle_limits(resources, poked, "ADDED", plan)
+    limits.handle_limits(resources, poked, "ADDED", elsewhere)
+    limits.handle_limits(resources, poked, "DELETED", plan)
 
     assert poked.poked == [("web", "shop")] * 2
-    assert list(known.limits) == [("other", "plan")]
+    assert list(resources.limits) == [("other", "plan")]
 
 
-async def test_kopf_is_asked_for_events_only_so_that_it_writes_nothing() -> None:
+async def test_only_event_handlers_are_registered_so_kopf_writes_nothing() -> None:
     registry = kopf.OperatorRegistry()
 
-    handlers.register(registry, Known(), Poked())
+    handlers.register_handlers(registry, ResourceCache(), RecordingController())
 
     assert len(registry._watching.get_all_handlers()) == 2
     assert not registry._changing.get_all_handlers()
     assert not registry._spawning.get_all_handlers()
 
 
-def test_objects_come_without_what_nobody_looks_at() -> None:
+def test_managed_fields_are_removed() -> None:
     body = {"metadata": {"name": "shop", "managedFields": ["much"]}, "spec": {"a": 1}}
 
-    assert events.plain(body, CLUSTER) == {
+    assert events.plain_object(body, CLUSTER) == {
         "apiVersion": "caraway.dev/v1alpha1",
         "kind": "CarawayCluster",
         "metadata": {"name": "shop"},

@@ -6,7 +6,7 @@ from caraway_operator.kube.comparing import covers, without_empty, without_nulls
 
 
 @pytest.mark.parametrize(
-    ("wanted", "live"),
+    ("desired", "live"),
     [
         ({"a": 1}, {"a": 1, "b": 2}),
         ({"cpu": "1000m"}, {"cpu": "1"}),
@@ -19,12 +19,12 @@ from caraway_operator.kube.comparing import covers, without_empty, without_nulls
         (["b", "a"], ["b", "a"]),
     ],
 )
-def test_what_is_wanted_is_there(wanted: Any, live: Any) -> None:
-    assert covers(wanted, live)
+def test_objects_that_cover_the_desired_one(desired: Any, live: Any) -> None:
+    assert covers(desired, live)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "live"),
+    ("desired", "live"),
     [
         ({"a": 1}, {}),
         ({"a": 1}, {"a": 2}),
@@ -43,13 +43,13 @@ def test_what_is_wanted_is_there(wanted: Any, live: Any) -> None:
         ([{"key": "a", "operator": "Exists"}], [{"key": "a", "operator": "Exists"}, {"key": "b"}]),
     ],
 )
-def test_what_is_wanted_is_not_there(wanted: Any, live: Any) -> None:
-    assert not covers(wanted, live)
+def test_objects_that_do_not_cover_the_desired_one(desired: Any, live: Any) -> None:
+    assert not covers(desired, live)
 
 
-def test_what_holds_nothing_is_left_out() -> None:
+def test_empty_values_are_removed() -> None:
     assert without_empty({"a": {}, "b": [], "c": None, "d": 0}) == {"d": 0}
 
 
-def test_nulls_are_dropped_wherever_they_are() -> None:
+def test_nulls_are_removed_recursively() -> None:
     assert without_nulls({"a": None, "b": [{"c": None, "d": 1}]}) == {"b": [{"d": 1}]}

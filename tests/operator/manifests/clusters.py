@@ -1,11 +1,11 @@
-"""Clusters as the builders take them."""
+"""Desired clusters for tests."""
 
 from typing import Any
 
-from caraway_operator.manifests import Wanted, objects
+from caraway_operator.manifests import DesiredCluster, objects
 from caraway_operator.manifests.meta import Object
-from caraway_operator.spec import declared, parsing
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.resources import manifest_checks, parsing
+from caraway_operator.resources.cluster import CarawayClusterSpec
 
 MANIFEST: dict[str, Any] = {"version": "v2", "kind": "Caraway", "name": "app"}
 EVERYTHING: dict[str, Any] = {
@@ -88,29 +88,29 @@ EVERYTHING: dict[str, Any] = {
 }
 
 
-def spec(manifest: dict[str, Any] | None = None, **sections: Any) -> ClusterSpec:
-    """A checked spec of what is given; it must be right."""
+def spec(manifest: dict[str, Any] | None = None, **sections: Any) -> CarawayClusterSpec:
+    """Return the parsed spec, which must be valid."""
     parsed = parsing.cluster("demo", {"manifest": manifest or MANIFEST, **sections})
     assert parsed.spec is not None, parsed.problems
     return parsed.spec
 
 
-def wanted(
+def desired(
     sections: dict[str, Any] | None = None,
     *,
     manifest: dict[str, Any] | None = None,
     name: str = "demo",
     **fields: Any,
-) -> Wanted:
-    """A cluster of these sections."""
+) -> DesiredCluster:
+    """Return a cluster with these sections."""
     checked = spec(manifest, **(sections or {}))
-    found = declared.inline(checked)
-    assert found.declared is not None, found.problems
-    return Wanted(name, "shop", checked, found.declared, **fields)
+    found = manifest_checks.check_inline(checked)
+    assert found.manifest is not None, found.problems
+    return DesiredCluster(name, "shop", checked, found.manifest, **fields)
 
 
-def made(cluster: Wanted, kind: str, name: str) -> Object:
-    """The one object of that kind and name."""
+def made(cluster: DesiredCluster, kind: str, name: str) -> Object:
+    """Return the object with this kind and name."""
     found = [
         each
         for each in objects(cluster)
@@ -120,14 +120,14 @@ def made(cluster: Wanted, kind: str, name: str) -> Object:
     return found[0]
 
 
-def pod(cluster: Wanted, component: str) -> Object:
-    """The pods of a component."""
+def pod(cluster: DesiredCluster, component: str) -> Object:
+    """Return the pod template of a component."""
     kind = "Deployment" if component == "scheduler" else "StatefulSet"
     template: Object = made(cluster, kind, f"{cluster.name}-{component}")["spec"]["template"]
     return template
 
 
-def container(cluster: Wanted, component: str, number: int = 0) -> Object:
-    """A container of a component."""
+def container(cluster: DesiredCluster, component: str, number: int = 0) -> Object:
+    """Return a container of a component."""
     found: Object = pod(cluster, component)["spec"]["containers"][number]
     return found

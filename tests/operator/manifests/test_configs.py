@@ -4,14 +4,14 @@ from typing import Any
 
 from caraway_core.manifest import document, loading
 from caraway_operator.manifests import configs
-from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.limits import LimitsSpec
+from caraway_operator.manifests.desired import DesiredCluster
+from caraway_operator.resources.limits import CarawayLimitsSpec
 from caraway_serving import limits as scheduler_limits
-from tests.operator.manifests.clusters import EVERYTHING, made, pod, wanted
+from tests.operator.manifests.clusters import EVERYTHING, desired, made, pod
 
 
-def effective(cluster: Wanted) -> Any:
-    """The manifest as a scheduler reads it; it must be right."""
+def effective(cluster: DesiredCluster) -> Any:
+    """Return the manifest as a scheduler reads it. It must be valid."""
     text = made(cluster, "ConfigMap", "demo-manifest")["data"]["caraway.yaml"]
     content = document.parse(text, Path("/etc/caraway/manifest/caraway.yaml"))
     loading.load_alone(content)
@@ -19,7 +19,7 @@ def effective(cluster: Wanted) -> Any:
 
 
 def test_answers_are_kept_by_the_store_of_the_cluster() -> None:
-    assert effective(wanted()) == {
+    assert effective(desired()) == {
         "version": "v2",
         "kind": "Caraway",
         "name": "app",
@@ -29,7 +29,7 @@ def test_answers_are_kept_by_the_store_of_the_cluster() -> None:
 
 def test_a_place_that_the_manifest_names_stays() -> None:
     manifest = {"name": "app", "runtime": {"scheduler": {"state_location": "s3://bucket/a"}}}
-    assert effective(wanted(manifest=manifest)) == manifest
+    assert effective(desired(manifest=manifest)) == manifest
 
 
 def test_the_cluster_adds_keys_certificate_secrets_and_the_place_of_answers() -> None:
@@ -37,7 +37,7 @@ def test_the_cluster_adds_keys_certificate_secrets_and_the_place_of_answers() ->
         "name": "app",
         "runtime": {"auth": {"api_key": {"keys": ["${env:MINE}"]}}, "jobs": {"max_queued": 5}},
     }
-    assert effective(wanted(EVERYTHING, manifest=manifest)) == {
+    assert effective(desired(EVERYTHING, manifest=manifest)) == {
         "name": "app",
         "runtime": {
             "auth": {
@@ -70,22 +70,22 @@ def test_the_cluster_adds_keys_certificate_secrets_and_the_place_of_answers() ->
 
 def test_stores_that_the_manifest_declares_stay_the_first() -> None:
     manifest = {"name": "app", "secrets": [{"from": "file:/mine", "name": "mine"}]}
-    found = effective(wanted({"secrets": [{"name": "v", "secretName": "s"}]}, manifest=manifest))
+    found = effective(desired({"secrets": [{"name": "v", "secretName": "s"}]}, manifest=manifest))
     assert [store["name"] for store in found["secrets"]] == ["mine", "v"]
 
 
 def test_a_new_manifest_replaces_schedulers_and_no_executor() -> None:
-    before, after = wanted(), wanted(manifest={"name": "other"})
+    before, after = desired(), desired(manifest={"name": "other"})
     assert pod(before, "scheduler") != pod(after, "scheduler")
     for component in ("executor", "head", "state"):
         assert pod(before, component) == pod(after, component)
 
 
 def test_limits_reach_schedulers_without_replacing_them() -> None:
-    limits = LimitsSpec.model_validate(
+    limits = CarawayLimitsSpec.model_validate(
         {"api_rps": 5, "request_timeout_secs": 60, "resources": {"max_cpu": 2}, "organization": "a"}
     )
-    before, after = wanted(), wanted(limits=limits)
+    before, after = desired(), desired(limits=limits)
     assert pod(before, "scheduler") == pod(after, "scheduler")
     text = made(after, "ConfigMap", "demo-limits")["data"]["limits.json"]
     assert "organization" not in json.loads(text)

@@ -1,23 +1,23 @@
 from typing import Any
 
-from tests.operator.manifests.clusters import EVERYTHING, made, wanted
+from tests.operator.manifests.clusters import EVERYTHING, desired, made
 
 
 def ports(service: dict[str, Any]) -> dict[str, int]:
     return {port["name"]: port["port"] for port in service["spec"]["ports"]}
 
 
-def test_users_reach_the_schedulers_under_the_clusters_name() -> None:
+def test_the_service_with_the_clusters_name_selects_the_schedulers() -> None:
     sections = {"service": {"annotations": {"a": "b"}, "labels": {"c": "d"}}}
-    service = made(wanted(sections), "Service", "demo")
+    service = made(desired(sections), "Service", "demo")
     assert ports(service) == {"http": 8090, "flight": 50051, "metrics": 9090}
     assert service["spec"]["type"] == "ClusterIP" and "clusterIP" not in service["spec"]
     assert service["metadata"]["annotations"] == {"a": "b"}
     assert service["metadata"]["labels"]["c"] == "d"
 
 
-def test_what_is_seen_from_outside_leaves_the_metrics_port_out() -> None:
-    cluster = wanted(EVERYTHING)
+def test_the_public_service_has_no_metrics_port() -> None:
+    cluster = desired(EVERYTHING)
     public = made(cluster, "Service", "demo-public")
     assert ports(public) == {"http": 8090, "flight": 50051}
     assert public["metadata"]["annotations"] == {"lb": "internal"}
@@ -32,8 +32,8 @@ def test_what_is_seen_from_outside_leaves_the_metrics_port_out() -> None:
     assert inner["spec"]["type"] == "ClusterIP" and "annotations" not in inner["metadata"]
 
 
-def test_head_and_state_keep_their_address_and_executors_have_none_in_common() -> None:
-    cluster = wanted()
+def test_head_and_state_have_addresses_and_executors_are_headless() -> None:
+    cluster = desired()
     head = made(cluster, "Service", "demo-head")["spec"]
     assert "clusterIP" not in head and head["publishNotReadyAddresses"]
     state = made(cluster, "Service", "demo-state")
@@ -42,6 +42,6 @@ def test_head_and_state_keep_their_address_and_executors_have_none_in_common() -
     assert made(cluster, "Service", "demo-executor")["spec"]["clusterIP"] == "None"
 
 
-def test_the_state_serves_what_it_runs() -> None:
-    cluster = wanted({"redis": {"url": "redis://shared"}})
+def test_the_state_has_the_ports_of_its_containers() -> None:
+    cluster = desired({"redis": {"url": "redis://shared"}})
     assert ports(made(cluster, "Service", "demo-state")) == {"store": 8095}

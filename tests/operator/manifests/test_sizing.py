@@ -3,14 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_operator.manifests import sizing
-from caraway_operator.spec.pods import Resources
+from caraway_operator.resources.pods import ContainerResources
 
 MINIMUM_STORE_MIB = 80
 
 
-def test_what_is_not_said_follows_from_what_is() -> None:
+def test_omitted_resources_follow_from_the_given_ones() -> None:
     def effective(**said: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        found = sizing.effective("executor", Resources(**said))
+        found = sizing.effective("executor", ContainerResources(**said))
         return found.requests, found.limits
 
     assert effective() == ({"cpu": "1", "memory": "2Gi"}, {"memory": "2Gi"})
@@ -30,8 +30,8 @@ def test_what_is_not_said_follows_from_what_is() -> None:
 
 @pytest.mark.parametrize("component", ["scheduler", "executor"])
 @given(limit_mib=st.integers(768, 4_000_000))
-def test_what_is_shared_out_is_never_more_than_the_limit(component: str, limit_mib: int) -> None:
-    shares = sizing.shares(component, Resources(limits={"memory": f"{limit_mib}Mi"}))
+def test_memory_shares_never_exceed_the_limit(component: str, limit_mib: int) -> None:
+    shares = sizing.shares(component, ContainerResources(limits={"memory": f"{limit_mib}Mi"}))
     assert MINIMUM_STORE_MIB <= shares.object_store_mib < shares.shm_mib
     assert shares.statements_mib >= 64
     assert shares.shm_mib + 2 * shares.statements_mib + 384 <= limit_mib
@@ -39,7 +39,7 @@ def test_what_is_shared_out_is_never_more_than_the_limit(component: str, limit_m
 
 def test_cores_of_an_executor() -> None:
     def cores(**said: dict[str, str]) -> int:
-        return sizing.cores(sizing.effective("executor", Resources(**said)))
+        return sizing.cores(sizing.effective("executor", ContainerResources(**said)))
 
     assert cores() == 1
     assert cores(requests={"cpu": "250m"}) == 1

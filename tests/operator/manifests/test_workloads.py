@@ -1,9 +1,9 @@
-"""Pods of each component, as they are rendered."""
+"""The workloads and pod templates of each component."""
 
 from typing import Any
 
 from caraway_operator.manifests.meta import Object
-from tests.operator.manifests.clusters import EVERYTHING, container, made, pod, wanted
+from tests.operator.manifests.clusters import EVERYTHING, container, desired, made, pod
 
 LABELS = {
     "app.kubernetes.io/name": "caraway",
@@ -151,11 +151,11 @@ EXECUTOR: Object = {
 
 
 def test_executors_by_default() -> None:
-    assert made(wanted(), "StatefulSet", "demo-executor") == EXECUTOR
+    assert made(desired(), "StatefulSet", "demo-executor") == EXECUTOR
 
 
-def test_executors_that_are_stopped_find_their_volumes_again() -> None:
-    spec = made(wanted({"stopped": True}), "StatefulSet", "demo-executor")["spec"]
+def test_stopped_executors_keep_their_volumes() -> None:
+    spec = made(desired({"stopped": True}), "StatefulSet", "demo-executor")["spec"]
     assert spec["replicas"] == 0
     assert spec["persistentVolumeClaimRetentionPolicy"] == {
         "whenDeleted": "Delete",
@@ -163,14 +163,14 @@ def test_executors_that_are_stopped_find_their_volumes_again() -> None:
     }
 
 
-def test_how_many_executors_there_are_and_which_run_the_newest_is_decided_elsewhere() -> None:
-    spec = made(wanted(executors=5, partition=3), "StatefulSet", "demo-executor")["spec"]
+def test_decided_replicas_and_partition_are_used() -> None:
+    spec = made(desired(executors=5, partition=3), "StatefulSet", "demo-executor")["spec"]
     assert spec["replicas"] == 5
     assert spec["updateStrategy"]["rollingUpdate"] == {"partition": 3}
 
 
-def test_executors_of_which_much_is_said() -> None:
-    found = made(wanted(EVERYTHING), "StatefulSet", "demo-executor")["spec"]
+def test_executors_with_many_settings() -> None:
+    found = made(desired(EVERYTHING), "StatefulSet", "demo-executor")["spec"]
     [claim] = found["volumeClaimTemplates"]
     assert claim["spec"]["storageClassName"] == "fast"
     assert claim["spec"]["resources"] == {"requests": {"storage": "50Gi"}}
@@ -189,16 +189,16 @@ def test_executors_of_which_much_is_said() -> None:
     assert only["args"][only["args"].index("--cores") + 1] == "2"
 
 
-def test_without_a_claim_data_are_in_an_empty_folder() -> None:
+def test_without_a_claim_data_is_in_an_empty_dir() -> None:
     found = made(
-        wanted({"executor": {"cache": {"enabled": False}}}), "StatefulSet", "demo-executor"
+        desired({"executor": {"cache": {"enabled": False}}}), "StatefulSet", "demo-executor"
     )
     assert "volumeClaimTemplates" not in found["spec"]
     assert {"name": "data", "emptyDir": {}} in found["spec"]["template"]["spec"]["volumes"]
 
 
 def test_schedulers_by_default() -> None:
-    found = made(wanted(), "Deployment", "demo-scheduler")
+    found = made(desired(), "Deployment", "demo-scheduler")
     template = found["spec"].pop("template")
     assert found["spec"] == {
         "replicas": 1,
@@ -233,20 +233,20 @@ def test_schedulers_by_default() -> None:
         },
         {"name": "CARAWAY_STATE", "value": "redis://:$(REDIS_PASSWORD)@demo-state:6379"},
     ]
-    # 30 s of the manifest's shutdown_timeout, the time of preStop, and some to spare.
+    # The manifest's shutdown_timeout of 30 s, the preStop hook, and a margin.
     assert only["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
     assert template["spec"]["terminationGracePeriodSeconds"] == 60
 
 
-def test_a_longer_shutdown_gets_its_time() -> None:
+def test_a_longer_shutdown_extends_the_grace_period() -> None:
     manifest = {"name": "app", "runtime": {"shutdown_timeout": "5m"}}
     assert (
-        pod(wanted(manifest=manifest), "scheduler")["spec"]["terminationGracePeriodSeconds"] == 330
+        pod(desired(manifest=manifest), "scheduler")["spec"]["terminationGracePeriodSeconds"] == 330
     )
 
 
-def test_schedulers_of_which_much_is_said() -> None:
-    cluster = wanted(EVERYTHING)
+def test_schedulers_with_many_settings() -> None:
+    cluster = desired(EVERYTHING)
     template = pod(cluster, "scheduler")
     assert template["metadata"]["labels"]["team"] == "data"
     assert template["metadata"]["annotations"]["note"] == "yes"
@@ -288,21 +288,21 @@ def test_schedulers_of_which_much_is_said() -> None:
     ]
 
 
-def test_users_cannot_take_the_labels_that_find_pods() -> None:
+def test_users_cannot_override_selector_labels() -> None:
     labels = {"app.kubernetes.io/component": "head", "mine": "1"}
-    template = pod(wanted({"executor": {"podLabels": labels}}), "executor")
+    template = pod(desired({"executor": {"podLabels": labels}}), "executor")
     assert template["metadata"]["labels"] == {**LABELS, "mine": "1"}
 
 
-def test_another_way_to_probe_replaces_ours() -> None:
+def test_another_probe_handler_replaces_the_default() -> None:
     probes = {"readiness": {"exec": {"command": ["true"]}, "timeoutSeconds": 9}}
-    found = container(wanted({"executor": {"probes": probes}}), "executor")["readinessProbe"]
+    found = container(desired({"executor": {"probes": probes}}), "executor")["readinessProbe"]
     assert found["exec"] == {"command": ["true"]} and found["timeoutSeconds"] == 9
     assert "httpGet" not in found
 
 
 def test_the_head() -> None:
-    only = container(wanted(), "head")
+    only = container(desired(), "head")
     assert only["args"] == [
         "head",
         *("--address", "$(POD_IP):6390"),
@@ -315,11 +315,11 @@ def test_the_head() -> None:
         "CARAWAY_STATE",
     ]
     assert only["readinessProbe"]["tcpSocket"] == {"port": "gcs"}
-    assert pod(wanted(), "head")["spec"]["serviceAccountName"] == "demo-system"
+    assert pod(desired(), "head")["spec"]["serviceAccountName"] == "demo-system"
 
 
 def test_the_state_runs_a_redis_and_a_store_on_one_volume() -> None:
-    found = made(wanted(), "StatefulSet", "demo-state")
+    found = made(desired(), "StatefulSet", "demo-state")
     redis, store = found["spec"]["template"]["spec"]["containers"]
     assert redis["command"] == ["valkey-server"]
     assert redis["args"] == [
@@ -351,13 +351,13 @@ def test_the_state_runs_a_redis_and_a_store_on_one_volume() -> None:
     }
 
 
-def test_the_state_is_what_is_not_somewhere_else() -> None:
-    redis_given = wanted({"redis": {"url": "redis://shared"}})
+def test_the_state_leaves_out_what_is_external() -> None:
+    redis_given = desired({"redis": {"url": "redis://shared"}})
     assert [each["name"] for each in pod(redis_given, "state")["spec"]["containers"]] == ["store"]
     place = {"resultStore": {"url": "s3://bucket/answers"}}
-    store_given = wanted(place)
+    store_given = desired(place)
     assert [each["name"] for each in pod(store_given, "state")["spec"]["containers"]] == ["redis"]
-    by_manifest = wanted(
+    by_manifest = desired(
         manifest={"name": "app", "runtime": {"scheduler": {"state_location": "s3://bucket/a"}}}
     )
     assert [each["name"] for each in pod(by_manifest, "state")["spec"]["containers"]] == ["redis"]

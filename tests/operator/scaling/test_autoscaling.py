@@ -1,94 +1,103 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_operator.scaling.autoscaling import Bounds, Decision, History, Sample, decide, sample
-from caraway_operator.scheduler_link import Load, Usage
+from caraway_operator.scaling.autoscaling import (
+    AutoscalingBounds,
+    AutoscalingDecision,
+    LoadHistory,
+    LoadSample,
+    decide_replicas,
+    sample_load,
+)
+from caraway_operator.scheduler_client import MemoryUsage, SchedulerLoad
 
-BOUNDS = Bounds(least=1, most=10, queued_per_executor=4, up_window_s=30, down_window_s=300)
+BOUNDS = AutoscalingBounds(
+    least=1, most=10, queued_per_executor=4, up_window_s=30, down_window_s=300
+)
 
 
-def asked(*loads: Load, current: int = 2, bounds: Bounds = BOUNDS) -> int:
-    return sample(loads, current, bounds, 0.0).asked
+def asked(*loads: SchedulerLoad, current: int = 2, bounds: AutoscalingBounds = BOUNDS) -> int:
+    return sample_load(loads, current, bounds, 0.0).desired
 
 
-def steady(number: int, since: float, until: float) -> list[Sample]:
-    return [Sample(float(at), number, "why") for at in range(int(since), int(until) + 1, 10)]
+def steady(number: int, since: float, until: float) -> list[LoadSample]:
+    return [LoadSample(float(at), number, "why") for at in range(int(since), int(until) + 1, 10)]
 
 
-def test_statements_that_wait_ask_for_more_but_for_no_more_than_twice_as_many() -> None:
-    assert asked(Load(queued=3, running=2)) == 2
-    assert asked(Load(queued=4, running=2)) == 3
-    assert asked(Load(queued=100, running=2)) == 4
+def test_queued_statements_at_most_double_the_executors() -> None:
+    assert asked(SchedulerLoad(queued=3, running=2)) == 2
+    assert asked(SchedulerLoad(queued=4, running=2)) == 3
+    assert asked(SchedulerLoad(queued=100, running=2)) == 4
 
 
 def test_the_queues_of_all_schedulers_count() -> None:
-    assert asked(Load(queued=2, running=1), Load(queued=2, running=1)) == 3
+    assert asked(SchedulerLoad(queued=2, running=1), SchedulerLoad(queued=2, running=1)) == 3
 
 
-def test_memory_in_use_asks_for_more() -> None:
-    full = Load(queued=0, running=2, memory=(Usage(95, 100), Usage(90, 100)))
+def test_used_memory_calls_for_more_executors() -> None:
+    full = SchedulerLoad(queued=0, running=2, memory=(MemoryUsage(95, 100), MemoryUsage(90, 100)))
 
     assert asked(full) == 3
 
 
-def test_idle_executors_are_asked_for_one_less() -> None:
-    assert asked(Load(queued=0, running=0), current=5) == 4
-    assert asked(Load(queued=0, running=5), current=5) == 5
+def test_idle_executors_are_reduced_by_one() -> None:
+    assert asked(SchedulerLoad(queued=0, running=0), current=5) == 4
+    assert asked(SchedulerLoad(queued=0, running=5), current=5) == 5
 
 
-def test_idle_executors_whose_memory_is_in_use_stay() -> None:
-    held = Load(queued=0, running=0, memory=(Usage(80, 100),) * 5)
+def test_idle_executors_with_used_memory_are_kept() -> None:
+    held = SchedulerLoad(queued=0, running=0, memory=(MemoryUsage(80, 100),) * 5)
 
     assert asked(held, current=5) == 5
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 50))
-def test_nothing_is_asked_for_beyond_the_bounds(queued: int, running: int, current: int) -> None:
-    assert 1 <= asked(Load(queued, running), current=current) <= 10
+def test_the_desired_number_is_within_the_bounds(queued: int, running: int, current: int) -> None:
+    assert 1 <= asked(SchedulerLoad(queued, running), current=current) <= 10
 
 
-def test_a_need_that_lasts_adds_executors() -> None:
-    assert decide(steady(4, 0, 30), 2, BOUNDS, 30.0) == Decision(4, "why")
+def test_a_lasting_load_adds_executors() -> None:
+    assert decide_replicas(steady(4, 0, 30), 2, BOUNDS, 30.0) == AutoscalingDecision(4, "why")
 
 
-def test_a_need_that_did_not_last_adds_none() -> None:
+def test_a_short_load_adds_no_executors() -> None:
     samples = [*steady(2, 0, 10), *steady(4, 20, 30)]
 
-    assert decide(samples, 2, BOUNDS, 30.0) == Decision(2)
+    assert decide_replicas(samples, 2, BOUNDS, 30.0) == AutoscalingDecision(2)
 
 
-def test_the_least_that_was_asked_for_all_the_time_is_what_is_added() -> None:
+def test_the_lowest_desired_number_of_the_window_is_used() -> None:
     samples = [*steady(3, 0, 10), *steady(9, 20, 30)]
 
-    assert decide(samples, 2, BOUNDS, 30.0).replicas == 3
+    assert decide_replicas(samples, 2, BOUNDS, 30.0).replicas == 3
 
 
-def test_nothing_is_decided_before_a_window_is_full() -> None:
-    assert decide(steady(4, 10, 30), 2, BOUNDS, 30.0) == Decision(2)
-    assert decide(steady(1, 10, 300), 2, BOUNDS, 300.0) == Decision(2)
+def test_nothing_changes_before_a_window_is_full() -> None:
+    assert decide_replicas(steady(4, 10, 30), 2, BOUNDS, 30.0) == AutoscalingDecision(2)
+    assert decide_replicas(steady(1, 10, 300), 2, BOUNDS, 300.0) == AutoscalingDecision(2)
 
 
-def test_executors_go_after_the_longer_window() -> None:
+def test_executors_are_removed_after_the_longer_window() -> None:
     samples = steady(1, 0, 300)
 
-    assert decide(samples, 2, BOUNDS, 300.0) == Decision(1, "why")
+    assert decide_replicas(samples, 2, BOUNDS, 300.0) == AutoscalingDecision(1, "why")
 
 
 def test_one_busy_moment_keeps_the_executors() -> None:
-    samples = [*steady(1, 0, 140), Sample(150.0, 3, "busy"), *steady(1, 160, 300)]
+    samples = [*steady(1, 0, 140), LoadSample(150.0, 3, "busy"), *steady(1, 160, 300)]
 
-    assert decide(samples, 2, BOUNDS, 300.0) == Decision(2)
-
-
-def test_bounds_that_changed_are_met_at_once() -> None:
-    assert decide([], 0, BOUNDS, 0.0).replicas == 1
-    assert decide([], 20, BOUNDS, 0.0).replicas == 10
+    assert decide_replicas(samples, 2, BOUNDS, 300.0) == AutoscalingDecision(2)
 
 
-def test_history_keeps_what_the_window_needs_and_no_more() -> None:
-    history = History()
+def test_changed_bounds_apply_at_once() -> None:
+    assert decide_replicas([], 0, BOUNDS, 0.0).replicas == 1
+    assert decide_replicas([], 20, BOUNDS, 0.0).replicas == 10
+
+
+def test_history_keeps_only_the_samples_of_the_window() -> None:
+    history = LoadHistory()
     for at in range(0, 1000, 10):
-        history.add(Sample(float(at), 1, ""), 300)
+        history.add(LoadSample(float(at), 1, ""), 300)
 
     assert history.samples[0].at == 690.0
     assert len(history.samples) == 31

@@ -1,97 +1,116 @@
+from collections.abc import Collection
 from dataclasses import replace
 
-from caraway_operator.scaling.draining import Drain, Scene, Step, decide
-from caraway_operator.scheduler_link import ExecutorView
+from caraway_operator.cluster_state import ClusterState
+from caraway_operator.naming import EXECUTOR, SCHEDULER
+from caraway_operator.pods import WorkloadView
+from caraway_operator.progress import ExecutorDrain, ReconcileProgress
+from caraway_operator.resources.cluster import CarawayClusterSpec
+from caraway_operator.scaling.draining import DrainStep, next_drain_step
+from caraway_operator.scheduler_client import ExecutorView
 
-SCENE = Scene(
-    now=1000.0,
-    wish=2,
-    replicas=3,
-    present=3,
-    name="shop-executor",
-    drain=None,
-    executors=(),
-    timeout_s=120,
-)
-DRAIN = Drain("shop-executor-2", 950.0)
+
+def state(
+    desired: int = 2,
+    replicas: int = 3,
+    present: int = 3,
+    schedulers: int = 1,
+    drain: ExecutorDrain | None = None,
+    executors: Collection[ExecutorView] | None = (),
+) -> ClusterState:
+    """Return a cluster that by default scales down by one executor."""
+    return ClusterState(
+        now=1000.0,
+        spec=CarawayClusterSpec(),
+        workloads={
+            EXECUTOR: WorkloadView("shop-executor", replicas, present, 0, 0, True, "t"),
+            SCHEDULER: WorkloadView("shop-scheduler", 1, schedulers, 1, 1, True, "t"),
+        },
+        pods=(),
+        templates={},
+        desired_replicas={EXECUTOR: desired},
+        progress=ReconcileProgress(drain=drain),
+        executors=executors,
+    )
+
+
+DRAIN = ExecutorDrain("shop-executor-2", 950.0)
 BUSY = ExecutorView("shop-executor-2", is_ready=False, is_draining=True, running=1)
 DONE = ExecutorView("shop-executor-2", is_ready=False, is_draining=True, is_drained=True)
 
 
-def test_what_is_as_wished_stays() -> None:
-    assert decide(replace(SCENE, wish=3)) == Step(3)
+def test_the_desired_number_is_kept() -> None:
+    assert next_drain_step(state(desired=3)) == DrainStep(3)
 
 
-def test_more_are_made_at_once() -> None:
-    assert decide(replace(SCENE, wish=9)) == Step(9)
+def test_executors_are_added_at_once() -> None:
+    assert next_drain_step(state(desired=9)) == DrainStep(9)
 
 
-def test_the_highest_drains_first_and_stays_meanwhile() -> None:
-    step = decide(SCENE)
+def test_the_highest_ordinal_drains_first() -> None:
+    step = next_drain_step(state())
 
-    assert (step.replicas, step.begin) == (3, "shop-executor-2")
-    assert step.drain == Drain("shop-executor-2", 1000.0)
+    assert (step.replicas, step.start_drain) == (3, "shop-executor-2")
+    assert step.drain == ExecutorDrain("shop-executor-2", 1000.0)
     assert step.is_waiting
 
 
-def test_an_executor_that_still_works_stays() -> None:
-    step = decide(replace(SCENE, drain=DRAIN, executors=(BUSY,)))
+def test_an_executor_with_running_work_is_kept() -> None:
+    step = next_drain_step(state(drain=DRAIN, executors=(BUSY,)))
 
     assert (step.replicas, step.drain, step.is_waiting) == (3, DRAIN, True)
 
 
-def test_one_goes_once_it_has_drained() -> None:
-    step = decide(replace(SCENE, wish=0, drain=DRAIN, executors=(DONE,)))
+def test_a_drained_executor_is_removed() -> None:
+    step = next_drain_step(state(desired=0, drain=DRAIN, executors=(DONE,)))
 
     assert (step.replicas, step.drain, step.is_waiting) == (2, None, True)
 
 
-def test_one_that_no_scheduler_knows_goes_at_once() -> None:
-    assert decide(replace(SCENE, drain=DRAIN, executors=())).replicas == 2
+def test_an_executor_that_no_scheduler_knows_is_removed_at_once() -> None:
+    assert next_drain_step(state(drain=DRAIN, executors=())).replicas == 2
 
 
-def test_one_that_is_broken_goes_at_once() -> None:
+def test_a_broken_executor_is_removed_at_once() -> None:
     broken = ExecutorView("shop-executor-2", is_ready=False)
 
-    assert decide(replace(SCENE, drain=DRAIN, executors=(broken,))).replicas == 2
+    assert next_drain_step(state(drain=DRAIN, executors=(broken,))).replicas == 2
 
 
-def test_nobody_goes_while_no_scheduler_answers() -> None:
-    assert decide(replace(SCENE, drain=DRAIN, executors=None)).replicas == 3
+def test_no_executor_is_removed_while_no_scheduler_answers() -> None:
+    assert next_drain_step(state(drain=DRAIN, executors=None)).replicas == 3
 
 
-def test_the_time_to_drain_is_bounded_whoever_answers() -> None:
-    late = replace(SCENE, drain=replace(DRAIN, since=800.0))
-
+def test_a_drain_times_out_with_and_without_schedulers() -> None:
     for executors in (None, (BUSY,)):
-        step = decide(replace(late, executors=executors))
+        step = next_drain_step(state(drain=replace(DRAIN, since=800.0), executors=executors))
         assert (step.replicas, step.drain) == (2, None)
-        assert "did not drain in 120 s" in step.why
+        assert "did not drain within 120 s" in step.reason
 
 
-def test_the_next_one_waits_until_the_last_one_is_gone() -> None:
-    step = decide(replace(SCENE, wish=1, replicas=2, present=3))
+def test_the_next_drain_waits_until_the_last_pod_has_stopped() -> None:
+    step = next_drain_step(state(desired=1, replicas=2, present=3))
 
-    assert (step.replicas, step.begin, step.is_waiting) == (2, None, True)
-
-
-def test_a_drain_is_undone_when_the_wish_changes() -> None:
-    step = decide(replace(SCENE, wish=3, drain=DRAIN, executors=(BUSY,)))
-
-    assert step == Step(3, undo="shop-executor-2")
+    assert (step.replicas, step.start_drain, step.is_waiting) == (2, None, True)
 
 
-def test_a_drain_of_another_one_is_undone_first() -> None:
-    step = decide(replace(SCENE, drain=Drain("shop-executor-5", 900.0)))
+def test_a_drain_is_cancelled_when_the_desired_number_rises() -> None:
+    step = next_drain_step(state(desired=3, drain=DRAIN, executors=(BUSY,)))
 
-    assert (step.replicas, step.undo, step.begin) == (3, "shop-executor-5", None)
-
-
-def test_a_drain_of_a_rollout_is_not_undone_here() -> None:
-    updating = Drain("shop-executor-2", 900.0, "update")
-
-    assert decide(replace(SCENE, wish=3, drain=updating)).undo is None
+    assert step == DrainStep(3, cancel_drain="shop-executor-2")
 
 
-def test_without_schedulers_all_go_at_once() -> None:
-    assert decide(replace(SCENE, wish=0, has_schedulers=False)).replicas == 0
+def test_a_drain_of_another_executor_is_cancelled_first() -> None:
+    step = next_drain_step(state(drain=ExecutorDrain("shop-executor-5", 900.0)))
+
+    assert (step.replicas, step.cancel_drain, step.start_drain) == (3, "shop-executor-5", None)
+
+
+def test_a_drain_of_a_rollout_is_not_cancelled() -> None:
+    updating = ExecutorDrain("shop-executor-2", 900.0, "update")
+
+    assert next_drain_step(state(desired=3, drain=updating)).cancel_drain is None
+
+
+def test_without_schedulers_all_executors_are_removed_at_once() -> None:
+    assert next_drain_step(state(desired=0, schedulers=0)).replicas == 0

@@ -1,4 +1,4 @@
-"""Change events as Debezium writes them, and what they are read into."""
+"""Debezium change events for tests, and readers for the decoded changes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,13 +33,13 @@ def decode(
     content_type: str = JSON,
     headers: Mapping[str, str] | None = None,
 ) -> Changes:
-    """Read a body, or values that are written as JSON."""
+    """Decode a body, or values that are first encoded as JSON."""
     content = body if isinstance(body, bytes) else orjson.dumps(body)
     return decoding.decode(content, content_type, headers or {}, target)
 
 
 def told(changes: Changes) -> Sequence[tuple[str, Row]]:
-    """What changes do: the name of the operation, and the columns that are not NULL."""
+    """Return the operation and the non-NULL columns of each change."""
     return [
         (
             Op(row[OP]).name,

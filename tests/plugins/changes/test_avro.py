@@ -62,7 +62,7 @@ def container(events: list[Row], codec: str = "null") -> bytes:
 
 
 class Kept:
-    """A registry that holds one schema."""
+    """A registry with one schema."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -111,7 +111,7 @@ def test_schema_of_the_request_goes_before_the_registry_and_that_before_the_data
     kept = Kept()
     both = replace(TARGET, registry=kept, avro_schema='"string"')
 
-    # A record without a before image begins with the zero that frames have.
+    # A record without a before image begins with a zero byte, like a Confluent frame.
     assert read(written(events[0]), both, TEXT)[0] == 1
     assert not kept.asked
     assert read(framed(events[0]) * 3, both)[0] == 3
@@ -187,14 +187,14 @@ def nested(depth: int) -> Any:
     ("schema", "says"),
     [
         ({"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]},
-         "holds 'Node' in itself"),
+         "'Node' contains itself"),
         ({"type": "array", "items": "null"}, "take no bytes"),
         ({"type": "array", "items": {"type": "record", "name": "Nil", "fields": []}},
          "take no bytes"),
         ({"type": "record", "name": "Nil", "fields": []}, "take no bytes"),
         (nested(12), "more than"),
         ({"type": "record", "name": "A", "fields": [], "__fastavro_parsed__": True},
-         "no part of Avro"),
+         "not part of Avro"),
         ("null", "take no bytes"),
     ],
 )  # fmt: skip

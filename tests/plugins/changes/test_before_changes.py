@@ -1,4 +1,4 @@
-"""What datasets that follow changes are before the first one: tables without rows."""
+"""Datasets with changes are empty tables before the first change."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ KAFKA = {"kafka_bootstrap_servers": "localhost:1"}
 
 
 def resolve(connector: str, path: str, params: dict[str, str], *columns: pa.Field) -> MemoryTable:
-    source: Source = registry.load("connector", registry.SOURCES, connector)()
+    source: Source = registry.SOURCES.load(connector)()
     nowhere = Path("/nowhere")
     request = SourceRequest(
         TableName("d"), connector, path, params, columns, "read", nowhere, nowhere, is_followed=True
@@ -59,4 +59,4 @@ def test_a_database_says_its_columns() -> None:
 
 @pytest.mark.parametrize("name", sorted(registry.CHANGE_SOURCES))
 def test_sources_of_changes_are_there(name: str) -> None:
-    assert registry.load("source of changes", registry.CHANGE_SOURCES, name)
+    assert registry.CHANGE_SOURCES.load(name)

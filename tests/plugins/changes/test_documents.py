@@ -116,7 +116,7 @@ def test_forms_give_the_same_changes() -> None:
         b'{"a":1,"a":2}',
         b'{"a": 1, "a" : 2}',
         b'{"op":"c","after":{"id":1,"name":"x","id":2}}',
-        # Texts that look like keys do not make up for the key that is missing.
+        # Strings that look like keys do not hide a missing key.
         b'{"a":1,"a":2,"b":"\\u0022:"}',
         b'{"a":1,"a":2,"b":"\\"\\u003A"}',
         b'{"a" :1,"a":"\\":"}',

@@ -81,22 +81,22 @@ def test_dataset_without_a_key_takes_rows_and_truncation_only() -> None:
     [
         ({"id": 1}, "no 'op'"),
         (event("x", ROW), "'x'; known: c"),
-        ({"op": 5, "after": ROW}, "not a text"),
+        ({"op": 5, "after": ROW}, "not a string"),
         (event("c"), "'after'"),
         (event("c", {"id": 1, "nmae": "x"}), "column 'nmae' is not in the dataset"),
         (event("c", {"name": "x"}), "primary key column 'id' is missing"),
         (event("u", {"id": None}), "primary key column 'id' is NULL"),
         (event("d", None, {"name": "x"}), "primary key column 'id' is missing in 'before'"),
         (event("d"), "without 'before'.*'id'"),
-        (event("c", {"id": "x"}), "column 'id': an integer is expected.*not a text"),
-        (event("c", {"id": 1, "name": 5}), "column 'name': a text is expected.*not an integer"),
+        (event("c", {"id": "x"}), "column 'id': an integer is expected.*not a string"),
+        (event("c", {"id": 1, "name": 5}), "column 'name': a string is expected.*not an integer"),
         (event("c", "no row"), "'after'"),  # type: ignore[arg-type]
         ({"schema": {}, "payload": 5}, "'payload' is not an object"),
         ("text", "not an object"),
         (event("c", ROW, source=postgres(-1)), "'source'.*postgresql"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_position(wrong: Any, says: str) -> None:
+def test_errors_name_the_position_of_the_event(wrong: Any, says: str) -> None:
     with pytest.raises(BadChangesError, match=f"(?s)event 3: .*{says}"):
         decode([event("c", ROW), None, wrong])
 

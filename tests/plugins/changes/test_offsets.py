@@ -59,7 +59,7 @@ def test_places_come_in_order(places: list[dict[str, Any]]) -> None:
     [
         (postgres(1), postgres(1, table="lines")),
         (postgres(1), postgres(1, name="other")),
-        # A server that took over counts its logs anew.
+        # After a fail-over, the new server numbers its logs from the start.
         (mysql("bin.000001", 1), mysql("bin.000001", 1, server=2)),
         (mysql("bin.000001", 1), mysql("log.000001", 1)),
         ({"connector": "kafka", "topic": "t", "partition": 0, "offset": 1},

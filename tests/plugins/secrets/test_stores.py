@@ -37,22 +37,22 @@ def test_dotenv_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["hunter2", "A='hunter2", 'A="hunter2', "=hunter2", "1A=hunter2"])
-def test_broken_dotenv_line_is_told_without_its_text(tmp_path: Path, line: str) -> None:
+def test_invalid_dotenv_line_is_reported_without_its_text(tmp_path: Path, line: str) -> None:
     (tmp_path / ".env").write_text(f"A=1\n{line}\n")
-    with pytest.raises(CarawayError, match=r"\.env:2: this line is not NAME=value") as caught:
+    with pytest.raises(CarawayError, match=r"\.env:2: the line is not NAME=value") as caught:
         DotEnv({}, tmp_path, {})
     assert "hunter2" not in str(caught.value)
 
 
 def test_dotenv_file_must_exist_and_be_text(tmp_path: Path) -> None:
-    with pytest.raises(CarawayError, match=r"there is no file '.*s\.env'; create it"):
+    with pytest.raises(CarawayError, match=r"the file '.*s\.env' does not exist; create it"):
         DotEnv({"path": "s.env"}, tmp_path, {})
     (tmp_path / ".env").write_bytes(b"A=\xff")
     with pytest.raises(CarawayError, match="cannot be read: it is not UTF-8 text"):
         Environment({}, tmp_path, {})
 
 
-def test_files_are_read_anew_each_time(tmp_path: Path) -> None:
+def test_files_are_read_at_each_access(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("one\n\n")
     store = Files({"path": str(tmp_path)}, Path("/"), {})
     assert store.get("token") == "one\n"
@@ -69,16 +69,16 @@ def test_files_follow_links_as_kubernetes_makes_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../a", "a/b", "a\\b", "/etc/passwd", "a\0"])
-def test_names_that_lead_out_of_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_outside_the_folder_are_rejected(tmp_path: Path, name: str) -> None:
     store = Files({"path": "."}, tmp_path, {})
-    with pytest.raises(CarawayError, match="is not the name of a secret"):
+    with pytest.raises(CarawayError, match="is not a valid secret name"):
         store.get(name)
 
 
 def test_folder_must_be_given_and_exist(tmp_path: Path) -> None:
-    with pytest.raises(CarawayError, match="needs the folder of the secrets"):
+    with pytest.raises(CarawayError, match="needs a folder"):
         Files({}, tmp_path, {})
-    with pytest.raises(CarawayError, match="there is no folder"):
+    with pytest.raises(CarawayError, match=r"the folder '.*absent' does not exist"):
         Files({"path": "absent"}, tmp_path, {})
 
 

@@ -1,4 +1,4 @@
-"""Run a source as the catalog does, and read its table as an executor does."""
+"""Resolves a source as the catalog does, and reads its table as an executor does."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from caraway_engine.scans import object_stores, tables
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What a manifest says of one dataset, in short."""
+    """A short form of a dataset in a manifest."""
 
     connector: str
     path: str
@@ -38,7 +38,7 @@ class Dataset:
         )
 
     def source(self) -> Source:
-        source: Source = registry.load("connector", registry.SOURCES, self.connector)()
+        source: Source = registry.SOURCES.load(self.connector)()
         return source
 
     def resolve(self) -> FilesTable | MemoryTable:
@@ -59,7 +59,7 @@ class Dataset:
 
 
 def context(spec: FilesTable | MemoryTable) -> SessionContext:
-    """Make a context of its own with the table in it, as an executor would."""
+    """Create an engine context with the table in it, as an executor does."""
     made = SessionContext(
         SessionConfig()
         .with_target_partitions(2)

@@ -1,4 +1,4 @@
-"""Azure over a server of its protocol: the real clients of both sides sign, list and read."""
+"""Azure over an emulated server: the real clients sign requests, list and read."""
 
 import base64
 from collections.abc import Callable, Iterator

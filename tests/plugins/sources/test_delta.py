@@ -71,7 +71,7 @@ async def test_table_without_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["none", "empty"])
 def test_folder_that_is_no_delta_table(tmp_path: Path, path: str) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DatasetError, match="is no Delta table") as caught:
+    with pytest.raises(DatasetError, match="is not a Delta table") as caught:
         DeltaSource().resolve(request(tmp_path, path))
     assert caught.value.type == "not_found"
 

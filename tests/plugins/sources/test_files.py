@@ -1,4 +1,4 @@
-"""Every format as one file, a folder, a pattern, partitions; and what goes wrong."""
+"""Every format as a file, a folder, a pattern and with partitions, and its errors."""
 
 from collections.abc import Callable
 from datetime import date
@@ -222,16 +222,16 @@ def test_a_file_that_vanishes_is_seen(put: Put, dataset: Make) -> None:
     spec, before = table.resolve(), table.fingerprint()
     path.unlink()
     assert reading.query(spec) == []
-    with pytest.raises(DatasetError, match=r"x\.csv' is not there"):
+    with pytest.raises(DatasetError, match=r"x\.csv' does not exist"):
         assert table.fingerprint() != before
 
 
-def test_a_link_back_to_its_folder_is_walked_once(put: Put, dataset: Make) -> None:
+def test_a_link_to_a_parent_folder_is_followed_once(put: Put, dataset: Make) -> None:
     put("d/x.csv", "a\n1\n").with_name("again").symlink_to("..", target_is_directory=True)
     assert dataset("d").rows() == [{"a": 1}]
 
 
-def test_a_pattern_passes_over_files_of_no_format(put: Put, dataset: Make) -> None:
+def test_a_pattern_skips_files_of_unknown_format(put: Put, dataset: Make) -> None:
     put("d/x.csv", "a\n1\n")
     put("d/readme", "words")
     assert dataset("d/*").rows() == [{"a": 1}]

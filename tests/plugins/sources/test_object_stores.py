@@ -1,4 +1,4 @@
-"""S3 over a real server; Google and Azure over servers that speak their protocols."""
+"""S3 over a real server, and Google and Azure over emulated servers."""
 
 import json
 import uuid
@@ -128,7 +128,7 @@ def test_a_server_that_is_away_is_unavailable_and_no_secret_is_told(tmp_path: Pa
 def test_google_over_a_server_of_its_protocol(
     s3_server: S3Server, bucket: str, tmp_path: Path
 ) -> None:
-    # The XML protocol of Google Cloud Storage is S3's; the key file may name another server.
+    # Google Cloud Storage's XML API is compatible with S3; the key file can set another server.
     account = tmp_path / "account.json"
     account.write_text(
         json.dumps(

@@ -1,4 +1,4 @@
-"""A file behind http, over a real server in a thread."""
+"""A file at an http URL, from a real server in a thread."""
 
 import base64
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.plugins.sources import reading, writing
 
 
 class Site(ThreadingHTTPServer):
-    """Serves `content` by path, with ETags; `answered` counts the bodies that were sent."""
+    """Serves `content` by path, with ETags; `answered` counts the bodies sent."""
 
     daemon_threads = True
 
@@ -72,7 +72,7 @@ def site() -> Iterator[Site]:
             yield server
         finally:
             server.shutdown()
-            thread.join(5)
+            thread.join(60)
 
 
 def dataset(site: Site, tmp_path: Path, path: str, **params: str) -> reading.Dataset:
@@ -136,7 +136,7 @@ def test_credentials_headers_and_port(site: Site, tmp_path: Path) -> None:
 def test_refusals_are_told_apart_and_hide_secrets(site: Site, tmp_path: Path) -> None:
     def refusal(path: str) -> DatasetError:
         with pytest.raises(DatasetError) as caught:
-            dataset(site, tmp_path, path, client_timeout="2s").resolve()
+            dataset(site, tmp_path, path, client_timeout="20s").resolve()
         assert "hidden" not in caught.value.message
         return caught.value
 

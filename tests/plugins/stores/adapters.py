@@ -1,4 +1,4 @@
-"""The stores that are held to the suites. A new adapter joins by a line here."""
+"""The stores that the conformance suites run on; add a new adapter here."""
 
 import os
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,7 @@ POLL_S = 0.01
 
 @dataclass
 class Clock:
-    """Time that stands still until a test moves it."""
+    """A clock that only tests advance."""
 
     now: float = 1_000_000.0
 
@@ -31,7 +31,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class StateHarness:
-    """One place where state lives; it can be opened again, also by another process."""
+    """One location of state, which can be reopened, also by another process."""
 
     adapter: str
     folder: Path
@@ -70,7 +70,7 @@ def make_state(adapter: str, folder: Path, clock: Callable[[], float]) -> StateS
 
 
 def make_results(adapter: str, place: ResultPlace) -> ResultStore:
-    store_class: Any = registry.load("result store", registry.RESULT_STORES, adapter)
+    store_class: Any = registry.RESULT_STORES.load(adapter)
     store: ResultStore = store_class.at(place)
     return store
 
@@ -78,7 +78,7 @@ def make_results(adapter: str, place: ResultPlace) -> ResultStore:
 def bucket_place(
     server: S3Server, bucket: str, prefix: str = "jobs", **options: str
 ) -> ResultPlace:
-    """Return the place of results in a bucket that the server has, or has not."""
+    """Return a result place in a bucket of the server, which may not exist."""
     signing_in = {
         "endpoint": server.endpoint,
         "region": s3.REGION,

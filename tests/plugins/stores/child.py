@@ -1,6 +1,6 @@
 """A process that uses a state store: `python -m tests.plugins.stores.child ROLE ADAPTER FOLDER`.
 
-It says on its output what a write returned, only after it returned.
+It prints the result of each write after the write has returned.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ WINS = 40
 
 
 async def write(store: StateStore) -> None:
-    """Write until somebody kills this process."""
+    """Write until this process is killed."""
     number = 0
     while True:
         key = f"written/{number:06d}"
@@ -28,7 +28,7 @@ async def write(store: StateStore) -> None:
 
 
 async def contend(store: StateStore) -> None:
-    """Raise the counter a number of times against whoever else does."""
+    """Increment the counter a number of times, concurrently with other processes."""
     wins = 0
     while wins < WINS:
         standing = await store.get(COUNTER)
@@ -41,7 +41,7 @@ async def contend(store: StateStore) -> None:
 
 
 async def make(adapter: str, folder: Path) -> None:
-    """Make and close a store for each line, in a folder of that name."""
+    """Open and close a store for each line of input, in the folder with that name."""
     for line in sys.stdin:
         await adapters.make_state(adapter, folder / line.strip(), time.time).aclose()
         print("made", flush=True)

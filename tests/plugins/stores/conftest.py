@@ -1,4 +1,4 @@
-"""Each adapter in turn, in a folder of its own."""
+"""Each adapter in turn, in its own folder."""
 
 import os
 import uuid
@@ -20,7 +20,7 @@ __all__ = ["s3_server"]
 
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
-    """One server for all tests; each has a prefix of its own there."""
+    """One server for all tests; each test has its own prefix."""
     with valkey.serving() as server:
         os.environ[valkey.ENVIRON] = server.url
         yield server.url
@@ -46,7 +46,7 @@ def results(request: pytest.FixtureRequest, tmp_path: Path) -> ResultStore:
 
 @pytest.fixture(scope="session")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteStore]:
-    """One `caraway store` for all tests; each has a prefix of its own there."""
+    """One `caraway store` for all tests; each test has its own prefix."""
     with remote_store(tmp_path_factory.mktemp("store")) as store:
         yield store
 

@@ -1,4 +1,4 @@
-"""What only a bucket of results can suffer: servers that are away, and objects that are touched."""
+"""Failures that only buckets have: unavailable servers and modified objects."""
 
 import dataclasses
 import socket
@@ -24,7 +24,7 @@ ROWS = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
 
 @pytest.fixture
 def silent_endpoint() -> Iterator[str]:
-    """A server that takes calls and never answers."""
+    """A server that accepts requests and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -50,7 +50,7 @@ class _Full(_Refusal):
 
 @pytest.fixture
 def refusing_endpoint() -> Iterator[str]:
-    """A server to which every signature is wrong."""
+    """A server that rejects every signature."""
     with _served(_Refusal) as endpoint:
         yield endpoint
 
@@ -69,7 +69,7 @@ def _served(handler: type[_Refusal]) -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-        thread.join(5)
+        thread.join(60)
 
 
 def objects(server: S3Server, place: ResultPlace) -> dict[str, bytes]:
@@ -94,7 +94,7 @@ async def refusal(store: BucketResultStore, chunk: ChunkInfo) -> str:
 
 
 async def failures(store: BucketResultStore) -> list[str]:
-    """Do everything that asks the server, and return what it failed with."""
+    """Call every method that sends requests, and return the errors."""
     chunk = ChunkInfo(0, 1, 1, "0" * 64)
 
     async def read() -> None:
@@ -216,30 +216,30 @@ async def test_server_that_does_not_answer_is_given_up(
 async def test_missing_bucket_is_not_a_missing_chunk(s3_server: S3Server) -> None:
     place = adapters.bucket_place(s3_server, "no-such-bucket")
     for message in await failures(BucketResultStore.at(place)):
-        assert "is not there" in message and "check the bucket and the path" in message
+        assert "does not exist" in message and "check the bucket and the path" in message
 
 
-async def test_wrong_credentials_are_told(s3_server: S3Server, refusing_endpoint: str) -> None:
+async def test_wrong_credentials_are_reported(s3_server: S3Server, refusing_endpoint: str) -> None:
     place = adapters.bucket_place(s3_server, "b-1", endpoint=refusing_endpoint)
     for message in await failures(BucketResultStore.at(place)):
-        assert "is refused (403 Forbidden); check the credentials" in message
+        assert "access is denied (403 Forbidden); check the credentials" in message
 
 
-async def test_full_server_is_told_from_one_that_is_away(
+async def test_full_server_is_distinguished_from_one_that_is_away(
     s3_server: S3Server, full_endpoint: str
 ) -> None:
     store = BucketResultStore.at(adapters.bucket_place(s3_server, "b-1", endpoint=full_endpoint))
-    with pytest.raises(DiskFullError, match=r"chunk 0 cannot be stored: .* has no room"):
+    with pytest.raises(DiskFullError, match=r"chunk 0 cannot be stored: .* is full"):
         await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
 
 
 def test_options_that_make_no_client_are_told_without_their_values() -> None:
     store = StoreSpec("abfss", "c", "results", {"account_key": "not base64!", "nonsense": "1"})
-    with pytest.raises(ResultStoreError, match="make no abfss client") as caught:
+    with pytest.raises(ResultStoreError, match="are not valid for abfss") as caught:
         BucketResultStore.at(ResultPlace("bucket", "", store))
     assert "base64" not in caught.value.message
 
 
 def test_place_without_a_bucket_is_refused() -> None:
-    with pytest.raises(ResultStoreError, match="names no bucket"):
+    with pytest.raises(ResultStoreError, match="has no bucket"):
         BucketResultStore.at(ResultPlace("bucket", "x"))

@@ -1,4 +1,4 @@
-"""Files past the page cache: every length whole, whatever the file system thinks of it."""
+"""Direct I/O: files of every length are complete, on any file system."""
 
 import errno
 import fcntl
@@ -45,7 +45,7 @@ def test_what_is_written_is_there(tmp_path: Path, sizes: list[int]) -> None:
 
 
 def test_whole_blocks_go_past_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On any file system: the flag is noted, and not given to this one."""
+    """Simulates O_DIRECT: the flag is recorded, and not set on the real file."""
     seen: list[tuple[int, bool]] = []
     write, control, direct = os.write, fcntl.fcntl, 0
 
@@ -120,5 +120,5 @@ def test_failure_leaves_the_file_as_any_other(
         monkeypatch.undo()
         assert not fcntl.fcntl(target.fileno(), fcntl.F_GETFL) & os.O_DIRECT
         target.write(b"more")
-    # The buffer of the thread is as good as new.
+    # The buffer of the thread can be used again.
     assert written(tmp_path / "another", [b"x" * 10]) == b"x" * 10

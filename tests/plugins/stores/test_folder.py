@@ -1,4 +1,4 @@
-"""What only the folder of results can suffer: bad disks, full disks and dead writers."""
+"""Failures that only folders have: failing disks, full disks and dead writers."""
 
 import fcntl
 import subprocess
@@ -42,7 +42,7 @@ async def stored(root: Path) -> tuple[FolderResultStore, ChunkInfo, Path]:
 
 
 async def refusal(store: FolderResultStore, chunk: ChunkInfo) -> str:
-    """Read, and expect an error before the first batch."""
+    """Read a chunk, and expect an error before the first batch."""
     with pytest.raises(ResultStoreError) as caught:
         await anext(store.read_chunk("job-1", chunk))
     return caught.value.message
@@ -193,7 +193,7 @@ async def test_foreign_files_are_no_keys(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ResultStoreError, match="name another one"):
+    with pytest.raises(ResultStoreError, match="set another folder"):
         FolderResultStore(tmp_path / "file" / "results")
 
 

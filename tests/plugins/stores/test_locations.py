@@ -1,4 +1,4 @@
-"""What the location and the params of a manifest mean to a result store."""
+"""Parsing of locations and params of result stores."""
 
 import pytest
 
@@ -20,13 +20,13 @@ def test_folder_is_a_place() -> None:
 
 
 def test_folder_takes_no_params() -> None:
-    with pytest.raises(ResultStoreError, match="'s3_key' mean nothing to a folder; remove them"):
+    with pytest.raises(ResultStoreError, match="a folder has no params; remove 's3_key'"):
         locations.folder("file", "/a", {"s3_key": "hidden"})
 
 
 @pytest.mark.parametrize("prefix", ["", "a/b"])
 @pytest.mark.parametrize("scheme", ["s3", "gs"])
-def test_bucket_and_prefix_are_told_apart(scheme: str, prefix: str) -> None:
+def test_bucket_and_prefix_are_separated(scheme: str, prefix: str) -> None:
     place = locations.bucket(scheme, f"b/{prefix}", {})
     assert place.kind == "bucket" and place.path == prefix
     assert place.store is not None and (place.store.kind, place.store.bucket) == (scheme, "b")
@@ -54,16 +54,20 @@ def test_azure_account_may_stand_in_the_location() -> None:
     [
         ("s3", {"s3_regoin": "hidden"}, "no s3 param 's3_regoin'; did you mean 's3_region'?"),
         ("s3", {"client_timeout": "hidden"}, "no s3 param 'client_timeout'"),
-        ("s3", {"s3_key": "hidden", "key": "hidden"}, "'s3_key' and 'key' are one; keep one"),
+        (
+            "s3",
+            {"s3_key": "hidden", "key": "hidden"},
+            "'s3_key' and 'key' are the same; remove one",
+        ),
         ("s3", {"s3_key": "hidden"}, "set params.s3_key and s3_secret"),
         ("s3", {"s3_key": "", "s3_secret": ""}, "set params.s3_key and s3_secret"),
         ("s3", {"auth": "role"}, "params.s3_auth is 'role'; set it to public, key or iam_role"),
         ("s3", {"endpoint": "http://e", "allow_http": "false"}, "allow_http is false"),
         ("gs", {"region": "hidden"}, "no gs param 'region'"),
-        ("abfss", {"abfs_access_key": "hidden"}, "no storage account is named"),
+        ("abfss", {"abfs_access_key": "hidden"}, "the storage account is missing"),
     ],
 )
-def test_params_that_are_wrong_are_told_without_secrets(
+def test_errors_of_params_contain_no_secrets(
     scheme: str, params: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ResultStoreError) as caught:
@@ -82,16 +86,16 @@ def test_store_is_a_place_that_shows_no_token() -> None:
 @pytest.mark.parametrize(
     ("path", "params", "message"),
     [
-        ("state/a", {"token": "hidden"}, "'state' is no HOST:PORT"),
-        ("state:0/a", {"token": "hidden"}, "'state:0' is no HOST:PORT"),
-        ("state:99999", {"token": "hidden"}, "'state:99999' is no HOST:PORT"),
-        (":1", {"token": "hidden"}, "':1' is no HOST:PORT"),
-        ("state:1", {}, "it needs a token; a cluster takes that of --token-file"),
-        ("state:1", {"token": ""}, "it needs a token"),
+        ("state/a", {"token": "hidden"}, "'state' is not HOST:PORT"),
+        ("state:0/a", {"token": "hidden"}, "'state:0' is not HOST:PORT"),
+        ("state:99999", {"token": "hidden"}, "'state:99999' is not HOST:PORT"),
+        (":1", {"token": "hidden"}, "':1' is not HOST:PORT"),
+        ("state:1", {}, "the token is missing; a cluster uses --token-file"),
+        ("state:1", {"token": ""}, "the token is missing"),
         ("state:1", {"tokn": "hidden"}, "no caraway param 'tokn'; did you mean 'token'?"),
     ],
 )
-def test_store_that_is_none_is_refused(path: str, params: dict[str, str], message: str) -> None:
+def test_invalid_store_is_rejected(path: str, params: dict[str, str], message: str) -> None:
     with pytest.raises(ResultStoreError) as caught:
         locations.remote("caraway", path, params)
     assert message in caught.value.message and "hidden" not in caught.value.message

@@ -1,4 +1,4 @@
-"""What only a server can do: go away, come back, refuse, forget; and what its URL may say."""
+"""Behaviour that only servers have: outages, restarts, refusals, data loss and URLs."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ from tests.kit.certificates import make_certificate
 from tests.kit.proxies import Proxy
 from tests.plugins.stores.adapters import POLL_S
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 @pytest.fixture
@@ -191,18 +191,18 @@ async def test_closing_does_not_wait_for_a_server_that_is_away(tmp_path: Path) -
     store = RedisStateStore(f"unix://{tmp_path}/none.sock")
     waiting = asyncio.ensure_future(store.get("a"))
     await asyncio.wait([waiting], timeout=0)
-    await asyncio.wait_for(store.aclose(), 2)
+    await asyncio.wait_for(store.aclose(), 60)
     with pytest.raises(CarawayError):
         await waiting
 
 
-async def test_password_is_asked_for(server: valkey.Server) -> None:
+async def test_password_is_required(server: valkey.Server) -> None:
     server.config(requirepass="s3cr:t/@")
     async with opened(server.url) as store:
-        with pytest.raises(CarawayError, match="right user and password"):
+        with pytest.raises(CarawayError, match="correct user and password"):
             await store.get("a")
     async with opened(f"unix://:wrong@{server.socket}") as store:
-        with pytest.raises(CarawayError, match="right user and password") as caught:
+        with pytest.raises(CarawayError, match="correct user and password") as caught:
             await store.get("a")
         assert "wrong@" not in caught.value.message
     async with opened(f"unix://:s3cr%3At%2F%40@{server.socket}") as store:
@@ -257,7 +257,7 @@ async def test_server_that_hides_its_settings_is_warned_about(server: valkey.Ser
     server.command("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "-config")
     async with opened(f"unix://app:pw@{server.socket}") as store:
         (warning,) = await store.check()
-        assert "does not tell its settings" in warning
+        assert "does not disclose its settings" in warning
 
 
 async def test_rights_of_the_reference_suffice(server: valkey.Server) -> None:
@@ -313,7 +313,7 @@ async def test_state_of_a_newer_caraway_is_refused(server: valkey.Server) -> Non
 async def test_expiry_goes_by_the_clock_of_the_server(server: valkey.Server) -> None:
     async with opened(server.url) as store:
         watcher = store.watch("")
-        await store.compare_and_set("a", b"1", expected=None, ttl_s=0.05)
+        await store.compare_and_set("a", b"1", expected=None, ttl_s=1)
         found = [await asyncio.wait_for(anext(watcher), WAIT_S) for _ in range(2)]
         assert [entry.value for entry in found] == [b"1", b""]
         assert await store.get("a") is None
@@ -344,10 +344,10 @@ def test_urls(url: str, name: str, expected: dict[str, object]) -> None:
     ("url", "message"),
     [
         ("localhost:6379", "scheme 'localhost'"),
-        ("http://h", "scheme 'http' is none of redis, rediss, unix"),
-        ("redis://:geheim@h:x", "cannot be read"),
+        ("http://h", "scheme 'http' is not one of redis, rediss, unix"),
+        ("redis://:geheim@h:x", "is invalid"),
         ("redis://:geheim@h/one", "database 'one' is not a number"),
-        ("redis://:geheim@h?prefiks=x", "no parameter 'prefiks'; known: ca, db, durability"),
+        ("redis://:geheim@h?prefiks=x", "unknown parameter 'prefiks'; known: ca, db, durability"),
         ("redis://:geheim@h?durability=some", "one of always, any"),
     ],
 )
@@ -366,7 +366,7 @@ def test_judgement_of_settings() -> None:
     assert len(durability.judge({})) == 1
 
 
-# Errors that a defect of ours would cause, or that come from parts of the client not used here.
+# Errors that only a bug of ours causes, or of parts of the client that are not used.
 OURS = """ChildDeadlockedError ClusterError CrossSlotTransactionError DataError ExecAbortError
 IncorrectPolicyType InvalidPipelineStack InvalidResponse LockError
 LockNotOwnedError ModuleError NoScriptError NoSuchFieldsetError PubSubError RedisClusterException

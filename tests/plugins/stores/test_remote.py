@@ -1,4 +1,4 @@
-"""What is special of a `caraway store`, on good days and bad ones."""
+"""Behaviour that only `caraway store` has, including its failures."""
 
 import asyncio
 import gc
@@ -115,7 +115,7 @@ async def test_nothing_acknowledged_is_lost_when_the_store_is_killed(own: Remote
             killed.set()
 
     writing = [asyncio.ensure_future(write(index)) for index in range(1, 40)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await killed.wait()
     own.kill()
     by_then = dict(acknowledged)
@@ -123,7 +123,7 @@ async def test_nothing_acknowledged_is_lost_when_the_store_is_killed(own: Remote
     again = opened(own)
     for index, chunk in by_then.items():
         assert (await read(again, "job-1", chunk))[0].num_rows == (100_000 if index else 10)
-    # Those that were under way are tried again, and come to their end.
+    # Running calls are retried and succeed.
     await asyncio.gather(*writing)
     assert len(acknowledged) == 40
     assert not list((own.data / ".unfinished").iterdir())
@@ -138,11 +138,11 @@ async def test_reads_go_on_after_a_restart(own: RemoteStore) -> None:
     assert await reading == [rows(10)]
 
 
-async def test_store_that_is_away_is_told_after_a_while(own: RemoteStore) -> None:
+async def test_store_that_is_away_is_reported_after_a_while(own: RemoteStore) -> None:
     store = opened(own, patience_s=0)
     chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(10)])
     own.kill()
-    away = f"the store at {own.address} does not answer: .*see that `caraway store` is up there"
+    away = f"the store at {own.address} does not respond: .*check that `caraway store` runs there"
     with pytest.raises(ResultStoreError, match="^result 'job-1': chunk 0 cannot be read: " + away):
         await read(store, "job-1", chunk)
     with pytest.raises(ResultStoreError, match="chunk 1 cannot be stored: " + away):
@@ -204,8 +204,8 @@ def test_token_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "place", [ResultPlace("remote", "p"), ResultPlace("remote", "p", StoreSpec("s3", "b", "b", {}))]
 )
-def test_place_that_is_no_store_is_refused(place: ResultPlace) -> None:
-    with pytest.raises(ResultStoreError, match="names no `caraway store`"):
+def test_place_outside_a_store_is_rejected(place: ResultPlace) -> None:
+    with pytest.raises(ResultStoreError, match="is not in a `caraway store`"):
         RemoteResultStore.at(place)
 
 
@@ -230,7 +230,7 @@ class _Scripted(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def scripted() -> Iterator[_Server]:
-    """A server that answers what the test has written down."""
+    """A server that returns responses that the test prepared."""
     with _Server(("127.0.0.1", 0), _Scripted) as server:
         server.answers, server.seen = [], []
         thread = threading.Thread(target=server.serve_forever)
@@ -256,14 +256,14 @@ async def test_passing_refusals_are_tried_again(scripted: _Server, status: int) 
         (400, "", ResultStoreError),
     ],
 )
-async def test_lasting_refusals_are_told_at_once(
+async def test_lasting_refusals_are_reported_at_once(
     scripted: _Server, status: int, text: str, kind: type[DiskFullError | ResultStoreError]
 ) -> None:
     scripted.answers = [(status, text)]
     store = RemoteResultStore(f"127.0.0.1:{scripted.server_port}", "p", TOKEN)
     with pytest.raises(kind) as caught:
         await store.keys()
-    expected = f"results cannot be listed: {text or f'it answered {status}'}"
+    expected = f"results cannot be listed: {text or f'the store returned {status}'}"
     assert caught.value.message == expected
 
 

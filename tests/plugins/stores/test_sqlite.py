@@ -1,4 +1,4 @@
-"""What only a SQLite file can suffer: damage, rights, foreign files, growth."""
+"""Failures that only SQLite files have: damage, permissions, foreign files, growth."""
 
 import asyncio
 import os
@@ -18,10 +18,10 @@ from caraway_plugins.stores.sqlite import SqliteStateStore, errors, file
 from tests.kit.disks import disk_with_room_for
 from tests.plugins.stores.adapters import POLL_S, Clock
 
-# Codes that a defect of ours would cause, or that are no errors; the others need advice.
+# Codes that only a bug of ours causes, or that are not errors; all others need advice.
 OURS = """ABORT AUTH CONSTRAINT DENY DONE EMPTY ERROR FORMAT IGNORE INTERNAL INTERRUPT MISMATCH
 MISUSE NOTFOUND NOTICE OK RANGE ROW SCHEMA WARNING""".split()
-# Names of statements for SQLite's authorizer, with numbers that mean nothing here.
+# Statement names for SQLite's authorizer; the numbers do not matter here.
 ACTIONS = """ANALYZE ATTACH DELETE DETACH FUNCTION INSERT PRAGMA READ RECURSIVE REINDEX SAVEPOINT
 SELECT TRANSACTION UPDATE""".split()
 
@@ -40,7 +40,7 @@ def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """Be somebody to whom file rights apply; for root they do not."""
+    """Drop root's rights, because file permissions do not apply to root."""
     if os.geteuid() != 0:
         yield
         return
@@ -53,7 +53,7 @@ def unprivileged() -> Iterator[None]:
 
 @pytest.fixture
 def readable_folder() -> Iterator[Path]:
-    """A folder that others may enter, which pytest's own may not be."""
+    """A folder that other users can enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         yield folder
@@ -113,12 +113,12 @@ async def test_file_of_a_newer_caraway_is_refused(tmp_path: Path) -> None:
 
 
 def test_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    assert "right to write" in refusal(tmp_path)
+    assert "permission to write" in refusal(tmp_path)
 
 
 def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "right to write" in refusal(tmp_path / "file" / "state.db")
+    assert "permission to write" in refusal(tmp_path / "file" / "state.db")
 
 
 async def test_file_that_may_only_be_read_is_refused_at_start(readable_folder: Path) -> None:
@@ -128,13 +128,13 @@ async def test_file_that_may_only_be_read_is_refused_at_start(readable_folder: P
     readable_folder.chmod(0o777)
     (readable_folder / "state.db-lock").chmod(0o666)
     with unprivileged():
-        assert "right to write" in refusal(path)
+        assert "permission to write" in refusal(path)
 
 
 def test_folder_that_may_only_be_read_is_refused(readable_folder: Path) -> None:
     readable_folder.chmod(0o555)
     with unprivileged():
-        assert "right to write" in refusal(readable_folder / "state.db")
+        assert "permission to write" in refusal(readable_folder / "state.db")
 
 
 def test_file_that_stays_locked_is_an_error(
@@ -234,7 +234,7 @@ async def test_watcher_that_missed_forgotten_deletions_is_told(tmp_path: Path) -
     await store.compare_and_set("a", None, expected=revision)
     clock.now += watching.TRACE_KEPT_S
     await store.compare_and_set("b", b"1", expected=None)
-    with pytest.raises(CarawayError, match="watch anew"):
+    with pytest.raises(CarawayError, match="start a new watch"):
         await anext(watcher)
     await store.aclose()
 
@@ -248,5 +248,5 @@ async def test_watcher_does_not_wait_for_the_poll_after_a_write_of_its_process(
     await store.get("a")
     await store.get("a")
     await store.compare_and_set("a", b"1", expected=None)
-    assert (await asyncio.wait_for(waiting, 5)).value == b"1"
+    assert (await asyncio.wait_for(waiting, 60)).value == b"1"
     await store.aclose()

@@ -1,4 +1,4 @@
-"""What every StateStore does, written against the Protocol alone."""
+"""The conformance suite of StateStore, written against the Protocol only."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,11 +9,11 @@ from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateEntry, StateStore
 from tests.plugins.stores.adapters import StateHarness
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 async def put(store: StateStore, key: str, value: bytes, ttl_s: float | None = None) -> int:
-    """Write whatever stands there."""
+    """Write a key at its current revision."""
     standing = await store.get(key)
     expected = standing.revision if standing else None
     revision = await store.compare_and_set(key, value, expected=expected, ttl_s=ttl_s)

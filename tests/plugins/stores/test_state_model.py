@@ -1,4 +1,4 @@
-"""A StateStore against a dict, with steps that hypothesis chooses."""
+"""Compares a StateStore with a dict, with steps chosen by hypothesis."""
 
 import asyncio
 import tempfile
@@ -29,7 +29,7 @@ class Kept:
 
 
 class Machine(RuleBasedStateMachine):
-    """Holds the store and the model side by side; `adapter` is set by the test."""
+    """The store and its model; `adapter` is set by the test."""
 
     adapter = ""
 
@@ -130,10 +130,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def catch_up_watching(self) -> None:
-        """What a watcher was told adds up to what stands."""
+        """The entries that a watcher saw add up to the current state."""
         standing = self.live().get(MARKER)
         self.change(MARKER, b"x", standing.revision if standing else None, None)
-        self.runner.run(asyncio.wait_for(self.follow_to(self.revision), 5))
+        self.runner.run(asyncio.wait_for(self.follow_to(self.revision), 60))
         assert self.watched == {key: kept.value for key, kept in self.live().items()}
 
     async def follow_to(self, revision: int) -> None:
@@ -155,7 +155,7 @@ def test_store_behaves_like_a_dict(state: StateHarness) -> None:
             max_examples=30,
             stateful_step_count=30,
             deadline=None,
-            # The folder of the fixture is not used: each run of the machine makes its own.
+            # The folder of the fixture is not used, because each run of the machine makes its own.
             suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
         ),
     )

@@ -1,4 +1,4 @@
-"""Refreshes and settings that were answered for: no death of a scheduler undoes them."""
+"""Acknowledged refreshes and settings survive the death of any scheduler."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -66,12 +66,12 @@ async def both(folder: Path, poll_s: float = QUICK_S) -> AsyncIterator[tuple[Sch
 
 
 def falls_dead(at: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a scheduler do nothing of what it answers for, as one that is killed at once."""
+    """Make a scheduler do nothing after its answers, as if it was killed at once."""
     known: Any = at.running.services.accelerations
-    monkeypatch.setattr(known._kept[TableName("orders")].keeper, "ask", lambda _asked: None)
+    monkeypatch.setattr(known._kept[TableName("orders")].refresher, "ask", lambda _asked: None)
 
 
-async def test_a_refresh_is_done_by_another_scheduler_than_died(
+async def test_a_refresh_is_done_by_another_scheduler_after_a_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asking, "GRACE_S", QUICK_S)
@@ -124,15 +124,15 @@ async def test_a_refresh_that_is_done_is_not_done_again(
         assert {await version(one), await version(two)} == {before + 1}
 
 
-async def test_what_is_set_on_one_scheduler_is_loaded_by_the_other(tmp_path: Path) -> None:
+async def test_a_refresh_sql_set_on_one_scheduler_is_used_by_the_other(tmp_path: Path) -> None:
     async with both(tmp_path) as (one, two):
         body = {"refresh_sql": "SELECT * FROM orders WHERE id > 1"}
         assert (await one.running.api.patch(PATH, json=body)).status_code == 200
         known: Any = two.running.services.accelerations
-        keeper = known._kept[TableName("orders")].keeper
+        refresher = known._kept[TableName("orders")].refresher
 
         async def follows() -> bool:
-            return keeper.state.settings.refresh_sql is not None
+            return refresher.state.settings.refresh_sql is not None
 
         await eventually(follows, "the other scheduler knows of it")
         before = await version(two)
@@ -141,8 +141,8 @@ async def test_what_is_set_on_one_scheduler_is_loaded_by_the_other(tmp_path: Pat
         assert await count(two) == 2
 
 
-async def test_a_refresh_loads_by_what_was_set_before_on_another_scheduler(tmp_path: Path) -> None:
-    # Neither scheduler hears of the other by itself.
+async def test_a_refresh_uses_the_refresh_sql_set_on_another_scheduler(tmp_path: Path) -> None:
+    # Neither scheduler is notified of the other's changes.
     async with both(tmp_path, NEVER_S) as (one, two):
         before = await version(two)
         body = {"refresh_sql": "SELECT * FROM orders WHERE id > 1"}
@@ -187,7 +187,7 @@ async def test_what_cannot_be_loaded_is_refused(tmp_path: Path) -> None:
         assert await one.store.get("accelerated-asked/orders") is None
 
 
-async def test_nothing_is_answered_for_while_the_state_store_is_away(tmp_path: Path) -> None:
+async def test_nothing_is_acknowledged_while_the_state_store_is_away(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         one = await scheduler(stack, tmp_path, "one", manifest(tmp_path))
         await reaches(one, 1)
@@ -199,14 +199,14 @@ async def test_nothing_is_answered_for_while_the_state_store_is_away(tmp_path: P
 
 
 class ContendedStore(SteppedStore):
-    """Somebody else always writes first."""
+    """A store in which another writer is always first."""
 
     async def compare_and_set(self, key: str, value: bytes | None, **how: Any) -> int | None:
         await super().compare_and_set(key, b"another", expected=how["expected"])
         return None
 
 
-def test_a_refresh_that_is_asked_for_by_too_many_at_once_may_be_asked_for_again() -> None:
+def test_too_many_concurrent_refresh_requests_give_a_retryable_error() -> None:
     async def work(loop: SteppedLoop) -> None:
         wishes = Wishes(ContendedStore(loop), TableName("orders"))
         with pytest.raises(UnavailableError, match="send it again"):

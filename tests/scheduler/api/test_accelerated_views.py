@@ -1,4 +1,4 @@
-"""Views whose rows are kept: loaded by their query, read as any accelerated dataset."""
+"""Accelerated views: loaded by their query, and read like any accelerated dataset."""
 
 from pathlib import Path
 

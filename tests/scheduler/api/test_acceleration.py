@@ -66,7 +66,7 @@ async def count(runtime: Running, where: str = "true") -> Any:
     return answer.json()[0]["n"]
 
 
-async def test_rows_are_loaded_once_and_anew_when_asked(tmp_path: Path) -> None:
+async def test_rows_are_loaded_once_and_again_on_request(tmp_path: Path) -> None:
     write(tmp_path, 1000)
     async with running(tmp_path, manifest()) as runtime:
         told = await at_version(runtime, 1)
@@ -83,7 +83,7 @@ async def test_rows_are_loaded_once_and_anew_when_asked(tmp_path: Path) -> None:
         assert (listed["acceleration_enabled"], listed["status"]) == (True, "ready")
 
 
-async def test_history_and_metrics_tell_of_refreshes(tmp_path: Path) -> None:
+async def test_history_and_metrics_include_refreshes(tmp_path: Path) -> None:
     write(tmp_path, 1000)
     async with running(tmp_path, manifest()) as runtime:
         await at_version(runtime, 1)
@@ -101,7 +101,7 @@ async def test_history_and_metrics_tell_of_refreshes(tmp_path: Path) -> None:
         assert 'dataset_acceleration_rows{dataset="orders"} 1000.0' in page
 
 
-async def test_cached_answers_are_of_the_version_that_is_read(tmp_path: Path) -> None:
+async def test_cached_answers_match_the_current_version(tmp_path: Path) -> None:
     write(tmp_path, 10)
     more = "\n        runtime:\n          caching: {sql_results: {item_ttl: 1h}}\n"
     async with running(tmp_path, manifest() + more) as runtime:
@@ -137,7 +137,7 @@ async def test_refresh_sql_chooses_rows_and_columns(tmp_path: Path) -> None:
         assert await count(runtime) == 100, "null leaves the statement that was set"
 
 
-async def test_append_loads_what_is_newer(tmp_path: Path) -> None:
+async def test_append_loads_newer_rows(tmp_path: Path) -> None:
     write(tmp_path, 100)
     async with running(tmp_path, manifest("refresh_mode: append")) as runtime:
         await at_version(runtime, 1)
@@ -158,7 +158,7 @@ async def test_append_with_an_overlap_takes_late_rows_once(tmp_path: Path, key: 
     lines = ("refresh_mode: append", "refresh_append_overlap: 20s", *([key] if key else []))
     async with running(tmp_path, manifest(*lines)) as runtime:
         await at_version(runtime, 1)
-        # The last ones again, changed, and more of them.
+        # The last rows again with changes, and new ones.
         ids = list(range(75, 120))
         late = pa.table({"id": ids, "t": [FIRST + each for each in ids], "v": ["new"] * 45})
         pq.write_table(late, tmp_path / "orders.parquet")
@@ -218,7 +218,7 @@ async def test_schema_of_the_source_may_change_between_versions(tmp_path: Path) 
             answer = await runtime.sql("SELECT other FROM orders")
             return bool(answer.status_code == 200)
 
-        await eventually(seen, "the new column is read", 20)
+        await eventually(seen, "the new column is read")
         assert (await runtime.sql("SELECT count(*) AS n FROM orders")).json() == [{"n": 2}]
 
 
@@ -233,12 +233,12 @@ async def test_restart_reopens_files_without_the_source(tmp_path: Path) -> None:
         assert await count(runtime) == 100
         assert (await runtime.api.get("/v1/ready")).text == "ready"
     async with running(tmp_path, manifest(*lines, "sort_by: id")) as runtime:
-        # Another acceleration is not served with rows that were made by this one.
+        # Another acceleration must not use the rows of this one.
         assert "version" not in await standing(runtime)
         assert (await runtime.api.get("/v1/ready")).status_code == 503
 
 
-async def test_memory_mode_loads_anew_at_the_start(tmp_path: Path) -> None:
+async def test_memory_mode_loads_again_at_the_start(tmp_path: Path) -> None:
     write(tmp_path, 100)
     async with running(tmp_path, manifest()) as runtime:
         await at_version(runtime, 1)
@@ -261,7 +261,7 @@ async def test_interval_refreshes_by_itself(tmp_path: Path) -> None:
         await eventually(fresh, "the new rows are read")
 
 
-async def test_source_answers_until_loaded_where_that_is_asked_for(tmp_path: Path) -> None:
+async def test_source_answers_until_loaded_if_configured(tmp_path: Path) -> None:
     write(tmp_path, 10)
     text = manifest("refresh_mode: disabled", more="ready_state: on_registration")
     async with running(tmp_path, text) as runtime:
@@ -278,13 +278,13 @@ async def test_source_answers_until_loaded_where_that_is_asked_for(tmp_path: Pat
         ("orders/acceleration/refresh", "[]", 400, "JSON object"),
         ("orders/acceleration/refresh", '{"refresh_mode": "changes"}', 400, "loads nothing"),
         ("orders/acceleration/refresh", '{"refresh_sql": "SELECT 1"}', 400, "FROM"),
-        ("orders/acceleration/refresh", '{"refresh_sql": 7}', 400, "text"),
+        ("orders/acceleration/refresh", '{"refresh_sql": 7}', 400, "string"),
         ("orders/acceleration/refresh", '{"refresh_jitter_max": "x"}', 400, "jitter"),
         ("orders/acceleration/refresh", '{"refresh_sql": "SELECT * FROM plain"}', 400, "plain"),
         ("not a name/acceleration/refresh", "{}", 404, "not a table name"),
     ],
 )
-async def test_what_cannot_be_refreshed_is_told(
+async def test_impossible_refreshes_are_rejected(
     tmp_path: Path, path: str, body: str, status: int, words: str
 ) -> None:
     write(tmp_path, 10)
@@ -304,7 +304,7 @@ async def test_what_cannot_be_refreshed_is_told(
         ("refresh_sql: SELECT * FROM elsewhere", "elsewhere"),
     ],
 )
-async def test_what_only_the_scheduler_understands_is_an_error_of_the_dataset(
+async def test_settings_that_only_the_scheduler_checks_are_dataset_errors(
     tmp_path: Path, keys: str, words: str
 ) -> None:
     write(tmp_path, 10)
@@ -352,7 +352,9 @@ NAMED = """
         ("%22Big%22", "Big"), ("public.%22Big%22", "Big"), ("caraway.public.%22Big%22", "Big"),
     ],
 )  # fmt: skip
-async def test_routes_take_names_as_statements_do(tmp_path: Path, name: str, dataset: str) -> None:
+async def test_routes_accept_names_as_statements_do(
+    tmp_path: Path, name: str, dataset: str
+) -> None:
     write(tmp_path, 3)
     async with running(tmp_path, NAMED) as runtime:
         told = await runtime.api.get(f"/v1/datasets/{name}/acceleration")

@@ -1,4 +1,4 @@
-"""Accelerated datasets whose sources change, fail or hold what they must not, in one runtime."""
+"""Accelerated datasets whose sources change, fail or contain invalid rows, in one runtime."""
 
 import asyncio
 import datetime
@@ -34,7 +34,7 @@ def put(folder: Path, columns: dict[str, Any]) -> None:
 
 
 async def failed(runtime: Running) -> str:
-    """Wait for a refresh to fail; returns why."""
+    """Wait for a refresh to fail; returns the reason."""
 
     async def look() -> str:
         told = await standing(runtime)
@@ -57,7 +57,7 @@ async def test_a_full_refresh_has_the_columns_that_the_source_has_then(
     async with running(tmp_path, manifest()) as runtime:
         await at_version(runtime, 1)
         put(tmp_path, CHANGED[how])
-        # At once: nobody has looked at the file since.
+        # At once, before the source is polled again.
         await refresh(runtime)
         await at_version(runtime, 2)
         assert await rows(runtime) == pa.table(CHANGED[how]).to_pylist()
@@ -70,11 +70,11 @@ async def test_a_full_refresh_has_the_columns_that_the_source_has_then(
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("removed", "its source has no column 'v' any more; ask for a refresh with"),
-        ("retyped", "column 'id' is of type int64, and in rows that came since of another"),
+        ("removed", "its source has no column 'v' any more; request a refresh with"),
+        ("retyped", "column 'id' is of type int64, but newer rows have another type"),
     ],
 )
-async def test_an_append_refuses_columns_of_another_kind(
+async def test_an_append_rejects_columns_of_another_kind(
     tmp_path: Path, how: str, words: str
 ) -> None:
     write(tmp_path, 10)
@@ -126,7 +126,7 @@ async def test_a_source_that_fails_in_the_middle_leaves_the_version(
         )
         path = tmp_path / "orders.parquet"
         pq.write_table(table, path, row_group_size=20_000, use_dictionary=False)
-        # The footer is whole, so it begins well.
+        # The footer is intact, so reading starts normally.
         data = bytearray(path.read_bytes())
         middle = len(data) * 3 // 4
         data[middle : middle + 50_000] = b"\xff" * 50_000
@@ -147,11 +147,11 @@ ALIKE = {"id": [1, 2, 1], "t": [FIRST] * 3, "v": ["first", "b", "first"]}
 @pytest.mark.parametrize(
     ("action", "columns", "wanted"),
     [
-        ("", TWICE, "primary key (id) = 1 is there twice"),
-        ("upsert", TWICE, "primary key (id) = 1 is there twice"),
-        ("upsert", ALIKE, "primary key (id) = 1 is there twice"),
+        ("", TWICE, "primary key (id) = 1 is duplicated"),
+        ("upsert", TWICE, "primary key (id) = 1 is duplicated"),
+        ("upsert", ALIKE, "primary key (id) = 1 is duplicated"),
         ("drop", TWICE, ["first", "b"]),
-        ("upsert_dedup", TWICE, "is there twice with other values"),
+        ("upsert_dedup", TWICE, "is duplicated with other values"),
         ("upsert_dedup", ALIKE, ["first", "b"]),
         ("upsert_dedup_by_row_id", TWICE, ["last", "b"]),
     ],
@@ -177,14 +177,14 @@ async def test_rows_with_one_primary_key_in_a_full_load(
 @pytest.mark.parametrize(
     ("action", "wanted"),
     [
-        ("", "primary key (id) = 1 is there twice"),
+        ("", "primary key (id) = 1 is duplicated"),
         ("drop", ["old", "c"]),
         ("upsert", ["new", "c"]),
         ("upsert_dedup", ["new", "c"]),
         ("upsert_dedup_by_row_id", ["new", "c"]),
     ],
 )
-async def test_rows_that_are_appended_with_a_primary_key_that_is_there(
+async def test_appended_rows_with_an_existing_primary_key(
     tmp_path: Path, action: str, wanted: Any
 ) -> None:
     put(tmp_path, {"id": [1], "t": [FIRST], "v": ["old"]})
@@ -201,8 +201,8 @@ async def test_rows_that_are_appended_with_a_primary_key_that_is_there(
         assert [each["v"] for each in await rows(runtime)] == wanted
 
 
-async def test_a_unique_index_refuses_what_is_there_twice(tmp_path: Path) -> None:
-    """Across the partitions that a primary key alone would make."""
+async def test_a_unique_index_rejects_duplicates(tmp_path: Path) -> None:
+    """Duplicates are found across the partitions that the primary key alone would create."""
     put(tmp_path, {"id": [1], "t": [FIRST], "v": ["a"]})
     keys = ("primary_key: id", "indexes: {v: unique}")
     async with running(tmp_path, manifest(*keys)) as runtime:
@@ -210,7 +210,7 @@ async def test_a_unique_index_refuses_what_is_there_twice(tmp_path: Path) -> Non
         values = [f"v{each}" for each in range(2000)]
         put(tmp_path, {"id": range(2001), "t": [FIRST] * 2001, "v": [*values, "v7"]})
         await refresh(runtime)
-        assert "(v) = 'v7' is there twice" in await failed(runtime)
+        assert "(v) = 'v7' is duplicated" in await failed(runtime)
         assert await rows(runtime, "SELECT id FROM orders") == [{"id": 1}]
         put(tmp_path, {"id": range(2002), "t": [FIRST] * 2002, "v": [*values, None, None]})
         await refresh(runtime)
@@ -250,11 +250,11 @@ async def test_keys_are_of_any_type(tmp_path: Path, keys: pa.Array, literal: str
             return
         put(tmp_path, {"k": pa.concat_arrays([keys, keys[:1]]), "t": [FIRST] * 3, "v": ["z"] * 3})
         await refresh(runtime)
-        assert "there twice" in await failed(runtime)
+        assert "duplicated" in await failed(runtime)
         assert await rows(runtime, "SELECT v FROM orders ORDER BY v") == [{"v": "x"}, {"v": "y"}]
 
 
-async def test_refreshes_that_are_asked_for_at_once_are_two(tmp_path: Path) -> None:
+async def test_concurrent_refresh_requests_become_two_refreshes(tmp_path: Path) -> None:
     write(tmp_path, 10)
     async with running(tmp_path, manifest()) as runtime:
         await at_version(runtime, 1)
@@ -296,7 +296,7 @@ async def test_the_source_answers_for_joins_and_views_over_the_dataset(tmp_path:
         ("refresh_mode: append, refresh_append_overlap: 1s", "time_column 't' is list"),
     ],
 )
-async def test_columns_that_are_not_there_or_not_fit_are_named(
+async def test_missing_or_unsuitable_columns_are_named(
     tmp_path: Path, keys: str, words: str
 ) -> None:
     put(tmp_path, {"id": [1], "t": [[FIRST]], "v": ["a"]})

@@ -1,4 +1,4 @@
-"""A runtime says which accelerated datasets its manifest names, so that others leave their rows."""
+"""A runtime marks the accelerated datasets of its manifest, so that others keep their rows."""
 
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ MANIFEST = """
     """
 
 
-async def test_datasets_of_the_manifest_are_marked_also_those_that_cannot_be_kept(
+async def test_all_accelerated_datasets_of_the_manifest_are_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -33,7 +33,6 @@ async def test_datasets_of_the_manifest_are_marked_also_those_that_cannot_be_kep
     write(tmp_path, 10)
     async with running(tmp_path, MANIFEST) as runtime:
         accelerations = runtime.services.accelerations
-        assert accelerations is not None
         marks = accelerations._versions.marks
 
         async def renewed(name: TableName, since: Mark | None = None) -> Mark | None:
@@ -47,7 +46,7 @@ async def test_datasets_of_the_manifest_are_marked_also_those_that_cannot_be_kep
 
         accelerations.end(BROKEN)
         mark = await marks.read(ORDERS)
-        for _ in range(2):  # The first may be of a round that was under way.
+        for _ in range(2):  # The first may belong to a round that was already running.
             mark = await eventually(partial(renewed, ORDERS, mark), "a round has ended")
         last = await marks.read(BROKEN)
         for _ in range(2):

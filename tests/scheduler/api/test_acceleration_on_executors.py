@@ -1,4 +1,4 @@
-"""Accelerated datasets of a runtime whose rows are on three executors, in this process."""
+"""Accelerated datasets of a runtime with three in-process executors."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_scheduler.acceleration.upkeep import upkeep
-from caraway_scheduler.composition import assembly
+from caraway_scheduler.composition.backend import Backend
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -29,13 +29,11 @@ async def on_executors(
     apart = folder / "cluster"
     apart.mkdir(exist_ok=True)
     async with in_process_cluster(apart, {}, executors=3, policy=EAGER) as cluster:
-        backend = assembly.Backend(cluster.dispatch)
-        monkeypatch.setattr(assembly, "standalone", lambda *_: backend)
-        async with running(folder, manifest) as runtime:
+        async with running(folder, manifest, backend=Backend(cluster.dispatch)) as runtime:
             yield runtime, cluster
 
 
-async def test_what_is_inserted_is_where_its_source_lives_and_read_at_once(
+async def test_inserted_rows_are_in_the_source_and_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with on_executors(tmp_path, TAKING + KEYS, monkeypatch) as (runtime, _):
@@ -48,7 +46,7 @@ async def test_what_is_inserted_is_where_its_source_lives_and_read_at_once(
         sql = "INSERT INTO orders SELECT id + 100, v FROM orders"
         job = await runtime.api.post("/v1/queries", json={"sql": sql})
         assert job.status_code == 202, job.text
-        url, done = f"/v1/queries/{job.json()['query_id']}?wait=20", {"status": "PENDING"}
+        url, done = f"/v1/queries/{job.json()['query_id']}?wait=60", {"status": "PENDING"}
         while done["status"] in ("PENDING", "RUNNING"):
             done = (await runtime.api.get(url)).json()
         assert done["status"] == "SUCCEEDED", done
@@ -65,14 +63,14 @@ async def test_changes_that_break_a_unique_index_are_refused(
         await send(runtime, *(event("c", number, f"v{number}") for number in range(50)))
         for number in range(100, 110):
             told = await test_changes_bad_days.refused(runtime, event("c", number, "v7"))
-            assert "(v) = 'v7' would be there twice" in told
+            assert "(v) = 'v7' would be duplicated" in told
         await send(runtime, event("d", 7), event("c", 100, "v7"))
         assert await rows(runtime, "SELECT id FROM orders WHERE v = 'v7'") == [(100,)]
         assert await rows(runtime, "SELECT count(*), count(DISTINCT v) FROM orders") == [(50, 50)]
 
 
 @pytest.mark.parametrize("key", ["primary_key: id", "indexes: {id: unique}"])
-async def test_rows_that_are_there_twice_are_found_wherever_they_are(
+async def test_duplicate_rows_are_found_on_any_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     test_acceleration.write(tmp_path, 5000)
@@ -86,11 +84,11 @@ async def test_rows_that_are_there_twice_are_found_wherever_they_are(
         table = pa.table({"id": ids, "t": [FIRST] * 5001, "v": ["x"] * 5001})
         pq.write_table(table, tmp_path / "orders.parquet", row_group_size=100)
         await refresh(runtime)
-        assert "(id) = 4321 is there twice" in await failed(runtime)
+        assert "(id) = 4321 is duplicated" in await failed(runtime)
         assert await rows(runtime, "SELECT v FROM orders WHERE id = 4321") == [("v1",)]
 
 
-async def test_changes_are_right_while_bases_are_written_anew(
+async def test_changes_are_correct_during_compactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)

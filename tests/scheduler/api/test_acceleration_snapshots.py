@@ -1,4 +1,4 @@
-"""Snapshots of accelerated datasets: made as they change, and what a new runtime starts from."""
+"""Snapshots of accelerated datasets: written after changes, and used by new runtimes."""
 
 import shutil
 from pathlib import Path
@@ -55,7 +55,7 @@ async def test_a_new_runtime_starts_from_the_last_snapshot_without_the_source(
         assert await count(runtime, "v = 'v3'") == 240
 
 
-async def test_only_so_many_snapshots_are_kept(tmp_path: Path) -> None:
+async def test_the_number_of_snapshots_is_bounded(tmp_path: Path) -> None:
     write(tmp_path, 10)
     async with running(tmp_path, manifest("snapshots: create_only") + place()) as runtime:
         for number in range(1, 5):
@@ -73,7 +73,7 @@ async def test_only_so_many_snapshots_are_kept(tmp_path: Path) -> None:
     assert len(parts) <= 3 * 3
 
 
-async def test_a_snapshot_of_something_else_is_not_used(tmp_path: Path) -> None:
+async def test_a_snapshot_with_another_origin_is_not_used(tmp_path: Path) -> None:
     write(tmp_path, 10)
     async with running(tmp_path, manifest("snapshots: enabled") + place()) as runtime:
         await at_version(runtime, 1)
@@ -85,7 +85,7 @@ async def test_a_snapshot_of_something_else_is_not_used(tmp_path: Path) -> None:
         assert told["version"]["rows"] == 3
 
 
-async def test_a_damaged_snapshot_is_told_of_and_the_source_is_loaded(
+async def test_a_damaged_snapshot_is_logged_and_the_source_is_loaded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, 10)
@@ -99,7 +99,7 @@ async def test_a_damaged_snapshot_is_told_of_and_the_source_is_loaded(
     async with running(tmp_path, text) as runtime:
         await at_version(runtime, 1)
         assert await count(runtime) == 10
-    assert "does not start from its snapshot" in caplog.text
+    assert "cannot start from its snapshot" in caplog.text
 
 
 async def test_snapshots_go_to_a_bucket(tmp_path: Path, s3_server: S3Server) -> None:

@@ -1,4 +1,4 @@
-"""Statements that go through an accelerated dataset to its source, in one runtime."""
+"""Statements that pass through an accelerated dataset to its source, in one runtime."""
 
 import time
 from pathlib import Path
@@ -24,7 +24,7 @@ TAKING = """
 """
 
 
-async def test_what_is_inserted_is_in_the_source_and_read_at_once(tmp_path: Path) -> None:
+async def test_inserted_rows_are_in_the_source_and_read_at_once(tmp_path: Path) -> None:
     async with running(tmp_path, TAKING + KEYS) as runtime:
         writer, reader = {"x-api-key": "writer"}, {"x-api-key": "reader"}
         runtime.api.headers.update(writer)
@@ -60,7 +60,7 @@ async def test_a_job_inserts_through_the_dataset_too(tmp_path: Path) -> None:
         sql = "INSERT INTO orders VALUES (1, 'a')"
         made = await runtime.api.post("/v1/queries", json={"sql": sql})
         assert made.status_code == 202, made.text
-        url = f"/v1/queries/{made.json()['query_id']}?wait=20"
+        url = f"/v1/queries/{made.json()['query_id']}?wait=60"
         done = (await runtime.api.get(url)).json()
         while done["status"] in ("PENDING", "RUNNING"):
             done = (await runtime.api.get(url)).json()
@@ -69,7 +69,7 @@ async def test_a_job_inserts_through_the_dataset_too(tmp_path: Path) -> None:
         assert found.json() == [{"v": "a"}]
 
 
-async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) -> None:
+async def test_the_source_answers_if_the_dataset_has_no_rows(tmp_path: Path) -> None:
     write(tmp_path, 100)
     keys = ("refresh_sql: SELECT * FROM orders WHERE id < 10", "on_zero_results: use_source")
     views = """
@@ -104,16 +104,16 @@ async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) 
             assert (found.status_code, found.json()) == (200, rows), sql
 
 
-async def test_rows_that_become_too_old_go_between_refreshes(tmp_path: Path) -> None:
+async def test_expired_rows_are_removed_between_refreshes(tmp_path: Path) -> None:
     keys = (
         "retention_check_enabled: true",
-        "retention_period: 4s",
+        "retention_period: 10s",
         "retention_check_interval: 200ms",
     )
     _write_times(tmp_path, -3600, 3600)
     async with running(tmp_path, manifest(*keys)) as runtime:
         assert (await at_version(runtime, 1))["version"]["rows"] == 1
-        # Written now, so that a slow start does not make the row too old before it is loaded.
+        # Written now, so that a slow start does not make the row expire before it is loaded.
         _write_times(tmp_path, -3600, 0, 3600)
         await refresh(runtime)
         assert (await at_version(runtime, 2))["version"]["rows"] == 2
@@ -126,7 +126,7 @@ async def test_rows_that_become_too_old_go_between_refreshes(tmp_path: Path) -> 
 
 
 def _write_times(folder: Path, *seconds: int) -> None:
-    """Write rows that are so many seconds older or younger than now."""
+    """Write rows that are this many seconds older or younger than now."""
     now = int(time.time())
     rows = {"id": range(len(seconds)), "t": [now + each for each in seconds]}
     pq.write_table(pa.table(rows), folder / "orders.parquet")
@@ -150,7 +150,7 @@ async def test_appends_keep_what_is_stored(tmp_path: Path) -> None:
         assert found.json() == [{"n": 1030, "last": 4009}]
 
 
-async def test_what_is_inserted_becomes_a_file_of_the_source(tmp_path: Path) -> None:
+async def test_inserted_rows_become_a_file_of_the_source(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     pq.write_table(pa.table({"id": [1], "v": ["a"]}), tmp_path / "lake" / "a.parquet")
     text = """

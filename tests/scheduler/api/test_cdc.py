@@ -1,9 +1,10 @@
-"""The route of change events, with the part that applies them played by the test."""
+"""The route of change events, with a fake in place of `Ingest`."""
 
 import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ from caraway_scheduler.acceleration.changes.ingesting import (
     StreamStoppedError,
     Whence,
 )
-from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.acceleration.service import (
+    NoDatasetError,
+    NotAcceleratedError,
+)
 from caraway_scheduler.acceleration.versions import requests
 from caraway_scheduler.api import cdc
 from tests.kit.runtime import Running, running
@@ -44,7 +48,7 @@ ENVELOPE = orjson.dumps(
 
 
 class FakeIngest:
-    """Takes changes of `orders`, keeps them, and fails as it is told."""
+    """Accepts changes of `orders`, records them, and fails on demand."""
 
     def __init__(self) -> None:
         self.applied: list[tuple[str, Changes, str | None, float]] = []
@@ -95,9 +99,12 @@ def refused(answer: Any, status: int, says: str) -> None:
 
 
 @asynccontextmanager
-async def serving(folder: Path, ingest: FakeIngest, manifest: str = "") -> AsyncIterator[Running]:
-    async with running(folder, manifest) as runtime:
-        runtime.services.ingest = ingest
+async def serving(
+    folder: Path, ingest: FakeIngest, manifest: str = "", **bounds: Any
+) -> AsyncIterator[Running]:
+    async with running(
+        folder, manifest, altered=lambda made: replace(made, **{"accelerations": ingest, **bounds})
+    ) as runtime:
         yield runtime
 
 
@@ -117,7 +124,7 @@ async def test_events_are_applied_before_the_answer_comes(tmp_path: Path) -> Non
     [("orders", "orders"), ("ORDERS", "orders"), ("public.orders", "orders"),
      ("lines", "public.lines"), ("public.lines", "public.lines")],
 )  # fmt: skip
-async def test_name_is_bare_or_qualified_and_comes_back_as_it_was(
+async def test_name_is_bare_or_qualified_and_returned_unchanged(
     tmp_path: Path, name: str, table: str
 ) -> None:
     fake = FakeIngest()
@@ -154,7 +161,7 @@ async def test_large_bodies_are_read_as_well(tmp_path: Path) -> None:
         assert answer.json()["applied"] == 1000
 
 
-async def test_key_of_the_request_is_handed_on(tmp_path: Path) -> None:
+async def test_idempotency_key_is_passed_on(tmp_path: Path) -> None:
     fake = FakeIngest()
     async with serving(tmp_path, fake) as runtime:
         await post(runtime, idempotency_key="batch-7")
@@ -170,7 +177,7 @@ async def test_key_of_the_request_is_handed_on(tmp_path: Path) -> None:
         refused(await post(runtime, idempotency_key="x" * 256), 400, "Idempotency-Key")
 
 
-async def test_events_without_effect_need_nothing(tmp_path: Path) -> None:
+async def test_events_without_effect_are_not_applied(tmp_path: Path) -> None:
     fake = FakeIngest()
     async with serving(tmp_path, fake) as runtime:
         assert (await post(runtime, b"[null]")).json() == {"applied": 0, "dataset": "orders"}
@@ -228,8 +235,12 @@ async def test_unknown_name_is_404(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "says"),
     [
-        (BODY, {"content_type": "text/plain"}, "'text/plain' is not read; known: application/json"),
-        (BODY, {"content_type": ""}, "no Content-Type"),
+        (
+            BODY,
+            {"content_type": "text/plain"},
+            "'text/plain' is not supported; known: application/json",
+        ),
+        (BODY, {"content_type": ""}, "the Content-Type is missing"),
         (BODY, {"content_encoding": "gzip"}, "Content-Encoding"),
         (b'{"op":"c","after":{"id":1,"id":2}}', {}, 'the key "id" is there twice'),
         (b'{"op":"c","after":{"id":1e400}}', {}, "out of range"),
@@ -255,7 +266,7 @@ async def test_compressed_events_are_applied(tmp_path: Path) -> None:
     async with serving(tmp_path, fake) as runtime:
         answer = await post(runtime, gzip.compress(BODY), content_encoding="gzip")
         assert answer.json() == {"applied": 1, "dataset": "orders"}
-        refused(await post(runtime, content_encoding="br"), 415, "'br' are not read")
+        refused(await post(runtime, content_encoding="br"), 415, "'br' are not supported")
 
 
 async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:
@@ -268,8 +279,7 @@ async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:
 
 
 async def test_body_that_is_too_large_is_413(tmp_path: Path) -> None:
-    async with serving(tmp_path, FakeIngest()) as runtime:
-        runtime.services.max_body_bytes = 10
+    async with serving(tmp_path, FakeIngest(), max_body_bytes=10) as runtime:
 
         async def pieces() -> AsyncIterator[bytes]:
             yield BODY
@@ -282,7 +292,7 @@ async def test_body_that_is_too_large_is_413(tmp_path: Path) -> None:
         refused(undeclared, 413, "larger than 10 bytes")
 
 
-async def test_apply_that_does_not_come_back_is_504(
+async def test_apply_that_does_not_return_is_504(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cdc, "BUDGET_S", 0.0)
@@ -291,9 +301,3 @@ async def test_apply_that_does_not_come_back_is_504(
     fake.waits = asyncio.Event()
     async with serving(tmp_path, fake) as runtime:
         refused(await post(runtime), 504, "send them again")
-
-
-async def test_runtime_without_datasets_that_take_changes_says_so(tmp_path: Path) -> None:
-    async with running(tmp_path, "") as runtime:
-        runtime.services.ingest = None
-        refused(await post(runtime), 404, "takes no changes")

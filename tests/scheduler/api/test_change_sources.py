@@ -1,4 +1,4 @@
-"""PostgreSQL and Kafka from their rows to those of statements, in one runtime with real stores."""
+"""PostgreSQL and Kafka from their rows to query results, in one runtime with real stores."""
 
 import asyncio
 from collections.abc import Iterator
@@ -54,19 +54,19 @@ async def holds(runtime: Running, *expected: tuple[Any, ...]) -> None:
         return bool(seen == [{"id": id_, "note": note} for id_, note in expected])
 
     try:
-        await eventually(look, "statements read the rows", 15)
+        await eventually(look, "statements read the rows")
     except AssertionError as exc:
         stands = (await runtime.api.get("/v1/datasets/orders/acceleration")).text
         raise AssertionError(f"{seen}; {stands}") from exc
 
 
 async def says(runtime: Running, words: str) -> None:
-    """Wait until the dataset says why changes do not come."""
+    """Wait until the dataset reports why changes cannot be read."""
 
     async def look() -> bool:
         return words in (await runtime.api.get("/v1/datasets/orders/acceleration")).text
 
-    await eventually(look, f"the dataset says: {words}", 15)
+    await eventually(look, f"the dataset says: {words}")
 
 
 async def test_a_table_is_followed_over_restarts_of_both(server: Server, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ async def test_the_key_of_the_table_is_that_of_the_dataset(server: Server, tmp_p
         await holds(runtime, (1, "uno"), (2, "two"))
 
 
-async def test_a_column_that_comes_is_said_and_rows_stay(server: Server, tmp_path: Path) -> None:
+async def test_a_new_column_is_reported_and_rows_stay(server: Server, tmp_path: Path) -> None:
     async with running(tmp_path, postgres(server)) as runtime:
         await holds(runtime, (1, "one"), (2, "two"))
         server.execute("ALTER TABLE orders ADD n int", "INSERT INTO orders VALUES (3, 'x', 1)")

@@ -1,4 +1,4 @@
-"""Changes from the request to the rows that statements read, in one runtime with real stores."""
+"""Changes from the request to query results, in one runtime with real stores."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ async def test_changes_are_read_by_the_next_statement(tmp_path: Path) -> None:
         assert await rows(runtime) == []
 
 
-async def test_what_is_logged_is_told_of(tmp_path: Path) -> None:
+async def test_the_log_is_reported(tmp_path: Path) -> None:
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"), event("c", 2, "b"))
@@ -98,7 +98,7 @@ async def test_what_is_logged_is_told_of(tmp_path: Path) -> None:
             assert f'dataset_changes_{line}{{dataset="orders"}} 3.0' in page
 
 
-async def test_what_was_answered_survives_the_process(tmp_path: Path) -> None:
+async def test_acknowledged_changes_survive_the_process(tmp_path: Path) -> None:
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"), event("c", 2, "b"))
@@ -110,7 +110,7 @@ async def test_what_was_answered_survives_the_process(tmp_path: Path) -> None:
         assert await rows(runtime) == [(2, "B")]
 
 
-async def test_changes_that_come_late_or_twice_change_nothing(tmp_path: Path) -> None:
+async def test_late_and_repeated_changes_change_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         batch = [event("c", 1, "a", 10), event("u", 1, "b", 20), event("c", 2, "x", 21)]
@@ -122,7 +122,7 @@ async def test_changes_that_come_late_or_twice_change_nothing(tmp_path: Path) ->
         assert await rows(runtime) == [(1, "c")]
 
 
-async def test_what_is_older_than_a_truncation_stays_gone_when_logs_are_part_of_their_base(
+async def test_rows_before_a_truncation_stay_deleted_after_a_compaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 3)
@@ -169,7 +169,7 @@ async def test_a_dataset_without_a_key_takes_rows_and_refuses_the_rest(tmp_path:
         assert "primary_key" in got.json()["message"]
 
 
-async def test_rows_that_are_there_may_be_kept(tmp_path: Path) -> None:
+async def test_existing_rows_may_be_kept(tmp_path: Path) -> None:
     text = manifest("primary_key: id", "on_conflict: {id: drop}")
     async with running(tmp_path, text) as runtime:
         await ready(runtime)
@@ -179,7 +179,7 @@ async def test_rows_that_are_there_may_be_kept(tmp_path: Path) -> None:
 
 
 async def test_many_producers_and_readers_meet_no_mixture(tmp_path: Path) -> None:
-    """Each request moves the same amount between two rows: their sum is what it was, always."""
+    """Each request moves the same amount between two rows, so their sum is constant."""
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "100"), event("c", 2, "100"))
@@ -209,7 +209,7 @@ async def test_many_producers_and_readers_meet_no_mixture(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_ingest_is_a_dictionary(tmp_path: Path, seed: int, monkeypatch: Any) -> None:
-    """Random batches, with compaction and restarts in between, against a plain dictionary."""
+    """Random batches with compactions and restarts in between, compared with a dictionary."""
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 60)
     chosen, model, lsn = random.Random(seed), dict[int, str](), 0
     for _ in range(3):
@@ -232,7 +232,7 @@ async def test_ingest_is_a_dictionary(tmp_path: Path, seed: int, monkeypatch: An
                         batch.append(event(op, key, value, lsn))
                 await send(runtime, *batch)
                 if chosen.random() < 0.3:
-                    await send(runtime, *batch)  # As a client that did not hear the answer.
+                    await send(runtime, *batch)  # Like a client that received no answer.
                 assert await rows(runtime) == sorted(model.items())
 
 
@@ -254,7 +254,7 @@ async def test_partitions_are_listed(tmp_path: Path) -> None:
 async def test_partitions_by_column_and_expression_are_read_where_they_match(
     tmp_path: Path,
 ) -> None:
-    """Of a dataset that is loaded, not changed."""
+    """For a dataset that is loaded rather than changed."""
     write_orders(tmp_path, 1000)
     text = """
         datasets:

@@ -1,4 +1,4 @@
-"""Changes that break rules, come at bad moments or do not fit, in one runtime."""
+"""Changes that violate constraints, come at bad moments or do not fit, in one runtime."""
 
 import asyncio
 import json
@@ -44,7 +44,7 @@ async def refused(runtime: Running, *events: Any, status: int = 400) -> str:
         ({"op": "c"}, "needs the row as an object in 'after'"),
     ],
 )
-async def test_of_a_request_with_one_bad_event_nothing_is_applied(
+async def test_nothing_of_a_request_with_one_bad_event_is_applied(
     tmp_path: Path, bad: Any, words: str
 ) -> None:
     async with running(tmp_path, KEYED) as runtime:
@@ -60,9 +60,7 @@ async def test_of_a_request_with_one_bad_event_nothing_is_applied(
     ("action", "wanted"),
     [("", "second"), ("drop", "first"), ("upsert", "second"), ("upsert_dedup", "second")],
 )
-async def test_rows_with_a_primary_key_that_is_there(
-    tmp_path: Path, action: str, wanted: str
-) -> None:
+async def test_rows_with_an_existing_primary_key(tmp_path: Path, action: str, wanted: str) -> None:
     lines = ["primary_key: id", *([f"on_conflict: {{id: {action}}}"] if action else [])]
     async with running(tmp_path, manifest(*lines)) as runtime:
         await ready(runtime)
@@ -75,14 +73,14 @@ async def test_rows_with_a_primary_key_that_is_there(
 
 
 async def test_unique_indexes_stay_unique(tmp_path: Path) -> None:
-    words = "(v) = 'a' would be there twice, and its index says `unique`"
+    words = "(v) = 'a' would be duplicated, but its index is `unique`"
     async with running(tmp_path, UNIQUE) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"), event("c", 2, "b"))
         for each in (event("c", 3, "a"), event("u", 2, "a")):
             assert words in await refused(runtime, event("c", 9, "z"), each)
             assert await rows(runtime) == [(1, "a"), (2, "b")]
-        # What counts is what a request leaves.
+        # Only the state after a request counts.
         await send(runtime, event("u", 2, "a"), event("u", 1, "b"))
         assert await rows(runtime, "SELECT id FROM orders WHERE v = 'a'") == [(2,)]
         await send(runtime, event("d", 2), event("c", 3, "a"))
@@ -114,7 +112,7 @@ async def test_unique_indexes_stay_unique_over_their_base(
         assert await rows(runtime, "SELECT id FROM orders WHERE v = 'v7'") == [(50,)]
 
 
-async def test_of_many_requests_at_once_those_that_break_an_index_fail(tmp_path: Path) -> None:
+async def test_only_concurrent_requests_that_violate_an_index_fail(tmp_path: Path) -> None:
     async with running(tmp_path, UNIQUE) as runtime:
         await ready(runtime)
 
@@ -128,7 +126,7 @@ async def test_of_many_requests_at_once_those_that_break_an_index_fail(tmp_path:
 
 
 class Overtaken:
-    """Has changes come whenever a version is about to be written."""
+    """Lets changes arrive whenever a version is about to be written."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *changes: Any) -> None:
         self.runtime: Running | None = None
@@ -144,10 +142,10 @@ class Overtaken:
         monkeypatch.setattr(Maker, "make", overtaken)
 
 
-async def test_rows_without_a_key_are_there_once_when_a_log_becomes_part_of_its_base(
+async def test_rows_without_a_key_exist_once_after_a_compaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What comes while a base is written anew is in its log, and not in the base as well."""
+    """A change during a compaction is in the log, but not also in the base."""
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)
     overtaken = Overtaken(monkeypatch, event("c", 100, "late"), event("c", 101, "late"))
     async with running(tmp_path, manifest()) as runtime:
@@ -164,7 +162,7 @@ async def test_rows_without_a_key_are_there_once_when_a_log_becomes_part_of_its_
         assert found == [(32, 32)]
 
 
-async def test_changes_come_while_old_rows_go(
+async def test_changes_are_applied_while_expired_rows_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = manifest(
@@ -195,7 +193,7 @@ async def test_changes_come_while_old_rows_go(
 
 
 @pytest.mark.parametrize("lines", [(), ("engine: file", "mode: file")])
-async def test_what_does_not_fit_is_refused_and_not_acknowledged(
+async def test_changes_that_do_not_fit_are_not_acknowledged(
     tmp_path: Path, lines: tuple[str, ...]
 ) -> None:
     limit = "        runtime:\n          query: {memory_limit: 48MiB}\n"
@@ -221,7 +219,7 @@ async def test_what_does_not_fit_is_refused_and_not_acknowledged(
         assert await rows(runtime, "SELECT count(*) FROM orders") == [(applied - 3,)]
 
 
-async def test_a_process_that_ends_between_the_log_and_the_flip_loses_nothing_it_answered(
+async def test_a_crash_before_a_flip_loses_no_acknowledged_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flip, is_cut = CurrentVersion.flip, False
@@ -265,7 +263,7 @@ async def test_files_and_their_log_are_read_again_after_a_restart(
 
 
 async def _refused_until_mended(tmp_path: Path, broken: AbstractContextManager[None]) -> Any:
-    """Send a batch to a broken disk, then again to the mended one; return the refusal."""
+    """Send a batch to a broken disk, then to the repaired one; return the refusal."""
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"))
@@ -279,7 +277,7 @@ async def _refused_until_mended(tmp_path: Path, broken: AbstractContextManager[N
         return got
 
 
-async def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path) -> None:
+async def test_a_full_disk_rejects_changes_until_there_is_room(tmp_path: Path) -> None:
     got = await _refused_until_mended(tmp_path, disk_with_room_for(200_000))
     assert (got.status_code, got.headers["retry-after"]) == (507, "10")
     assert "free or add space" in got.json()["message"]
@@ -287,7 +285,7 @@ async def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("number", [*FULL, *BROKEN])
-async def test_a_disk_that_fails_refuses_changes_until_it_is_mended(
+async def test_a_failing_disk_rejects_changes_until_it_is_repaired(
     tmp_path: Path, number: int
 ) -> None:
     got = await _refused_until_mended(tmp_path, failing_fsync(number))
@@ -296,7 +294,7 @@ async def test_a_disk_that_fails_refuses_changes_until_it_is_mended(
     assert "/secret/path" not in got.text
 
 
-async def test_a_full_state_store_refuses_changes_until_there_is_room(
+async def test_a_full_state_store_rejects_changes_until_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = SqliteStateStore.compare_and_set
@@ -319,8 +317,8 @@ async def test_a_full_state_store_refuses_changes_until_there_is_room(
         assert await rows(runtime) == [(1, "a"), (2, "b")]
 
 
-async def test_answers_are_never_of_an_earlier_state(tmp_path: Path) -> None:
-    """Readers ask the same all the time, so that each change meets an answer on its way."""
+async def test_answers_never_show_an_earlier_state(tmp_path: Path) -> None:
+    """Readers repeat one query all the time, so that each change meets a running answer."""
     sql = "SELECT count(*) AS n FROM orders"
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)

@@ -55,7 +55,7 @@ async def test_table_has_the_fields_of_the_listing(tmp_path: Path) -> None:
     assert list(row) == COLUMNS
     fixed = ("executor_id", "state", "address", "cores", "memory_bytes", "build")
     assert [row[name] for name in fixed] == [listed[name] for name in fixed]
-    assert row["active_tasks"] == 1  # The statement that asks.
+    assert row["active_tasks"] == 1  # This statement itself.
 
 
 async def test_statement_that_is_closed_early_is_no_longer_active(tmp_path: Path) -> None:

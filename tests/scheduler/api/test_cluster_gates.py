@@ -1,8 +1,9 @@
-"""Executor gates of `/v1/ready`, listing and metrics, over a fleet that a test moves."""
+"""Executor gates of `/v1/ready`, listing and metrics, over a fleet that the test controls."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,17 @@ from caraway_core.protocols.fleet import PROTOCOL_VERSION, TableCatalog
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.membership import Membership, state
+from caraway_scheduler.services import Services
 from tests.kit.clocks import Clock
 from tests.kit.fleets import FakeExecutor, FakeFleet
 from tests.kit.runtime import Running, running
 from tests.kit.turns import turn
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 class Cluster(InProcessDispatch):
-    """The standalone dispatch, but with the executors of a membership."""
+    """The standalone dispatch, with the executors of a membership."""
 
     membership: Membership
 
@@ -34,18 +36,24 @@ class Cluster(InProcessDispatch):
 async def cluster(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fleet: FakeFleet, clock: Clock
 ) -> AsyncIterator[tuple[Running, Membership]]:
-    """A runtime in the scheduler role, whose executors are those of the fleet."""
-    monkeypatch.setattr("caraway_scheduler.composition.assembly.InProcessDispatch", Cluster)
+    """Yield a runtime in the scheduler role, with the executors of the fleet."""
+    monkeypatch.setattr("caraway_scheduler.composition.backend.InProcessDispatch", Cluster)
     store = SqliteStateStore(folder / "state.db")
     membership = Membership(
         fleet, store, "here", clock, build="1.0", every_s=0.005, install_wait_s=0.1
     )
     Cluster.membership = membership
     calling = asyncio.create_task(membership.run())
+
+    def altered(services: Services) -> Services:
+        return replace(
+            services,
+            is_scheduler=True,
+            scheduler_count=lambda: membership.scheduler_count,
+        )
+
     try:
-        async with running(folder, "") as runtime:
-            runtime.services.is_scheduler = True
-            runtime.services.scheduler_count = lambda: membership.scheduler_count
+        async with running(folder, "", altered=altered) as runtime:
             yield runtime, membership
     finally:
         calling.cancel()
@@ -95,7 +103,7 @@ async def test_gates_count_the_ready_among_the_registered(
                 "not ready",
             ],
         )
-        # The port for probes answers the same, without a key.
+        # The port for probes gives the same answer without a key.
         probed = await runtime.metrics.get("/v1/ready?min_ready_executors=3")
         assert probed.status_code == 503
 
@@ -120,7 +128,7 @@ async def test_lost_and_refused_executors_are_not_registered(
         assert status == 503 and "1/2 ready (50%, registered=2, min=51%)" in text
 
 
-async def test_percent_gate_fails_with_nobody_registered(
+async def test_percent_gate_fails_without_registered_executors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with cluster(tmp_path, monkeypatch, FakeFleet(), Clock()) as (runtime, _):
@@ -150,7 +158,7 @@ async def test_renewal_of_the_catalog_does_not_close_a_gate(
         assert (await gate(runtime, "min_ready_executors=2"))[0] == 200
 
 
-async def test_listing_and_metrics_tell_states_and_reasons(
+async def test_listing_and_metrics_have_states_and_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet, clock = FakeFleet("a", "b"), Clock()

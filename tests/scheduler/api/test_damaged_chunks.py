@@ -1,4 +1,4 @@
-"""Chunks of accelerated datasets that are damaged where they are stored, in one runtime."""
+"""Damaged chunks of accelerated datasets in their store, in one runtime."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 from caraway_core.errors import DatasetDamagedError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -45,7 +46,7 @@ async def status(runtime: Running) -> str:
 
 
 async def refused(runtime: Running, folder: Path) -> None:
-    """Wait for the refusal of a query, once the stored version is there."""
+    """Wait until a query is refused, once the stored version exists."""
 
     async def look() -> bool:
         found = await runtime.sql("SELECT count(*) AS n FROM orders")
@@ -73,10 +74,10 @@ async def test_a_damaged_dataset_is_loaded_again_from_its_source(
             is_answered = answer.status_code == 200 and answer.json() == [{"n": 10}]
             return is_answered and await status(runtime) == "ready"
 
-        await eventually(look, "the dataset is loaded again", 20)
+        await eventually(look, "the dataset is loaded again")
 
 
-async def test_a_dataset_whose_rows_came_as_changes_says_what_to_do(tmp_path: Path) -> None:
+async def test_a_damaged_dataset_of_changes_names_the_remedy(tmp_path: Path) -> None:
     async with running(tmp_path, changes.KEYED) as runtime:
         await changes.ready(runtime)
         await changes.send(runtime, changes.event("c", 1, "a"))
@@ -85,7 +86,7 @@ async def test_a_dataset_whose_rows_came_as_changes_says_what_to_do(tmp_path: Pa
         await refused(runtime, tmp_path)
 
         async def look() -> bool:
-            # Before that it says that copies are looked for.
+            # Before that, it reports that copies are being searched.
             return "from a backup" in ((await standing(runtime))["error"] or "")
 
         await eventually(look, "its status says so")
@@ -100,14 +101,14 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 async def answered(runtime: Running, rows: int, number: int) -> None:
-    """Wait until a query is answered, from a version of that number."""
+    """Wait until a query is answered from the version with this number."""
 
     async def look() -> bool:
         answer = await runtime.sql("SELECT count(*) AS n, count(DISTINCT id) AS d FROM orders")
         is_answered = answer.status_code == 200 and answer.json() == [{"n": rows, "d": rows}]
         return is_answered and await status(runtime) == "ready"
 
-    await eventually(look, "the dataset is repaired", 20)
+    await eventually(look, "the dataset is repaired")
     assert (await standing(runtime))["version"]["number"] == number
 
 
@@ -120,18 +121,18 @@ async def test_damaged_chunks_are_stored_again_by_the_executor_with_the_replica(
     async with clustered(tmp_path, text) as cluster:
         runtime = cluster.runtime
         await at_version(runtime, 1)
-        # Made when both are there, so each has all rows in memory.
-        assert await cluster.membership.wait_ready(2, 10)
+        # Loaded when both are present, so each has all rows in memory.
+        assert await cluster.membership.wait_ready(2, 60)
         await refresh(runtime)
         await at_version(runtime, 2)
         whole = contents(tmp_path)
         damage_all(tmp_path, damage)
         (tmp_path / "orders.parquet").unlink()
-        # Its next life has nothing in memory, and reads its part from the store.
+        # After its restart it has nothing in memory, and reads its share from the store.
         await cluster.fleet.lose(ExecutorId("e2"))
         cluster.membership.lost(ExecutorId("e2"), "it is gone")
         cluster.fleet.start(ExecutorId("e2"))
-        assert await cluster.membership.wait_ready(2, 10)
+        assert await cluster.membership.wait_ready(2, 60)
         await answered(runtime, 1000, 2)
         found = [path for path, rows in contents(tmp_path).items() if whole.get(path) == rows]
         assert len(found) == 4
@@ -152,7 +153,7 @@ async def test_a_damaged_dataset_is_loaded_from_a_snapshot_of_the_same_rows(
         await answered(runtime, 1000, 2)
 
 
-async def test_a_snapshot_of_older_rows_is_not_taken(tmp_path: Path) -> None:
+async def test_a_snapshot_of_older_rows_is_not_used(tmp_path: Path) -> None:
     write(tmp_path, 1000)
     text = manifest("engine: file", "mode: file", "snapshots: enabled") + place()
     async with running(tmp_path, text) as runtime:
@@ -196,8 +197,8 @@ async def test_damage_that_is_found_after_the_first_rows_is_repaired(tmp_path: P
     write(tmp_path, 10)
     async with running(tmp_path, FILED) as runtime:
         await at_version(runtime, 1)
-        through = runtime.services.through
-        assert through is not None
+        through = runtime.services.dispatch
+        assert isinstance(through, SourceDispatch)
         execute = through.inner.execute
 
         async def breaks(query_id: QueryId, statement: Statement) -> BatchStream:

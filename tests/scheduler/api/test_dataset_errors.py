@@ -1,4 +1,4 @@
-"""What users read of datasets that fail: no folders of the server, no words of libraries."""
+"""Dataset errors for users contain no server folders and no texts of libraries."""
 
 import re
 from pathlib import Path
@@ -43,7 +43,7 @@ async def test_errors_of_datasets_name_files_as_the_manifest_does(tmp_path: Path
             assert name in entries[place]["error_message"]
 
 
-async def test_file_that_goes_or_breaks_while_it_is_read(tmp_path: Path) -> None:
+async def test_file_that_disappears_or_breaks_while_it_is_read(tmp_path: Path) -> None:
     rows = pa.table({"a": list(range(100_000))})
     for name in ("gone", "broken"):
         pq.write_table(rows, tmp_path / f"{name}.parquet")

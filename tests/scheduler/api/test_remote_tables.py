@@ -1,4 +1,4 @@
-"""Datasets over tables of a real PostgreSQL, as clients see them."""
+"""Datasets over tables of a real PostgreSQL, from the view of clients."""
 
 import asyncio
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ async def test_table_is_read_and_grouped_there(postgres: Server, tmp_path: Path)
             "GROUP BY g ORDER BY g LIMIT 1"
         )
         assert (await runtime.sql(sql)).json() == [{"g": 0, "n": 2, "s": 30}]
-        # Nothing of it is kept.
+        # Nothing of it is stored.
         postgres.execute("INSERT INTO t VALUES (0, 0)")
         try:
             answer = await runtime.sql(sql, **{"cache-control": "no-cache"})
@@ -85,11 +85,11 @@ async def test_table_is_loaded_by_refreshes(postgres: Server, tmp_path: Path) ->
             postgres.execute("DELETE FROM t WHERE id = 0")
 
 
-async def test_database_that_does_not_answer_delays_nobody_else(
+async def test_unresponsive_database_delays_no_other_dataset(
     postgres: Server, tmp_path: Path
 ) -> None:
     memory = {"from": "memory:m", "name": "m", "params": {"data": '[{"k": 1}, {"k": 2}]'}}
-    content = manifest(postgres, dataset("t"), dataset("stuck"), memory, timeout="3s")
+    content = manifest(postgres, dataset("t"), dataset("stuck"), memory, timeout="8s")
     async with running(tmp_path, content) as runtime:
         await ready(runtime, "t", "stuck", "m")
         stuck = [
@@ -107,17 +107,17 @@ async def test_database_that_does_not_answer_delays_nobody_else(
 
         await eventually(are_asked, "the database works on them")
         for _ in range(3):
-            async with asyncio.timeout(2):
-                assert (await runtime.sql("SELECT count(*) AS n FROM m")).json() == [{"n": 2}]
-                answer = await runtime.sql("SELECT g FROM t WHERE id = 7")
-                assert answer.json() == [{"g": 7}]
+            assert (await runtime.sql("SELECT count(*) AS n FROM m")).json() == [{"n": 2}]
+            answer = await runtime.sql("SELECT g FROM t WHERE id = 7")
+            assert answer.json() == [{"g": 7}]
+        assert not any(each.done() for each in stuck)
         answers = await asyncio.gather(*stuck)
         assert [each.status_code for each in answers] == [504] * 4
 
         async def are_stopped() -> bool:
             return bool(postgres.rows(ACTIVE)[0][0] == 0)
 
-        await eventually(are_stopped, "the database has stopped them", 20)
+        await eventually(are_stopped, "the database has stopped them")
 
 
 async def test_dataset_whose_database_fails_is_in_error(postgres: Server, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The source behind an accelerated dataset: the runtime reads it, users do not know of it."""
+"""The source of an accelerated dataset is visible to the runtime but not to users."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ async def test_no_statement_of_a_user_reaches_it(tmp_path: Path, key: str) -> No
                     "Known tables" not in answer.text
                     or "caraway_source" not in (answer.text.partition("Known tables")[2])
                 )
-        # The runtime's own plan of the same words is of no use to a user.
+        # The runtime's own plan of the same text must not help a user.
         own = "SELECT * FROM caraway_source.orders"
         assert await runtime.own(own) == []
         assert (await runtime.sql(own)).status_code == 400
@@ -126,7 +126,7 @@ async def test_no_condition_finds_it_in_a_list_of_schemas(tmp_path: Path) -> Non
         assert (await runtime.sql(within + "'sales'")).json() == [{"n": 1}]
         beside = await runtime.sql("SELECT * FROM information_schema.schemata, orders")
         assert beside.status_code == 400
-        assert "'orders' beside a list of schemas" in beside.text
+        assert "reads 'orders' and a list of schemas" in beside.text
 
 
 async def test_view_over_it_is_an_error_of_the_view(tmp_path: Path) -> None:
@@ -151,5 +151,5 @@ async def test_errors_do_not_suggest_it(tmp_path: Path, sql: str) -> None:
 async def _ended(runtime: Running, query_id: str) -> dict[str, dict[str, str]]:
     state = {"status": "PENDING"}
     while state["status"] in ("PENDING", "RUNNING"):
-        state = (await runtime.api.get(f"/v1/queries/{query_id}/status?wait=10")).json()
+        state = (await runtime.api.get(f"/v1/queries/{query_id}/status?wait=60")).json()
     return state  # type: ignore[return-value] # JSON

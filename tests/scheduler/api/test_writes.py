@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and INSERT, in one runtime, against DuckDB."""
+"""UPDATE, DELETE and INSERT in one runtime, compared with DuckDB."""
 
 import asyncio
 from collections.abc import Sequence
@@ -135,7 +135,7 @@ async def test_rows_in_memory_change_as_in_duckdb(tmp_path: Path, table: str) ->
             await runtime.sql(f"INSERT INTO {table} VALUES {ROWS}")
 
 
-async def test_what_cannot_be_changed_is_refused_with_a_remedy(tmp_path: Path) -> None:
+async def test_impossible_writes_are_rejected_with_a_remedy(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1], "v": ["a"], "n": [1.0]}), tmp_path / "a.parquet")
     files = """
           - {from: "file:a.parquet", name: files, access: read_write}
@@ -153,7 +153,7 @@ async def test_what_cannot_be_changed_is_refused_with_a_remedy(tmp_path: Path) -
             ("UPDATE files SET v = 'x'", 400, "its rows are in files"),
             ("DELETE FROM loaded", 400, "its rows are in files"),
             ("DELETE FROM fixed", 403, "read-only"),
-            ("UPDATE plain SET v = (SELECT max(v) FROM items)", 400, "may not hold a subquery"),
+            ("UPDATE plain SET v = (SELECT max(v) FROM items)", 400, "cannot have a subquery"),
             ("DELETE FROM kept WHERE id IN (SELECT id FROM items)", 400, "a subquery"),
             ("TRUNCATE TABLE items", 400, "write DELETE without WHERE"),
             ("TRUNCATE TABLE plain", 400, "write DELETE without WHERE"),
@@ -229,7 +229,7 @@ async def test_a_job_changes_rows_once(tmp_path: Path) -> None:
             assert [row[2] for row in (await _rows(runtime, table))[2:]] == [103, 104, 105]
 
 
-async def test_statements_at_once_lose_nothing(tmp_path: Path) -> None:
+async def test_concurrent_statements_lose_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, LOGGED + KEYS) as runtime:
         await filled(runtime)
         await runtime.sql("UPDATE items SET n = 0")

@@ -18,7 +18,7 @@ def states(*datasets: Dataset) -> dict[TableName, DatasetState]:
     return {TableName(one.name): DatasetState(one) for one in datasets}
 
 
-def test_added_replaced_and_removed_are_told_apart() -> None:
+def test_added_replaced_and_removed_are_distinguished() -> None:
     found = changes.compare(
         states(dataset("kept"), dataset("moved"), dataset("gone")),
         [dataset("kept"), dataset("moved", "b.csv"), dataset("new")],

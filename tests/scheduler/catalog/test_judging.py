@@ -1,4 +1,4 @@
-"""The state of a view follows from its plan and from what it reads."""
+"""The state of a view follows from its plan and from the states of its tables."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A table that is not there yet is to be asked for again; one that nobody knows is not."""
+"""A table that is still loading gives a retryable error; an unknown one does not."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ from caraway_scheduler.services import Services
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 
-WAIT_S = 15.0
+WAIT_S = 60.0
 MANIFEST = """
 datasets:
   - {from: "file:slow.csv", name: slow}
@@ -33,7 +33,7 @@ datasets:
 
 @contextmanager
 def held(monkeypatch: pytest.MonkeyPatch, name: str = "slow") -> Iterator[threading.Event]:
-    """Hold a source up until the event is set."""
+    """Block a source until the event is set."""
     resolve, may_go = LocalFiles.resolve, threading.Event()
 
     def waits(self: LocalFiles, request: SourceRequest) -> Any:

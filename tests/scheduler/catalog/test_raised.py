@@ -1,4 +1,4 @@
-"""Every exception, wherever it is raised, stays with its dataset, which is tried again."""
+"""Every exception affects only its dataset, wherever it is raised, and is retried."""
 
 import asyncio
 import concurrent.futures
@@ -23,7 +23,7 @@ from tests.kit.in_process_fleet import InProcessFleet
 from tests.kit.panics import Panic
 from tests.kit.runtime import Running, running
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 SECRET = "/srv/secret/place/x.csv"
 GOOD = TableName("good")
 
@@ -53,7 +53,7 @@ def manifest(more: str = "") -> str:
 
 
 class Haunt:
-    """Raises the failure of each dataset while it is on."""
+    """Raises the failure of each dataset while it is switched on."""
 
     def __init__(self) -> None:
         self.is_on = True
@@ -96,7 +96,7 @@ def in_source(method: str) -> Place:
 
 
 def in_begin(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
-    """Raise where the accelerator takes a dataset."""
+    """Raise when the accelerator starts a dataset."""
     own = Accelerated.__init__
 
     def haunted(self: Accelerated, *arguments: Any, **named: Any) -> None:
@@ -109,7 +109,7 @@ def in_begin(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
 
 
 def in_source_loaded(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
-    """Raise where the accelerator learns that a source is loaded."""
+    """Raise when the accelerator is notified that a source is loaded."""
     own = Accelerated.source_loaded
 
     def haunted(self: Accelerated) -> None:
@@ -120,7 +120,7 @@ def in_source_loaded(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
 
 
 def in_load(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
-    """Raise where the executor loads the rows of a dataset."""
+    """Raise when the executor loads the rows of a dataset."""
     own = InProcessDispatch.load
 
     async def haunted(self: InProcessDispatch, table: TableName, *arguments: Any) -> int:
@@ -131,7 +131,7 @@ def in_load(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
 
 
 def in_table(patch: pytest.MonkeyPatch, haunt: Haunt) -> None:
-    """Raise where an executor registers the table."""
+    """Raise when an executor registers the table."""
     own = Registered._add_table
 
     def haunted(self: Registered, name: TableName, *arguments: Any) -> None:
@@ -202,7 +202,7 @@ async def test_a_table_that_an_executor_cannot_register_is_an_error_of_its_datas
 
 
 @pytest.mark.parametrize("raised", ASYNCHRONOUS, ids=lambda each: type(each).__name__)
-async def test_an_install_that_raises_is_tried_again_and_the_start_ends(
+async def test_an_install_that_raises_is_retried_and_the_start_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseException
 ) -> None:
     own, calls = InProcessDispatch.install, 0
@@ -225,7 +225,7 @@ async def test_an_install_that_raises_is_tried_again_and_the_start_ends(
 
 
 @pytest.mark.parametrize("step", ["describe", "install", "probe"])
-async def test_an_executor_that_raises_anything_is_asked_again(
+async def test_an_executor_that_raises_anything_is_called_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     own, left = getattr(InProcessFleet, step), list(ASYNCHRONOUS)

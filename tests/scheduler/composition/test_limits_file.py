@@ -2,6 +2,7 @@
 
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,8 @@ async def test_schedulers_that_come_and_go_change_the_share(tmp_path: Path) -> N
     file.write_text("{api_rps: 9, sql_concurrent_queries: 6}")
     async with running(tmp_path, "runtime: {query: {max_concurrent_queries: 0}}\n") as runtime:
         schedulers = [1]
-        runtime.services.scheduler_count = lambda: schedulers[0]
-        following = LimitsFile(file, runtime.services)
+        services = replace(runtime.services, scheduler_count=lambda: schedulers[0])
+        following = LimitsFile(file, services)
         for count, expected in [(1, (9, 6)), (3, (3, 2)), (2, (4.5, 3)), (0, (9, 6))]:
             schedulers[0] = count
             await following.look()

@@ -1,4 +1,4 @@
-"""The whole way of queries over a cluster in this process, on good days and bad ones."""
+"""Queries over an in-process cluster from end to end, with and without failures."""
 
 import asyncio
 import functools
@@ -87,7 +87,7 @@ async def test_a_query_runs_in_stages_on_all_executors(cluster: InProcessCluster
     assert set(cluster.tallies.assignments) == {("e1",), ("e2",), ("e3",)}
 
 
-async def test_what_is_small_runs_whole_on_the_executor_that_does_least(
+async def test_a_small_statement_runs_whole_on_the_least_busy_executor(
     tmp_path: Path, tables: dict[str, TableSpec]
 ) -> None:
     async with in_process_cluster(tmp_path, tables, policy=Policy()) as cluster:
@@ -162,7 +162,7 @@ async def test_explain_shows_the_stages_and_where_they_run(cluster: InProcessClu
     assert "answer: answer: 1 task" in text
     assert "one side of a hash join: 3 tasks on e1, e2, e3" in text
     assert "reads its share of facts" in text
-    assert "parts its rows by the hash of c0" in text
+    assert "partitions its rows by the hash of c0" in text
 
 
 @on_three
@@ -183,7 +183,7 @@ async def test_explain_says_why_a_statement_runs_whole(cluster: InProcessCluster
 
 @pytest.mark.parametrize("lost", [(E1,), (E2,), (E1, E3)])
 @on_three
-async def test_executors_that_are_lost_in_the_middle_change_nothing(
+async def test_executors_lost_during_a_query_do_not_change_its_answer(
     cluster: InProcessCluster, lost: tuple[ExecutorId, ...]
 ) -> None:
     async def lose(_executor_id: ExecutorId, task: Task) -> None:
@@ -202,7 +202,7 @@ async def test_executors_that_are_lost_in_the_middle_change_nothing(
 
 
 @on_three
-async def test_an_executor_lost_after_it_made_its_part_has_it_made_again(
+async def test_the_output_of_a_lost_executor_is_computed_again(
     cluster: InProcessCluster,
 ) -> None:
     made: list[tuple[str, int]] = []
@@ -238,7 +238,7 @@ async def test_without_any_executor_the_query_ends_with_a_clear_error(
 
 
 @on_three
-async def test_a_query_waits_for_executors_that_come_back(cluster: InProcessCluster) -> None:
+async def test_a_query_waits_for_executors_that_return(cluster: InProcessCluster) -> None:
     async def lose(_executor_id: ExecutorId, _task: Task) -> None:
         cluster.fleet.before = nothing
         for each in (E1, E2, E3):
@@ -252,7 +252,7 @@ async def test_a_query_waits_for_executors_that_come_back(cluster: InProcessClus
 
 
 @on_three
-async def test_a_loss_in_the_middle_of_an_answer_ends_it_and_is_told(
+async def test_a_loss_during_an_answer_ends_it_with_an_error(
     cluster: InProcessCluster,
 ) -> None:
     sql = "SELECT a.v, b.v AS w FROM facts a JOIN facts b ON a.k % 3 = b.k % 3"
@@ -261,7 +261,7 @@ async def test_a_loss_in_the_middle_of_an_answer_ends_it_and_is_told(
     for each in (E1, E2, E3):
         await cluster.fleet.lose(each)
 
-    with pytest.raises(AnswerCutError, match="the answer is cut short"):
+    with pytest.raises(AnswerCutError, match="the answer was cut short"):
         async for _ in stream:
             pass
 
@@ -269,7 +269,7 @@ async def test_a_loss_in_the_middle_of_an_answer_ends_it_and_is_told(
 
 
 @on_three
-async def test_a_task_that_always_loses_its_executor_is_given_up(
+async def test_a_task_that_always_loses_its_executor_fails(
     cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "HERE_BYTES", 0)
@@ -278,7 +278,7 @@ async def test_a_task_that_always_loses_its_executor_is_given_up(
         if task.stage == "answer":
             await cluster.fleet.lose(executor_id)
             cluster.fleet.start(executor_id)
-            assert await cluster.membership.wait_ready(3, 5)
+            assert await cluster.membership.wait_ready(3, 60)
 
     cluster.fleet.before = lose
 
@@ -287,13 +287,13 @@ async def test_a_task_that_always_loses_its_executor_is_given_up(
 
 
 @on_three
-async def test_a_lost_executor_that_comes_back_takes_work_again(cluster: InProcessCluster) -> None:
+async def test_a_lost_executor_that_returns_receives_work_again(cluster: InProcessCluster) -> None:
     await cluster.fleet.lose(E2)
     assert (await cluster.execute(JOIN)).to_pylist() == expected()
     assert len(cluster.membership.ready()) == 2
     cluster.fleet.start(E2)
 
-    assert await cluster.membership.wait_ready(3, 5)
+    assert await cluster.membership.wait_ready(3, 60)
     assert (await cluster.execute(JOIN)).to_pylist() == expected()
 
 
@@ -321,7 +321,7 @@ async def test_cancelling_a_query_stops_its_tasks(cluster: InProcessCluster) -> 
 
     cluster.fleet.before = hold
     query = asyncio.ensure_future(cluster.execute(JOIN))
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), 60)
 
     query.cancel()
 
@@ -330,7 +330,7 @@ async def test_cancelling_a_query_stops_its_tasks(cluster: InProcessCluster) -> 
 
 
 @on_three
-async def test_a_query_goes_on_over_the_catalog_it_was_planned_with(
+async def test_a_query_keeps_the_catalog_it_was_planned_with(
     cluster: InProcessCluster, tables: dict[str, TableSpec]
 ) -> None:
     async def reload(_executor_id: ExecutorId, task: Task) -> None:
@@ -405,7 +405,7 @@ async def test_tables_that_cannot_be_shared_out_after_all_are_read_whole(
     assert (await cluster.execute(JOIN)).to_pylist() == expected()
 
     assert sum(cluster.tallies.assignments.values()) == 1
-    assert "cannot be shared out" in await cluster.explain(f"ANALYZE {JOIN}")
+    assert "cannot be divided" in await cluster.explain(f"ANALYZE {JOIN}")
 
 
 async def test_table_whose_nulls_a_regex_tells_is_read_whole_on_an_executor(
@@ -434,7 +434,7 @@ async def test_explain_analyze_reads_the_rows_in_memory_at_their_owner(
     stream = await cluster.dispatch.execute(new_query_id(), insert)
     [batch async for batch in stream]
 
-    # The owner is at work, so anything that may run anywhere would run elsewhere.
+    # The owner is busy, so a statement that can run anywhere would run elsewhere.
     held = await cluster.dispatch.execute(new_query_id(), Statement("SELECT a FROM kept", {}))
     rows = await cluster.execute("EXPLAIN ANALYZE SELECT a FROM kept WHERE a > 2")
     await held.aclose()
@@ -448,12 +448,12 @@ async def test_a_sort_of_more_than_executors_may_pass_on_runs_whole_and_spills(
     numbers = [(number * 7919) % count for number in range(count)]
     rows = pa.table({"k": numbers, "s": [f"{number:012d}{'x' * 90}" for number in numbers]})
     tables = {"t": parquet(tmp_path / "t", rows, 4)}
-    # Each of the two would pass on 11 MB.
+    # Each of the two would send 11 MB.
     settings = EngineSettings(2, 8 * 1024 * 1024, tmp_path / "spilled")
     async with in_process_cluster(tmp_path, tables, settings=settings) as cluster:
         found = await cluster.execute("SELECT k, s FROM t ORDER BY s")
         assert found["k"].to_pylist() == list(range(count))
         with pytest.raises(OutOfMemoryQueryError, match=r"query\.memory_limit"):
             await cluster.execute("SELECT count(*) FROM t a FULL JOIN t b ON a.s = b.s")
-        # The executors live on.
+        # The executors keep running.
         assert (await cluster.execute("SELECT max(k) FROM t")).column(0).to_pylist() == [count - 1]

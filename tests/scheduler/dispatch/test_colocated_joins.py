@@ -1,4 +1,4 @@
-"""Datasets that share buckets are joined where they lie, with the answers of one machine."""
+"""Co-located datasets are joined without an exchange, with the answers of one node."""
 
 import random
 from collections import Counter
@@ -34,7 +34,7 @@ JOINS = (
     "ON j.k = i.k AND j.w > 40",
     "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, u) AS r FROM o",
 )
-IN_PLACE = "joins co-located tables as they lie: bucket(8) of integer"
+IN_PLACE = "joins co-located tables without an exchange: bucket(8) of integer"
 
 
 def made(seed: int) -> dict[str, pa.Table]:
@@ -60,7 +60,7 @@ def bag(found: Sequence[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_joins_in_place_give_what_one_machine_gives(tmp_path: Path, seed: int) -> None:
+async def test_colocated_joins_answer_as_one_node_does(tmp_path: Path, seed: int) -> None:
     of = made(seed)
     alone = session({name: memory(**each.to_pydict()) for name, each in of.items()})
     async with in_process_cluster(tmp_path, dict(await tables(tmp_path, of)), executors=3) as one:
@@ -68,7 +68,7 @@ async def test_joins_in_place_give_what_one_machine_gives(tmp_path: Path, seed: 
             assert bag((await one.execute(sql)).to_pylist()) == bag(await rows(alone, sql)), sql
 
 
-async def test_nothing_moves_for_a_join_in_place_and_explain_says_so(tmp_path: Path) -> None:
+async def test_a_colocated_join_has_no_exchange_and_explain_says_so(tmp_path: Path) -> None:
     async with in_process_cluster(tmp_path, dict(await tables(tmp_path, made(0)))) as cluster:
         for sql in JOINS[:8]:
             text = await cluster.explain(sql)
@@ -78,7 +78,7 @@ async def test_nothing_moves_for_a_join_in_place_and_explain_says_so(tmp_path: P
         assert "co-located" not in text and "by the hash of" in text
 
 
-async def test_tables_of_other_groups_are_not_joined_in_place(tmp_path: Path) -> None:
+async def test_tables_of_other_groups_are_not_colocated(tmp_path: Path) -> None:
     of = made(0)
     mixed = {
         "o": (await tables(tmp_path, of))["o"],
@@ -91,13 +91,13 @@ async def test_tables_of_other_groups_are_not_joined_in_place(tmp_path: Path) ->
             assert "co-located" not in await cluster.explain(sql)
 
 
-async def test_rows_of_one_key_are_grouped_once_where_they_lie(tmp_path: Path) -> None:
+async def test_rows_of_one_key_are_grouped_without_an_exchange(tmp_path: Path) -> None:
     async with in_process_cluster(tmp_path, dict(await tables(tmp_path, made(0)))) as cluster:
         assert "partial" not in await cluster.explain("SELECT k, count(*) FROM o GROUP BY k")
         assert "partial" in await cluster.explain("SELECT v, count(*) FROM o GROUP BY v")
 
 
-async def test_a_join_in_place_goes_on_where_an_executor_is_lost(tmp_path: Path) -> None:
+async def test_a_colocated_join_continues_after_an_executor_is_lost(tmp_path: Path) -> None:
     of = made(1)
     alone = session({name: memory(**each.to_pydict()) for name, each in of.items()})
     async with in_process_cluster(tmp_path, dict(await tables(tmp_path, of)), executors=3) as one:

@@ -1,4 +1,4 @@
-"""Statements whose texts look like plans go the way of the statements that they are."""
+"""Statements whose texts look like plans are routed by what they are."""
 
 from pathlib import Path
 

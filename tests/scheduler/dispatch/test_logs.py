@@ -1,4 +1,4 @@
-"""Changes beside accelerated datasets in a cluster: in stages, whole, and as they go on."""
+"""Logs of accelerated datasets in a cluster: in stages, whole, and during changes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ async def test_a_key_that_is_there_twice_is_found_wherever_it_is(tmp_path: Path)
         folder = tmp_path / str(number)
         folder.mkdir()
         async with in_process_cluster(folder, {"m": memory(k=[1])}, policy=policy) as cluster:
-            with pytest.raises(ExecutionError, match=r"\(k\) = 1234 is there twice"):
+            with pytest.raises(ExecutionError, match=r"\(k\) = 1234 is duplicated"):
                 await cluster.dispatch.load(T, spec)
 
 
@@ -124,7 +124,7 @@ async def test_a_log_beside_a_table_that_is_not_cut_is_read_whole(tmp_path: Path
 
 
 async def test_queries_under_changes_see_whole_entries(tmp_path: Path) -> None:
-    """Each entry moves one from one row to another, so the sum says if a query saw a part."""
+    """Each entry moves 1 from one row to another, so a wrong sum reveals a partial read."""
     rows = pa.table({"k": list(range(64)), "g": [100] * 64})
     spec = await bucketed(tmp_path / "chunks", rows, 8, "k", KEYS)
     log: list[LogEntry] = []

@@ -1,4 +1,4 @@
-"""Point lookups on a cluster go to the owner of the bucket, and nowhere else."""
+"""Point lookups on a cluster go only to the owner of the bucket."""
 
 from collections import Counter
 from pathlib import Path
@@ -24,7 +24,7 @@ async def table(folder: Path) -> StoredTable:
 
 
 class Calls:
-    """Counts the statements and tasks that executors are given."""
+    """Counts the statements and tasks that executors receive."""
 
     def __init__(self, cluster: InProcessCluster) -> None:
         self.whole: Counter[ExecutorId] = Counter()
@@ -70,7 +70,7 @@ async def test_what_no_single_executor_has_runs_in_stages(tmp_path: Path) -> Non
         assert not calls.whole and calls.planned == 2
 
 
-async def test_a_small_table_is_asked_of_any_executor(tmp_path: Path) -> None:
+async def test_a_small_table_is_looked_up_on_any_executor(tmp_path: Path) -> None:
     spec = await table(tmp_path)
     async with in_process_cluster(tmp_path, {"t": spec}, policy=Policy()) as cluster:
         calls = Calls(cluster)
@@ -79,7 +79,7 @@ async def test_a_small_table_is_asked_of_any_executor(tmp_path: Path) -> None:
         assert sum(calls.whole.values()) == 2 and calls.planned == 0
 
 
-async def test_a_lost_owner_is_made_up_for(tmp_path: Path) -> None:
+async def test_a_lookup_survives_the_loss_of_its_owner(tmp_path: Path) -> None:
     spec = await table(tmp_path)
     async with in_process_cluster(tmp_path, {"t": spec}, executors=3) as cluster:
         lost = EXECUTORS[1]

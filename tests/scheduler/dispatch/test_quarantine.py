@@ -1,4 +1,4 @@
-"""What a scheduler makes of executors that end while statements run on them."""
+"""The scheduler blames statements for executors that crash under them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ class Rows:
 
 
 class Executors:
-    """Processes of executors, which end and come back."""
+    """Executor processes that end and return."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -58,7 +58,7 @@ class Executors:
     async def end_under(
         self, statement: Statement, end: End | None, *executors: ExecutorId
     ) -> None:
-        """Run a statement that loses executors, each of which comes back."""
+        """Run a statement that loses executors, each of which returns."""
         query_id = new_query_id()
 
         async def run() -> BatchStream:
@@ -69,18 +69,18 @@ class Executors:
                 await lost
             raise ExecutionError("all executors were lost")
 
-        await self.quarantine.run(query_id, statement, run)
+        await self.quarantine.run_statement(query_id, statement, run)
 
 
 async def run(quarantine: Quarantine, statement: Statement) -> None:
     async def answer() -> BatchStream:
         return Rows()
 
-    stream = await quarantine.run(new_query_id(), statement, answer)
+    stream = await quarantine.run_statement(new_query_id(), statement, answer)
     assert [batch async for batch in stream] == []
 
 
-async def test_what_ends_two_executors_runs_on_no_third() -> None:
+async def test_a_statement_that_crashed_two_executors_runs_on_no_third() -> None:
     executors = Executors()
     with pytest.raises(StatementRefusedError, match="ended the engine twice: memory"):
         await executors.end_under(KILLER, MEMORY, E1, E2, E1)
@@ -98,14 +98,14 @@ async def test_a_refusal_ends_with_its_time() -> None:
     await run(executors.quarantine, KILLER)
 
 
-async def test_executors_that_are_killed_from_outside_are_held_against_nobody() -> None:
+async def test_no_statement_is_blamed_for_executors_killed_from_outside() -> None:
     executors = Executors()
     with pytest.raises(ExecutionError, match="all executors were lost"):
         await executors.end_under(INNOCENT, None, E1, E2, E1)
     await run(executors.quarantine, INNOCENT)
 
 
-async def test_who_failed_just_before_the_cause_was_heard_is_a_suspect() -> None:
+async def test_a_statement_that_failed_just_before_the_report_is_a_suspect() -> None:
     executors = Executors()
     for executor_id in (E1, E2):
         with pytest.raises(ExecutionError):
@@ -115,7 +115,7 @@ async def test_who_failed_just_before_the_cause_was_heard_is_a_suspect() -> None
         await run(executors.quarantine, KILLER)
 
 
-async def test_who_failed_long_before_is_no_suspect() -> None:
+async def test_a_statement_that_failed_long_before_is_no_suspect() -> None:
     executors = Executors()
     for executor_id in (E1, E2):
         with pytest.raises(ExecutionError):
@@ -125,7 +125,7 @@ async def test_who_failed_long_before_is_no_suspect() -> None:
     await run(executors.quarantine, INNOCENT)
 
 
-async def test_an_innocent_statement_comes_to_its_end_beside_the_other() -> None:
+async def test_an_innocent_statement_finishes_next_to_a_suspect() -> None:
     executors = Executors()
     quarantine, query_id = executors.quarantine, QueryId("innocent")
     may_end = asyncio.Event()
@@ -134,7 +134,7 @@ async def test_an_innocent_statement_comes_to_its_end_beside_the_other() -> None
         await may_end.wait()
         return Rows()
 
-    innocent = asyncio.create_task(quarantine.run(query_id, INNOCENT, slow))
+    innocent = asyncio.create_task(quarantine.run_statement(query_id, INNOCENT, slow))
     await asyncio.sleep(0)
     with pytest.raises(ExecutionError):
         await executors.end_under(KILLER, MEMORY, E1)
@@ -147,7 +147,7 @@ async def test_an_innocent_statement_comes_to_its_end_beside_the_other() -> None
     await run(quarantine, INNOCENT)
 
 
-async def test_a_statement_that_lost_two_executors_waits_only_for_so_long() -> None:
+async def test_a_statement_that_lost_two_executors_waits_for_a_bounded_time() -> None:
     executors = Executors()
     query_id = new_query_id()
 
@@ -156,5 +156,5 @@ async def test_a_statement_that_lost_two_executors_waits_only_for_so_long() -> N
         await executors.quarantine.lost(query_id, E2)
         return Rows()
 
-    stream = await executors.quarantine.run(query_id, INNOCENT, losing)
+    stream = await executors.quarantine.run_statement(query_id, INNOCENT, losing)
     assert [batch async for batch in stream] == []

@@ -1,4 +1,4 @@
-"""Datasets with replicas: the next owner of a partition has it in memory already."""
+"""Datasets with replicas: the next owner of a partition already has it in memory."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ async def test_after_a_loss_no_chunk_is_read(tmp_path: Path, lost: str, keys: Ke
 
 
 @pytest.mark.parametrize(("replicas", "is_kept"), [(1, False), (2, True)])
-async def test_what_stands_by_stays_in_memory_unread(
+async def test_standby_copies_stay_in_memory_unread(
     tmp_path: Path, replicas: int, is_kept: bool
 ) -> None:
     spec = replace(await parted(tmp_path, ROWS, "bucket(2, id)"), replicas=replicas)

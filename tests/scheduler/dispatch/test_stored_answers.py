@@ -1,4 +1,4 @@
-"""Answers that executors store themselves: the same rows as plain ones, whatever is lost."""
+"""Answers that executors store: equal to plain answers, whatever is lost."""
 
 import asyncio
 import contextlib
@@ -65,7 +65,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def page_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each page hold word of one chunk, so that an executor can be lost between them."""
+    """Let each page contain one chunk record, so that an executor can be lost between them."""
     monkeypatch.setattr(worker, "Cursors", partial(Cursors, page_bytes=1))
 
 
@@ -78,7 +78,7 @@ async def three(
 
 
 def statement(sql: str, results: Path, **options: Any) -> Statement:
-    """A statement whose answer is stored in chunks of a hundred rows."""
+    """Return a statement whose answer is stored in chunks of a hundred rows."""
     order = storing.order(results, first_rows=100, chunk_bytes=800, **options)
     return Statement(sql, {}, store=order, in_background=True)
 
@@ -166,7 +166,7 @@ async def test_statement_that_writes_is_never_run_again(
         await anext(aiter(stream))
         for each in (E1, E2, E3):
             await cluster.fleet.lose(each)
-        with pytest.raises(ExecutionError, match="'kept' may have been written to or not"):
+        with pytest.raises(ExecutionError, match="'kept' may or may not have been written to"):
             await anext(aiter(stream))
 
 
@@ -207,7 +207,7 @@ async def test_tasks_together_may_not_store_more_than_is_allowed(
                 sizes[each.task] = sizes.get(each.task, 0) + each.chunk.size_bytes
         assert len(sizes) > 1
         most = max(sizes.values()) + 1
-        # Rows are spread anew each time, so that one task alone may be over it from the start.
+        # Rows are distributed differently each time, so one task alone may exceed it at once.
         with pytest.raises(ResultTooLargeError, match="maximum_size"):
             stream = await cluster.dispatch.execute(
                 new_query_id(), statement(MANY, results, most_bytes=most)
@@ -242,7 +242,7 @@ async def test_order_and_background_reach_the_tasks_and_pollute_no_other_query(
             seen.clear()
 
 
-async def test_progress_is_told_from_the_plan_to_the_last_row(
+async def test_progress_is_reported_from_the_plan_to_the_last_row(
     tmp_path: Path, tables: dict[str, TableSpec], results: Path
 ) -> None:
     reached, go_on = asyncio.Event(), asyncio.Event()

@@ -1,4 +1,4 @@
-"""Accelerated datasets in a cluster: each executor reads its own chunks, and keeps them."""
+"""Accelerated datasets in a cluster: each executor reads and keeps its own chunks."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ E2 = ExecutorId("e2")
 def held(cluster: InProcessCluster, executor: str) -> int:
     """Count the bytes of chunks that an executor keeps."""
     worker = cluster.fleet._lives[ExecutorId(executor)].worker
-    return int(worker._room.taken_bytes)  # type: ignore[attr-defined]
+    return int(worker._room.taken_bytes)
 
 
 async def table(folder: Path, count: int = 12, key: str = "t") -> StoredTable:
@@ -81,7 +81,7 @@ async def test_a_small_table_is_read_whole_by_each_task_that_needs_it(tmp_path: 
                 assert (await cluster.execute(sql.format(each))).to_pylist() == wanted
 
 
-async def test_what_runs_whole_reads_all_of_it_there(tmp_path: Path) -> None:
+async def test_a_whole_statement_reads_all_chunks_on_its_executor(tmp_path: Path) -> None:
     spec = await table(tmp_path)
     async with in_process_cluster(tmp_path, {"t": spec}, policy=Policy()) as cluster:
         assert (await cluster.execute(SUM)).to_pylist() == SUMS

@@ -40,7 +40,7 @@ def word(chunks: Sequence[StoredChunk], error: Exception | None = None) -> Rows:
 
 
 def persistent(tries: Sequence[Rows | CarawayError], attempts: Attempts) -> PersistentWord:
-    """Word whose tries are given; those after the first come when it is lost."""
+    """Return chunk records whose attempts are given; later ones follow a loss."""
     left = iter(tries)
 
     async def again(_cause: CarawayError | None = None) -> BatchStream:
@@ -56,13 +56,13 @@ def persistent(tries: Sequence[Rows | CarawayError], attempts: Attempts) -> Pers
     return PersistentWord(first, attempts, again, len(tries) - 1)
 
 
-def test_each_try_has_an_order_of_its_own() -> None:
+def test_each_attempt_has_its_own_order() -> None:
     attempts = Attempts(ORDER, task=4)
     assert [attempts.another().attempt for _ in range(3)] == [0, 1, 2]
     assert (attempts.last.task, attempts.last.attempt) == (4, 2)
 
 
-async def test_what_a_lost_try_stored_does_not_count() -> None:
+async def test_chunks_of_a_lost_attempt_do_not_count() -> None:
     lost = word([chunk(0), chunk(1)], error=LOST)
     stream = persistent([lost, word([chunk(0, 1)])], Attempts(ORDER))
     found = await words(stream)
@@ -71,19 +71,19 @@ async def test_what_a_lost_try_stored_does_not_count() -> None:
     assert lost.is_closed
 
 
-async def test_try_that_finds_no_rows_counts_too() -> None:
+async def test_attempt_without_rows_counts_too() -> None:
     stream = persistent([word([chunk(0)], error=LOST), word([])], Attempts(ORDER))
     assert in_order(await words(stream)) == []
 
 
-async def test_tries_come_to_an_end() -> None:
+async def test_attempts_are_bounded() -> None:
     tries = [word([chunk(0, number)], error=LOST) for number in range(3)]
     with pytest.raises(ExecutorLostError):
         await words(persistent(tries, Attempts(ORDER)))
     assert all(each.is_closed for each in tries)
 
 
-async def test_failure_of_the_statement_is_not_tried_again() -> None:
+async def test_failure_of_the_statement_is_not_retried() -> None:
     failing = word([chunk(0)], error=ExecutionError("division by zero"))
     with pytest.raises(ExecutionError, match="division by zero"):
         await words(persistent([failing, word([])], Attempts(ORDER)))

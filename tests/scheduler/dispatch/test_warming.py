@@ -1,4 +1,4 @@
-"""An executor that joins has its part of the accelerated datasets before it is given work."""
+"""A joining executor loads its share of the accelerated datasets before it receives work."""
 
 import asyncio
 from dataclasses import replace
@@ -48,7 +48,7 @@ async def test_no_statement_waits_for_the_rows_of_an_executor_that_joins(
         assert (await cluster.execute(SUM)).to_pylist() == SUMS
 
 
-async def test_copies_are_made_anew_when_an_executor_has_gone(tmp_path: Path) -> None:
+async def test_copies_are_restored_after_an_executor_is_lost(tmp_path: Path) -> None:
     folder = tmp_path / "chunks"
     spec = replace(await parted(folder, ROWS, "bucket(16, id)", keys=Keys(("id",))), replicas=2)
     async with in_process_cluster(tmp_path, {"t": spec}, executors=3) as cluster:
@@ -92,7 +92,7 @@ async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
         assert roll_call.TOO_LATE in caplog.text
 
 
-async def test_the_only_executor_is_given_work_before_its_rows_are_loaded(tmp_path: Path) -> None:
+async def test_the_only_executor_receives_work_before_its_rows_are_loaded(tmp_path: Path) -> None:
     spec = await stored(tmp_path / "chunks", ROWS, 9)
     async with in_process_cluster(tmp_path, {"t": spec}, executors=1) as cluster:
         never = asyncio.Event()

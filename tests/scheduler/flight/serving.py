@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyarrow import flight
@@ -25,7 +26,9 @@ from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Services
 from caraway_serving.access import Keyring
 from caraway_serving.tallies import ApiTallies
+from caraway_serving.tls import ServerTls
 from tests.kit.engine import snapshot
+from tests.kit.jobs import FakeDesk
 
 ANY_PORT = Address("127.0.0.1", 0)
 KEYS = Keyring([("reader", "ro"), ("writer", "rw")])
@@ -51,7 +54,7 @@ class Serving:
 
     async def idle(self) -> None:
         """Wait until no statement is under way."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await self.services.queries.active.wait_idle()
 
 
@@ -73,9 +76,12 @@ async def serving(
     max_running: int | None = None,
     timeout_s: float | None = None,
     address: Address = ANY_PORT,
-    tls: tuple[bytes, bytes] | None = None,
+    tls: ServerTls | None = None,
+    desk: FakeDesk | None = None,
+    max_body_bytes: int = 1 << 20,
+    max_message_bytes: int = 1 << 24,
 ) -> AsyncIterator[Serving]:
-    """Serve the tables until the block ends."""
+    """Serve the tables until the block ends; only with a desk there are jobs."""
     dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
     assert await dispatch.install(snapshot(tables or {})) == {}
     history = TaskHistory(HistorySettings(), NodeId("here"), lambda: 0)
@@ -90,8 +96,23 @@ async def serving(
         tallies,
         timeout_s,
     )
-    catalog = Catalog(dispatch, Path("/nowhere"), {}, 1)
-    services = Services(_no_manifest, catalog, queries, dispatch, history, tallies, keys)
+    # Flight asks nothing of accelerated datasets and of the manifest, and of jobs only the desk.
+    unused: Any = None
+    jobs: Any = SimpleNamespace(desk=desk)
+    catalog = Catalog(dispatch, Path("/nowhere"), {}, 1, unused)
+    services = Services(
+        unused,
+        catalog,
+        queries,
+        jobs,
+        unused,
+        dispatch,
+        history,
+        tallies,
+        keyring=keys,
+        max_body_bytes=max_body_bytes,
+        max_message_bytes=max_message_bytes,
+    )
     endpoint = FlightEndpoint(services, asyncio.get_running_loop(), address, tls)
     try:
         yield Serving(endpoint, services, endpoint.start())
@@ -111,7 +132,7 @@ def bearer(token: str) -> flight.FlightCallOptions:
 
 def headers(**values: str) -> flight.FlightCallOptions:
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in values.items()]
-    return flight.FlightCallOptions(headers=pairs, timeout=30)
+    return flight.FlightCallOptions(headers=pairs, timeout=60)
 
 
 def query(sql: str, options: flight.FlightCallOptions | None = None) -> Callable[[Any], pa.Table]:
@@ -124,7 +145,3 @@ def query(sql: str, options: flight.FlightCallOptions | None = None) -> Callable
         return rows
 
     return run
-
-
-def _no_manifest() -> NoReturn:
-    raise AssertionError("the endpoint needs no manifest")

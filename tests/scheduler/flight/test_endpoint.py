@@ -17,6 +17,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_scheduler.flight import FlightEndpoint
 from caraway_scheduler.queries.active import ActiveQuery
+from caraway_serving.tls import ServerTls
 from tests.scheduler.flight.serving import client, command, query, serving
 
 
@@ -45,7 +46,7 @@ async def test_stop_lets_a_reader_finish() -> None:
         reader = connected.do_get(flight.Ticket(b"SELECT value FROM generate_series(1, 1000000)"))
         rows = reader.read_chunk().data.num_rows
         loop.call_soon_threadsafe(reading.set)
-        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
         return int(rows + reader.read_all().num_rows)
 
     async with serving() as server:
@@ -65,12 +66,12 @@ async def test_drain_closes_kept_connections_and_lets_a_reader_finish() -> None:
         reader = connected.do_get(flight.Ticket(b"SELECT value FROM generate_series(1, 1000000)"))
         rows = reader.read_chunk().data.num_rows
         loop.call_soon_threadsafe(reading.set)
-        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
         return int(rows + reader.read_all().num_rows)
 
     def keep(connected: Any) -> str:
         assert query("SELECT 1 AS a")(connected).num_rows == 1
-        asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop).result(60)
         for _ in range(100):
             try:
                 query("SELECT 1 AS a")(connected)
@@ -97,7 +98,7 @@ async def test_an_answer_that_was_begun_is_fetched_over_its_connection_while_dra
         found = connected.get_flight_info(command("SELECT value FROM generate_series(1, 1000000)"))
         draining = asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop)
         rows = connected.do_get(found.endpoints[0].ticket).read_all().num_rows
-        draining.result(5)
+        draining.result(60)
         return int(rows)
 
     async with serving() as server:
@@ -135,7 +136,7 @@ async def test_stop_cuts_off_a_client_that_has_stopped_reading() -> None:
         )
         reader.read_chunk()
         loop.call_soon_threadsafe(reading.set)
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         reader.read_all()
 
     async with serving() as server:
@@ -169,13 +170,33 @@ async def test_stop_before_start_does_nothing() -> None:
 
 async def test_tls() -> None:
     certificate, key = _certificate()
-    async with serving(tls=(certificate, key)) as server:
+    async with serving(tls=ServerTls(certificate, key)) as server:
 
         def ask() -> int:
             with client(server.address, "grpc+tls", tls_root_certs=certificate) as connected:
                 return int(query("SELECT 1")(connected).num_rows)
 
         assert await asyncio.to_thread(ask) == 1
+
+
+async def test_client_must_have_a_certificate_of_the_authority() -> None:
+    certificate, key = _certificate()
+    client_certificate, client_key = _certificate()
+    other = _certificate()
+    tls = ServerTls(certificate, key, client_certificate)
+    async with serving(tls=tls) as server:
+
+        def ask(*pair: bytes) -> int:
+            own = dict(zip(("cert_chain", "private_key"), pair, strict=False))
+            options = {"tls_root_certs": certificate, **own}
+            with client(server.address, "grpc+tls", **options) as connected:
+                limit = flight.FlightCallOptions(timeout=20)
+                return int(query("SELECT 1", limit)(connected).num_rows)
+
+        assert await asyncio.to_thread(ask, client_certificate, client_key) == 1
+        for pair in ((), other):
+            with pytest.raises(flight.FlightUnavailableError):
+                await asyncio.to_thread(ask, *pair)
 
 
 async def test_ipv6() -> None:

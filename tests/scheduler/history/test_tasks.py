@@ -36,7 +36,7 @@ def test_table_has_the_columns_of_the_reference_and_the_values() -> None:
     assert row["node_id"] == "n"
 
 
-def test_old_records_are_forgotten() -> None:
+def test_old_records_are_dropped() -> None:
     tasks, clock = history()
     tasks.add(record(99))
     tasks.add(record(105))
@@ -45,7 +45,7 @@ def test_old_records_are_forgotten() -> None:
     assert len(tasks) == 1
 
 
-def test_disabled_history_keeps_nothing_but_still_tells_its_listeners() -> None:
+def test_disabled_history_keeps_nothing_but_notifies_listeners() -> None:
     tasks, _ = history(HistorySettings(enabled=False))
     heard: list[TaskRecord] = []
     tasks.subscribe(heard.append)

@@ -1,4 +1,4 @@
-"""A real state store to keep jobs in: SQLite, or a Valkey server of these tests' own."""
+"""Opens a real state store for jobs: SQLite, or a Valkey server for these tests."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,7 +14,7 @@ from tests.kit.clocks import Clock
 
 POLL_S = 0.01
 Opening = Callable[[], AbstractAsyncContextManager[StateStore]]
-"""Opens the store of a test, also more than once."""
+"""Opens the store of a test; it can be opened repeatedly."""
 
 
 @pytest.fixture(scope="package")

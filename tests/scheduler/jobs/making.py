@@ -1,4 +1,4 @@
-"""Jobs for tests, as hypothesis chooses them or as they commonly are."""
+"""Builds jobs for tests, with typical values or chosen by hypothesis."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def job(job_id: str = "A-1", principal: str = PUBLIC, **changes: Any) -> Job:
-    """Return a job that waits, with what a test wants otherwise."""
+    """Return a pending job with the given changes."""
     request = JobRequest("SELECT 1")
     new = states.submitted(JobId(job_id), PrincipalId(principal), False, request, "one", START)
     return replace(new, **changes)
@@ -24,7 +24,7 @@ def job(job_id: str = "A-1", principal: str = PUBLIC, **changes: Any) -> Job:
 
 COUNTS = st.integers(0, 2**53)
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=30)
-"""Also halves of surrogate pairs, as the text of a JSON body may have them."""
+"""Includes lone surrogates, which the text of a JSON body may contain."""
 TIMES = st.datetimes(timezones=st.just(UTC))
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,

@@ -41,29 +41,29 @@ STORED: dict[Decoder, bytes] = {
 
 
 @given(making.JOBS)
-def test_a_job_comes_back_as_it_was(job: Job) -> None:
+def test_a_job_round_trips(job: Job) -> None:
     assert codec.decode_job(codec.encode_job(job)) == job
 
 
 @given(making.CHUNKS)
-def test_a_manifest_comes_back_as_it_was(chunks: tuple[ChunkInfo, ...]) -> None:
+def test_a_manifest_round_trips(chunks: tuple[ChunkInfo, ...]) -> None:
     found = codec.decode_manifest(codec.encode_manifest(StoredAnswer(SCHEMA, chunks)))
     assert found.chunks == chunks
     assert found.schema.equals(SCHEMA, check_metadata=True)
 
 
 @given(making.COUNTS, making.PROGRESS)
-def test_progress_comes_back_with_its_epoch(epoch: int, progress: JobProgress) -> None:
+def test_progress_round_trips_with_its_epoch(epoch: int, progress: JobProgress) -> None:
     assert codec.decode_progress(codec.encode_progress(epoch, progress)) == (epoch, progress)
 
 
 @given(making.REQUESTS)
-def test_a_promise_comes_back_as_it_was(request: JobRequest) -> None:
+def test_an_idempotency_record_round_trips(request: JobRequest) -> None:
     found = codec.decode_promise(codec.encode_promise(JobId("A-1"), request))
     assert found == (JobId("A-1"), codec.digest(request))
 
 
-def test_numbers_that_are_no_json_come_back_all_the_same() -> None:
+def test_numbers_outside_json_round_trip() -> None:
     job = making.job(request=JobRequest("SELECT $1", {"1": [float("inf"), float("nan")]}))
     found = codec.decode_job(codec.encode_job(job)).request.parameters["1"]
     assert found[0] == float("inf")
@@ -99,21 +99,21 @@ def test_ten_thousand_chunks_take_little_room() -> None:
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda each: each.__name__)
-def test_what_a_newer_version_stored_is_not_guessed_at(decode: Decoder) -> None:
+def test_a_newer_format_is_rejected(decode: Decoder) -> None:
     newer = json.dumps({**json.loads(STORED[decode]), "format": 2}).encode()
     with pytest.raises(CarawayError, match=r"has format 2, .* reads formats up to 1"):
         decode(newer)
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda each: each.__name__)
-def test_fields_that_a_newer_version_added_are_left_out(decode: Decoder) -> None:
+def test_unknown_fields_are_ignored(decode: Decoder) -> None:
     more = json.dumps({**json.loads(STORED[decode]), "colour": "red"}).encode()
     assert decode(more) == decode(STORED[decode])
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda each: each.__name__)
 @given(stored=st.binary(max_size=30))
-def test_anything_else_is_a_clear_error(decode: Decoder, stored: bytes) -> None:
+def test_damaged_entries_give_a_clear_error(decode: Decoder, stored: bytes) -> None:
     with pytest.raises(CarawayError, match="cannot be read"):
         decode(stored)
 
@@ -124,7 +124,7 @@ def test_a_missing_field_is_a_clear_error(decode: Decoder) -> None:
     for name in whole:
         part = {key: value for key, value in whole.items() if key != name}
         if decode is codec.decode_progress and name not in ("format", "epoch"):
-            continue  # They have defaults.
+            continue  # These fields have defaults.
         with pytest.raises(CarawayError, match="cannot be read"):
             decode(json.dumps(part).encode())
 

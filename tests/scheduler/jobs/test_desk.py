@@ -1,4 +1,4 @@
-"""Jobs of one scheduler, with a real engine and real stores."""
+"""The job service of one scheduler, with a real engine and real stores."""
 
 import asyncio
 import re
@@ -64,7 +64,7 @@ async def test_parameters_are_bound(tmp_path: Path) -> None:
 
 
 async def nothing_is_left(place: Site) -> None:
-    """A job has ended before its chunks are removed."""
+    """Wait until no chunk is left: a job ends before its chunks are removed."""
 
     async def look() -> bool:
         return not list(place.results.glob("[!.]*"))
@@ -132,7 +132,7 @@ async def test_job_stops_at_its_time_limit(tmp_path: Path) -> None:
     ],
     ids=lambda each: type(each).__name__,
 )
-async def test_unexpected_failure_is_told_without_its_insides(
+async def test_unexpected_failure_is_reported_without_internals(
     tmp_path: Path, raised: BaseException
 ) -> None:
     async with site(tmp_path) as place:
@@ -189,7 +189,7 @@ async def test_job_that_cannot_be_written_says_what_it_waits_for(
         write = MortalStore.compare_and_set
 
         async def full(self: Any, key: str, *rest: Any, **more: Any) -> Any:
-            # What is written in the place of something else may still have room.
+            # An update of an existing entry may still succeed.
             if key.startswith("jobs/"):
                 raise StateFullError("the state store is full")
             return await write(self, key, *rest, **more)
@@ -241,7 +241,7 @@ async def test_cancelled_before_its_turn_a_job_never_runs(tmp_path: Path) -> Non
         assert [statement.sql for statement in one.dispatch.executed] == ["SELECT 2"]
 
 
-async def test_jobs_of_somebody_else_do_not_exist(tmp_path: Path) -> None:
+async def test_jobs_of_other_principals_do_not_exist(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
         job = await one.submit("SELECT 1")
@@ -281,13 +281,13 @@ async def test_wait_ends_with_the_job_or_the_time(tmp_path: Path) -> None:
         one.dispatch.may_begin.clear()
         job = await one.submit("SELECT 1")
         assert (await one.jobs.desk.wait(ADA.id, job.job_id, 0.05)).status in ("PENDING", "RUNNING")
-        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 20))
+        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 60))
         await one.dispatch.began.wait()
         one.dispatch.may_begin.set()
         assert (await waiting).status == "SUCCEEDED"
 
 
-async def test_stop_lets_nobody_wait(tmp_path: Path) -> None:
+async def test_stop_ends_all_waits(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
         one.dispatch.may_begin.clear()
@@ -375,7 +375,7 @@ async def test_expired_answer_is_closed_and_removed(tmp_path: Path) -> None:
         ]
 
 
-async def test_results_that_no_job_stands_for_are_removed(tmp_path: Path) -> None:
+async def test_orphaned_results_are_removed(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
         job = await one.ended((await one.submit("SELECT 1")).job_id)
@@ -391,7 +391,7 @@ async def test_results_that_no_job_stands_for_are_removed(tmp_path: Path) -> Non
         assert (await one.rows(job)).num_rows == 1
 
 
-async def test_store_that_is_away_loses_nothing(tmp_path: Path) -> None:
+async def test_outage_of_the_store_loses_nothing(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
         one.dispatch.may_begin.clear()
@@ -418,7 +418,7 @@ async def test_damaged_chunk_is_refused(tmp_path: Path) -> None:
             await one.rows(job)
 
 
-async def test_history_tells_of_jobs(tmp_path: Path) -> None:
+async def test_history_records_jobs(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
         job = await one.ended((await one.submit("SELECT 1")).job_id)

@@ -1,4 +1,4 @@
-"""From the manifest to the place of a result store."""
+"""The resolution of result places from manifest settings."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def refusal(location: str, **params: str) -> str:
     return caught.value.message
 
 
-def test_nothing_said_is_the_default_folder() -> None:
+def test_the_default_is_a_folder() -> None:
     assert place(None) == ResultPlace("file", str(Path("default").absolute()))
 
 
@@ -47,7 +47,7 @@ def test_folder_and_bucket() -> None:
     assert "hidden" not in repr(found)
 
 
-def test_what_is_wrong_names_the_setting() -> None:
+def test_an_invalid_location_names_its_setting() -> None:
     start = "runtime.scheduler.state_location 's3://b/p': "
     assert refusal("s3://b/p", s3_regoin="r").startswith(f"{start}no s3 param 's3_regoin'; did you")
     assert refusal("s3://b/p", s3_key="${vault:X}").startswith(f"{start}'s3_key': secret 'X' was")

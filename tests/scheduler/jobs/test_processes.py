@@ -1,4 +1,4 @@
-"""Real processes over a real Valkey: killed or stopped at every step of a job's life."""
+"""Real processes over a real Valkey, killed or paused at every step of a job."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from tests.kit.deadlines import until
 ROWS = 60_000
 NUMBERS = f"SELECT value AS n FROM generate_series(1, {ROWS})"
 DONE = {"status": "SUCCEEDED", "rows": ROWS, "sum": ROWS * (ROWS + 1) // 2}
-# Writes to the state store: create, begin, the manifest, succeed; between them the chunks.
+# Writes to the state store: create, begin, manifest, succeed. Chunks are written in between.
 STEPS = ["1:after", "2:before", "2:after", "1:chunk", "2:chunk", "3:before", "3:after", "4:before",
          "4:after"]  # fmt: skip
 IS_DONE = {"4:after"}
@@ -31,7 +31,7 @@ IS_DONE = {"4:after"}
 
 @dataclass
 class Child:
-    """A scheduler of its own process; it answers each command with a line."""
+    """A scheduler in its own process, which answers each command with a line."""
 
     process: "subprocess.Popen[str]"
 
@@ -80,13 +80,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def other(server: valkey.Server, results: Path) -> Iterator[Child]:
-    """The scheduler that is left over, and finishes what others began."""
+    """The scheduler that survives and finishes the jobs of others."""
     with child(server.url, results, "other") as running:
         yield running
 
 
 def job_of(server: valkey.Server) -> str:
-    """Find the newest job where the state is; its owner was gone before it could tell."""
+    """Find the newest job in the state store, because its owner died before it could answer."""
 
     async def look() -> str:
         store = RedisStateStore(server.url)
@@ -100,7 +100,7 @@ def job_of(server: valkey.Server) -> str:
 
 
 def check_results(results: Path, told: dict[str, Any]) -> None:
-    """Of the job, only what its last owner stored stays; nothing of an earlier one."""
+    """Check that only the chunks of the job's last owner remain."""
     job_id = told["key"].rpartition(".")[0]
     until(
         lambda: [each.name for each in results.glob(f"{job_id}.*")] == [told["key"]],
@@ -114,7 +114,7 @@ def test_killed_owner_is_followed_by_another(
 ) -> None:
     with child(server.url, results, f"killed-{step}", f"{step}:SIGKILL") as owner:
         owner.send(submit=NUMBERS)
-        assert owner.process.wait(20) == -signal.SIGKILL
+        assert owner.process.wait(60) == -signal.SIGKILL
         told = other.ask(wait=job_of(server))
     assert DONE.items() <= told.items()
     assert told["epoch"] == (1 if step in IS_DONE else 2)
@@ -122,7 +122,7 @@ def test_killed_owner_is_followed_by_another(
 
 
 @pytest.mark.parametrize("step", STEPS[1:])
-def test_stopped_owner_cannot_overwrite_when_it_wakes(
+def test_paused_owner_cannot_overwrite_when_it_resumes(
     server: valkey.Server, results: Path, other: Child, step: str
 ) -> None:
     with child(server.url, results, f"stopped-{step}", f"{step}:SIGSTOP") as owner:
@@ -133,7 +133,7 @@ def test_stopped_owner_cannot_overwrite_when_it_wakes(
         assert DONE.items() <= told.items()
         assert told["epoch"] == (1 if step in IS_DONE else 2)
         owner.process.send_signal(signal.SIGCONT)
-        # It is well again, and serves the job as the other one finished it.
+        # It has recovered, and serves the job as the other one finished it.
         owner.send(wait=job_id)
         said = owner.heard()
         while "status" not in said:

@@ -16,7 +16,7 @@ def fill(queue: FairQueue, principal: PrincipalId, *jobs: str) -> None:
 
 
 def drain(queue: FairQueue) -> list[str]:
-    """Return all jobs in their order, when none of them ends."""
+    """Return all jobs in queue order, if none of them ends."""
     found: list[str] = []
     while (job_id := queue.next()) is not None:
         found.append(job_id)
@@ -24,7 +24,7 @@ def drain(queue: FairQueue) -> list[str]:
     return found
 
 
-def test_an_empty_queue_has_nobody_next() -> None:
+def test_an_empty_queue_has_no_next_job() -> None:
     queue = FairQueue(3)
     assert (queue.next(), len(queue), queue.is_full) == (None, 0, False)
 
@@ -37,7 +37,7 @@ def test_principals_take_turns_and_keep_their_own_order() -> None:
     assert drain(queue) == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
 
 
-def test_whoever_has_fewer_running_comes_first() -> None:
+def test_the_principal_with_fewer_running_jobs_is_first() -> None:
     queue = FairQueue(10)
     fill(queue, A, "a1", "a2")
     fill(queue, B, "b1", "b2")
@@ -49,7 +49,7 @@ def test_whoever_has_fewer_running_comes_first() -> None:
     assert queue.next() == "a1"
 
 
-def test_one_that_always_comes_back_does_not_go_before_those_that_wait() -> None:
+def test_a_returning_principal_ranks_behind_waiting_ones() -> None:
     queue = FairQueue(10)
     fill(queue, B, "b1", "b2", "b3")
     assert queue.next() == "b1"
@@ -61,7 +61,7 @@ def test_one_that_always_comes_back_does_not_go_before_those_that_wait() -> None
     assert served == ["b2", "a0", "b3", "a1", "a2", None, "a3", None]
 
 
-def test_a_full_queue_says_so() -> None:
+def test_a_full_queue_is_an_error() -> None:
     queue = FairQueue(4)
     fill(queue, A, "a1", "a2")
     fill(queue, B, "b1", "b2")
@@ -82,7 +82,7 @@ def test_one_key_cannot_lock_others_out() -> None:
     fill(queue, B, "b1", "b2")
 
 
-def test_who_is_alone_has_the_whole_queue() -> None:
+def test_public_may_fill_the_whole_queue() -> None:
     queue = FairQueue(3)
     fill(queue, PUBLIC, "1", "2", "3")
     with pytest.raises(OverloadedError, match="3 asynchronous queries wait"):
@@ -96,7 +96,7 @@ def test_a_queue_of_one_place_has_it_for_anybody() -> None:
         fill(queue, B, "b1")
 
 
-def test_what_was_accepted_earlier_always_finds_a_place() -> None:
+def test_an_accepted_job_is_always_queued() -> None:
     queue = FairQueue(1)
     for number in range(3):
         queue.add(A, JobId(f"a{number}"), always=True)
@@ -128,8 +128,8 @@ PRINCIPALS = st.sampled_from([PrincipalId(f"key-{number}") for number in range(5
 
 
 @given(st.lists(PRINCIPALS, min_size=1, max_size=60), st.data())
-def test_nobody_starves(arriving: list[PrincipalId], data: st.DataObject) -> None:
-    """While each job ends before the next pick, every head is served within one round."""
+def test_no_principal_starves(arriving: list[PrincipalId], data: st.DataObject) -> None:
+    """If each job ends before the next pick, each principal is served within one round."""
     queue = FairQueue(1)
     waiting: dict[PrincipalId, list[JobId]] = {}
     passed_over: dict[PrincipalId, int] = {}
@@ -155,7 +155,7 @@ def test_nobody_starves(arriving: list[PrincipalId], data: st.DataObject) -> Non
 
 
 class Machine(RuleBasedStateMachine):
-    """The queue against plain lists, with jobs that end whenever they like."""
+    """Compares the queue with plain lists, with jobs that end at any time."""
 
     MOST = 6
 
@@ -228,7 +228,7 @@ class Machine(RuleBasedStateMachine):
         assert self.queue.is_full == (len(self.waiting()) >= self.MOST)
         for principal, jobs in self.lists.items():
             assert self.queue.waiting(principal) == len(jobs)
-        # Nothing is kept of principals that have nothing here.
+        # Nothing is kept of principals without jobs here.
         assert len(self.queue._turns) <= len(self.waiting()) + len(self.running)
 
 

@@ -49,7 +49,7 @@ async def test_a_job_is_found_by_its_principal_only(opened: Opening) -> None:
         assert await JobRecords(store).get(PrincipalId("key-1"), JobId("A-1")) == held
 
 
-async def test_creating_again_gives_what_stands(opened: Opening) -> None:
+async def test_creating_again_returns_the_existing_job(opened: Opening) -> None:
     async with opened() as store:
         records = JobRecords(store)
         held = await records.create(making.job())
@@ -58,7 +58,7 @@ async def test_creating_again_gives_what_stands(opened: Opening) -> None:
         assert await records.create(making.job()) == running
 
 
-async def test_of_several_writers_one_is_first(opened: Opening) -> None:
+async def test_one_of_several_writers_succeeds(opened: Opening) -> None:
     async with opened() as store, opened() as other:
         records, others = JobRecords(store), JobRecords(other)
         held = await records.create(making.job())
@@ -106,7 +106,7 @@ async def test_a_principal_sees_its_jobs_the_newest_first(opened: Opening) -> No
         assert {held.job.job_id for held in await records.everything()} == set("ABCDEF")
 
 
-async def test_everything_is_all_or_an_error(opened: Opening) -> None:
+async def test_everything_returns_all_jobs_or_raises(opened: Opening) -> None:
     async with opened() as store:
         records = JobRecords(store)
         await records.create(making.job("A"))
@@ -116,7 +116,7 @@ async def test_everything_is_all_or_an_error(opened: Opening) -> None:
             await records.everything()
 
 
-async def test_a_key_stands_for_its_first_request(opened: Opening, clock: Clock) -> None:
+async def test_a_key_returns_its_first_request(opened: Opening, clock: Clock) -> None:
     async with opened() as store:
         records = JobRecords(store)
 
@@ -128,14 +128,16 @@ async def test_a_key_stands_for_its_first_request(opened: Opening, clock: Clock)
         assert await remember("C", principal=PrincipalId("key-1")) == "C"
         assert await remember("D", key="k2") == "D"
         assert await remember("E", key="\ud800/../") == "E"
-        with pytest.raises(JobConflictError, match=r"Idempotency-Key already stands for query 'A'"):
+        with pytest.raises(
+            JobConflictError, match=r"Idempotency-Key was already used for query 'A'"
+        ):
             other = JobRequest("SELECT $1", {"1": 6})
             await records.remember_request(PUBLIC, "k", other, JobId("F"), HOUR_S)
         clock.now += HOUR_S
         assert await remember("A-2") == "A-2"
 
 
-async def test_of_requests_at_one_moment_one_is_the_first(opened: Opening) -> None:
+async def test_one_of_concurrent_requests_is_the_first(opened: Opening) -> None:
     async with opened() as store, opened() as other:
         found = await asyncio.gather(
             *(

@@ -1,4 +1,4 @@
-"""The replica over a real store, which it is made to lose, and over one that a test scripts."""
+"""The replica over a real store with outages, and over a scripted store."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ async def begin(records: JobRecords, held: StoredJob) -> StoredJob:
     return changed
 
 
-async def test_it_holds_what_was_there_and_what_comes(opened: Opening) -> None:
+async def test_it_holds_existing_and_new_jobs(opened: Opening) -> None:
     async with opened() as store, opened() as other:
         elsewhere = JobRecords(other)
         first = await elsewhere.create(making.job("A"))
@@ -110,7 +110,7 @@ async def test_a_condition_that_holds_is_not_waited_for(opened: Opening) -> None
             await replica.wait_for(B, is_gone, LONG_S)
 
 
-async def test_one_entry_wakes_all_who_wait_for_its_job_and_nobody_else(tmp_path: Path) -> None:
+async def test_one_entry_wakes_exactly_the_waiters_of_its_job(tmp_path: Path) -> None:
     replica = Replica(SqliteStateStore(tmp_path / "state.db"))
     asked: list[JobId] = []
 
@@ -179,7 +179,7 @@ async def test_an_entry_that_cannot_be_read_hides_no_other(
         async with following(Replica(store)) as replica:
             assert list(replica.all()) == [held]
             assert replica.unreadable == {A}
-            assert [record.message for record in caplog.records] == ["job left out"]
+            assert [record.message for record in caplog.records] == ["job cannot be read"]
             await store.compare_and_set("jobs/public/A", None, expected=revision)
             await JobRecords(store).create(making.job("C"))
             await replica.wait_for(JobId("C"), is_there, LONG_S)
@@ -187,7 +187,7 @@ async def test_an_entry_that_cannot_be_read_hides_no_other(
 
 
 class FragileStore(SqliteStateStore):
-    """Fails scans and watches when told, and lets a test act between them."""
+    """Fails scans and watches on demand, and lets a test act between them."""
 
     is_away = False
 
@@ -213,7 +213,7 @@ class FragileStore(SqliteStateStore):
             try:
                 await asyncio.wait((following, broken), return_when=asyncio.FIRST_COMPLETED)
                 if broken.done():
-                    raise CarawayError("the watcher missed deletions; watch anew, then scan")
+                    raise CarawayError("the watcher missed deletions; start a new watch, then scan")
                 yield following.result()
             finally:
                 for each in (following, broken):
@@ -225,7 +225,7 @@ class FragileStore(SqliteStateStore):
 
 
 class Pauses:
-    """Stands in for waiting: each pause lasts until the test ends it."""
+    """Replaces sleeping: each pause lasts until the test ends it."""
 
     def __init__(self) -> None:
         self.lengths: list[float] = []
@@ -247,7 +247,7 @@ class Pauses:
         self._ends.set()
 
 
-async def test_after_a_failure_it_begins_anew_and_says_so_once(
+async def test_after_a_failure_it_restarts_and_logs_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -277,8 +277,8 @@ async def test_after_a_failure_it_begins_anew_and_says_so_once(
         assert replica.counts == {"RUNNING": 1}
     assert pauses.lengths == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     assert [record.message for record in caplog.records] == [
-        "jobs are not followed",
-        "jobs are followed again",
+        "job replica lost the state store",
+        "job replica is current again",
     ]
     await store.aclose()
 
@@ -289,14 +289,14 @@ async def test_an_own_write_that_the_scan_missed_stays(tmp_path: Path) -> None:
     await records.create(making.job("A"))
     replica = Replica(store)
     written = StoredJob(making.job("B"), 1_000)
-    # As if it was written after the scan had read the store, and before its answer came.
+    # As if it was written after the scan had read the store, before the scan returned.
     store.during_scan = lambda: replica.saw(written)
     async with following(replica):
         assert replica.get(B) == written
     await store.aclose()
 
 
-async def test_many_jobs_are_read_without_keeping_others_from_their_turn(tmp_path: Path) -> None:
+async def test_reading_many_jobs_does_not_block_other_tasks(tmp_path: Path) -> None:
     store = FragileStore(tmp_path / "state.db")
     for number in range(2_000):
         job = making.job(f"{number:X}")

@@ -1,4 +1,4 @@
-"""Each transition, and what holds after any sequence of them by several processes."""
+"""Each transition, and invariants after any sequence of them by several processes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +50,7 @@ EVERY = (PENDING, RUNNING, SUCCEEDED, FAILED, CANCELLED, CLOSED)
 
 @pytest.mark.parametrize("job", EVERY, ids=lambda job: job.status)
 @pytest.mark.parametrize("name", TRANSITIONS)
-def test_only_what_is_possible_happens(job: Job, name: str) -> None:
+def test_only_allowed_transitions_happen(job: Job, name: str) -> None:
     if name in POSSIBLE[job.status]:
         TRANSITIONS[name](job)
         return
@@ -79,8 +79,8 @@ def test_a_job_that_writes_is_not_repeated() -> None:
     assert (taken.status, taken.epoch, taken.completed_at) == ("FAILED", 2, LATER)
     assert taken.error is not None
     assert taken.error.code == "EXECUTION_FAILED"
-    assert "may have written or not; it was not repeated" in taken.error.message
-    with pytest.raises(TransitionError, match="never begun again"):
+    assert "may or may not have written; it was not repeated" in taken.error.message
+    with pytest.raises(TransitionError, match="never started again"):
         states.began(WRITING, LATER, writes=True)
 
 
@@ -88,7 +88,7 @@ def test_a_released_job_that_writes_is_not_repeated_either() -> None:
     assert states.claimed(states.released(WRITING), "two", LATER).status == "FAILED"
 
 
-def test_a_job_that_never_comes_to_an_end_fails() -> None:
+def test_a_job_that_never_finishes_fails() -> None:
     job = PENDING
     for number in range(MOST_ATTEMPTS):
         job = states.began(states.claimed(job, f"process {number}", LATER), LATER, writes=False)
@@ -98,7 +98,7 @@ def test_a_job_that_never_comes_to_an_end_fails() -> None:
     assert job.status == "FAILED"
     assert job.error is not None
     assert job.error.code == "INTERNAL"
-    assert "began 5 times and never came to an end" in job.error.message
+    assert "began 5 times and never finished" in job.error.message
 
 
 def test_beginning_again_keeps_when_it_first_began() -> None:
@@ -119,13 +119,13 @@ def test_an_attempt_that_was_given_back_does_not_count() -> None:
     assert states.released(PENDING, gives_back=True).attempts == 0
 
 
-def test_success_carries_totals_and_an_end() -> None:
+def test_success_has_totals_and_an_expiry() -> None:
     assert SUCCEEDED.totals == TOTALS
     assert SUCCEEDED.expires_at == LATER + RETENTION
     assert SUCCEEDED.error is None
 
 
-def test_only_answers_have_an_end() -> None:
+def test_only_answers_expire() -> None:
     assert (FAILED.error, FAILED.expires_at) == (FAILURE, None)
     assert CANCELLED.error is not None
     assert (CANCELLED.error.code, CANCELLED.expires_at) == ("CANCELLED", None)
@@ -149,7 +149,7 @@ OWNERS = ("one", "two", "three")
 
 
 class Machine(RuleBasedStateMachine):
-    """Several processes, each with what it last read, and a store that compares revisions."""
+    """Several processes with the revisions that they last read, over one shared store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,9 +179,9 @@ class Machine(RuleBasedStateMachine):
         assert new.status == old.status or new.status in ALLOWED[old.status]
         assert not (old.is_over and (old.status, new.status) != ("SUCCEEDED", "CLOSED"))
         assert new.epoch >= old.epoch
-        # Another owner means another epoch, unless there is none for now.
+        # Another owner implies another epoch, unless there is no owner.
         assert new.owner in (old.owner, "") or new.epoch > old.epoch
-        # Only who lets go of a job gives back an attempt, and not more than one.
+        # Only the owner that releases a job gives back an attempt, and at most one.
         assert new.attempts >= old.attempts - (new.owner == "")
         assert old.started_at is None or new.started_at == old.started_at
         assert old.completed_at is None or new.completed_at == old.completed_at
@@ -239,7 +239,7 @@ class Machine(RuleBasedStateMachine):
         assert known == sorted(known)
 
 
-def test_whatever_several_processes_do_a_job_ends_once() -> None:
+def test_a_job_ends_once_whatever_several_processes_do() -> None:
     run_state_machine_as_test(
         Machine, settings=settings(max_examples=300, stateful_step_count=40, deadline=None)
     )

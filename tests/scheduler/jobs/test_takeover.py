@@ -1,4 +1,4 @@
-"""Two schedulers over one state store: whoever dies or stands still, each job ends once."""
+"""Two schedulers over one state store: after crashes and pauses, each job ends once."""
 
 import asyncio
 from pathlib import Path
@@ -12,12 +12,12 @@ from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import ADA, Scheduler, Site, site
 
 NUMBERS = "SELECT value AS n FROM generate_series(1, 25000)"
-# Its writes: create, begin, the manifest, succeed.
+# Its writes: create, begin, manifest, succeed.
 STEPS = [(write, when) for write in range(1, 5) for when in ("before", "after")]
 
 
 async def taken_by(place: Site, other: Scheduler, job: Job) -> Job:
-    """Wait until the other scheduler has brought the job of a dead one to its end."""
+    """Wait until the other scheduler has finished the job of a dead one."""
     place.forget_the_dead()
     return await other.ended(job.job_id)
 
@@ -41,7 +41,7 @@ async def test_killed_at_any_step_a_job_is_finished_once(
         assert job.epoch == (1 if was_done else 2)
         assert len(two.dispatch.executed) == (0 if was_done else 1)
         assert sorted((await two.rows(job))["n"].to_pylist()) == list(range(1, 25_001))
-        # The client that never heard an answer asks again, and gets the same job.
+        # A client that received no answer repeats its request, and gets the same job.
         assert (await two.submit(NUMBERS, key="k")).job_id == job.job_id
 
         async def swept() -> bool:
@@ -60,12 +60,12 @@ async def test_killed_before_the_job_is_recorded_nothing_was_promised(tmp_path: 
         await one.kill()
         assert not submitting.done()
         submitting.cancel()
-        # The key was taken, the job was not made: a second try makes it.
+        # The key was stored but the job was not: a second request creates it.
         job = await two.submit(NUMBERS, key="k")
         assert (await two.ended(job.job_id)).status == "SUCCEEDED"
 
 
-async def test_owner_that_stood_still_cannot_overwrite(tmp_path: Path) -> None:
+async def test_paused_owner_cannot_overwrite(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler("one")
         two = await place.scheduler("two")
@@ -75,7 +75,7 @@ async def test_owner_that_stood_still_cannot_overwrite(tmp_path: Path) -> None:
         one.store.paused.clear()
         done = await taken_by(place, two, job)
         assert (done.status, done.epoch) == ("SUCCEEDED", 2)
-        # It wakes up, finishes its work, and finds that it is not its own any more.
+        # It resumes, finishes its work, and finds that it has lost the job.
         one.dispatch.may_begin.set()
         one.store.paused.set()
 
@@ -95,7 +95,7 @@ async def test_answer_stays_where_a_job_ends_while_its_owner_takes_another(
         one = await place.scheduler("one", begins=False)
         two = await place.scheduler("two")
         two.dispatch.may_begin.clear()
-        # The round sees this one first, and awaits the store for it.
+        # The round handles this job first, and awaits the store for it.
         taken = await one.submit("SELECT 1")
         own = await two.submit(NUMBERS)
         await two.dispatch.began.wait()
@@ -153,7 +153,7 @@ async def test_statement_that_may_have_written_is_not_repeated(tmp_path: Path) -
         job = await taken_by(place, two, job)
         assert job.status == "FAILED"
         assert job.error is not None
-        assert "may have written or not" in job.error.message
+        assert "may or may not have written" in job.error.message
         assert two.dispatch.executed == []
 
 
@@ -184,7 +184,7 @@ async def test_cancel_through_another_scheduler_stops_the_work(tmp_path: Path) -
         assert two.dispatch.executed == []
 
 
-async def test_other_schedulers_tell_status_progress_and_answer(tmp_path: Path) -> None:
+async def test_other_schedulers_report_status_progress_and_answer(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler("one")
         two = await place.scheduler("two")
@@ -197,7 +197,7 @@ async def test_other_schedulers_tell_status_progress_and_answer(tmp_path: Path) 
             return await two.jobs.desk.progress(running) is not None
 
         await eventually(told, "the other scheduler knows how far it is")
-        waiting = asyncio.create_task(two.jobs.desk.wait(ADA.id, job.job_id, 20))
+        waiting = asyncio.create_task(two.jobs.desk.wait(ADA.id, job.job_id, 60))
         one.dispatch.may_begin.set()
         done = await waiting
         assert done.status == "SUCCEEDED"
@@ -216,7 +216,7 @@ async def test_stopped_scheduler_hands_its_jobs_over_at_once(tmp_path: Path) -> 
             assert (await two.ended(job.job_id)).status == "SUCCEEDED"
 
 
-async def test_restart_under_the_same_id_goes_on_at_once(tmp_path: Path) -> None:
+async def test_restart_under_the_same_id_continues_at_once(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler("one")
         one.dispatch.may_begin.clear()
@@ -238,13 +238,13 @@ async def test_two_processes_under_one_id_do_not_fight(tmp_path: Path) -> None:
 
         await eventually(present, "the first is registered")
         await place.scheduler("one")
-        await asyncio.wait((one.working,), timeout=10)
+        await asyncio.wait((one.working,), timeout=60)
         failure = one.working.exception()
         assert isinstance(failure, ExceptionGroup)
         assert failure.subgroup(DisplacedError) is not None
 
 
-async def test_job_that_always_brings_its_process_down_fails(tmp_path: Path) -> None:
+async def test_job_that_always_crashes_its_process_fails(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         first = await place.scheduler("0")
         first.dispatch.may_begin.clear()

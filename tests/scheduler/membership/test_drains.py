@@ -1,4 +1,4 @@
-"""Wishes to drain, as schedulers share them through the state store."""
+"""Drain requests, which schedulers share through the state store."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ async def test_drained_executor_is_listed_counted_and_given_nothing(tmp_path: Pa
         assert await running.membership.wait_ready(2, WAIT_S)
 
 
-async def test_it_has_drained_once_every_scheduler_knows_and_nothing_runs(tmp_path: Path) -> None:
+async def test_it_has_drained_once_all_schedulers_know_and_nothing_runs(tmp_path: Path) -> None:
     async with cluster(tmp_path, "a", "b") as running:
         running.fleet["a"].change(active_tasks=1)
         await running.rounds(2)
@@ -52,7 +52,7 @@ async def test_it_has_drained_once_every_scheduler_knows_and_nothing_runs(tmp_pa
         assert not running.membership.has_drained(B), "nobody asked it to"
 
 
-async def test_it_has_not_drained_before_others_may_have_heard_of_it(tmp_path: Path) -> None:
+async def test_it_has_not_drained_before_others_can_know(tmp_path: Path) -> None:
     async with cluster(tmp_path, "a") as running:
         await running.membership.drain(A)
         assert not running.membership.has_drained(A)
@@ -72,7 +72,7 @@ async def test_every_scheduler_follows(tmp_path: Path) -> None:
         await store.aclose()
 
 
-async def test_scheduler_that_was_started_anew_knows_before_it_hears_anybody(
+async def test_restarted_scheduler_knows_drains_before_the_first_heartbeat(
     tmp_path: Path,
 ) -> None:
     async with cluster(tmp_path, "a") as running:
@@ -82,7 +82,7 @@ async def test_scheduler_that_was_started_anew_knows_before_it_hears_anybody(
         assert running.states == {"a": "draining"}
 
 
-async def test_executor_that_comes_back_works_again(tmp_path: Path) -> None:
+async def test_executor_that_returns_works_again(tmp_path: Path) -> None:
     async with cluster(tmp_path, "a") as running:
         await running.membership.drain(A)
         running.fleet["a"].restart()
@@ -91,7 +91,7 @@ async def test_executor_that_comes_back_works_again(tmp_path: Path) -> None:
         assert await running.store.scan(DRAINS) == []
 
 
-async def test_wish_for_one_that_never_comes_is_forgotten(path: Path, clock: Clock) -> None:
+async def test_request_for_an_absent_executor_is_deleted(path: Path, clock: Clock) -> None:
     store = SqliteStateStore(path)
     drains = Drains(store, clock)
     await drains.ask(A, "first")
@@ -105,7 +105,7 @@ async def test_wish_for_one_that_never_comes_is_forgotten(path: Path, clock: Clo
     await store.aclose()
 
 
-async def test_absence_that_was_short_does_not_count(path: Path, clock: Clock) -> None:
+async def test_short_absence_does_not_count(path: Path, clock: Clock) -> None:
     store = SqliteStateStore(path)
     drains = Drains(store, clock)
     await drains.ask(A, "first")
@@ -127,7 +127,7 @@ async def test_unknown_and_lost_executors_cannot_drain(tmp_path: Path) -> None:
         await running.membership.undo_drain(B)
 
 
-async def test_what_was_read_last_holds_while_the_store_is_away(
+async def test_the_last_requests_hold_while_the_store_is_away(
     path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SqliteStateStore(path)
@@ -138,7 +138,7 @@ async def test_what_was_read_last_holds_while_the_store_is_away(
         for _ in range(3):
             await drains.follow({A: "first"})
     assert drains.wishes == {A: "first"}
-    assert [one.message for one in caplog.records] == ["wishes to drain cannot be read"]
+    assert [one.message for one in caplog.records] == ["drain requests cannot be read"]
     with pytest.raises(CarawayError):
         await drains.ask(B, "first")
 
@@ -156,7 +156,7 @@ async def test_entry_that_cannot_be_read_is_cleared(path: Path, clock: Clock, va
     await store.aclose()
 
 
-async def test_wish_that_changes_while_its_executor_is_found_gone(
+async def test_request_that_changes_while_it_is_deleted_is_kept(
     path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SqliteStateStore(path, clock)

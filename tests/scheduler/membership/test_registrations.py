@@ -16,7 +16,7 @@ GONE = ExecutorStatus(ExecutorId("a"), "lost", address="a.test")
 
 
 class CountingStore(SqliteStateStore):
-    """Counts the writes that were tried, and fails them on demand."""
+    """Counts the attempted writes, and fails them on demand."""
 
     writes = 0
     is_away = False
@@ -61,7 +61,7 @@ async def test_entries_are_written_on_change_and_before_they_expire(
     await store.aclose()
 
 
-async def test_lost_and_refused_executors_are_taken_back(
+async def test_entries_of_lost_and_refused_executors_are_deleted(
     store: CountingStore, clock: Clock
 ) -> None:
     registered = Registrations(store, "one", "1.0", clock)
@@ -107,7 +107,7 @@ async def test_store_that_is_away_is_logged_once_and_written_when_it_is_back(
     await store.aclose()
 
 
-async def test_entry_of_somebody_else_is_replaced(store: CountingStore, clock: Clock) -> None:
+async def test_entry_of_another_scheduler_is_replaced(store: CountingStore, clock: Clock) -> None:
     revision = await store.compare_and_set("executors/a", b"old", expected=None)
     assert revision is not None
     await Registrations(store, "one", "1.0", clock).renew([A])
@@ -116,7 +116,7 @@ async def test_entry_of_somebody_else_is_replaced(store: CountingStore, clock: C
     await store.aclose()
 
 
-async def test_withdrawal_takes_the_scheduler_out(store: CountingStore, clock: Clock) -> None:
+async def test_withdrawal_deletes_the_entry(store: CountingStore, clock: Clock) -> None:
     registered = Registrations(store, "one", "1.0", clock)
     await registered.renew([A])
     await registered.withdraw()

@@ -1,4 +1,4 @@
-"""The state machine alone: events in, state and actions out."""
+"""The pure state machine: events in, state and actions out."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ V1, V2 = CatalogVersion(1), CatalogVersion(2)
 
 
 class Story:
-    """Tells a roll one event after another."""
+    """Applies events to a roll, one after another."""
 
     def __init__(self) -> None:
         self.roll = Roll("1.0")
@@ -111,13 +111,13 @@ def test_catalog_that_comes_later_is_installed_on_those_present(story: Story) ->
     assert story.want(V1) == install(V1)
 
 
-def test_new_incarnation_begins_anew(story: Story) -> None:
+def test_new_incarnation_starts_over(story: Story) -> None:
     story.make_ready()
     assert story.hear(incarnation="two") == install(V1, "two")
     assert story.state == "registered"
 
 
-def test_step_of_an_earlier_incarnation_counts_for_nothing(story: Story) -> None:
+def test_step_of_an_earlier_incarnation_is_ignored(story: Story) -> None:
     story.want(V1)
     story.hear()
     story.hear(incarnation="two")
@@ -149,7 +149,7 @@ def test_refused_executor_that_was_replaced_registers(story: Story) -> None:
     assert story.state == "registered"
 
 
-def test_draining_executor_gets_no_work_and_comes_back_only_anew(story: Story) -> None:
+def test_draining_executor_gets_no_work_until_its_next_incarnation(story: Story) -> None:
     story.make_ready()
     assert story.hear(is_draining=True) == ()
     assert (story.state, story.may_work) == ("draining", False)
@@ -226,7 +226,7 @@ def test_slow_executor_gets_no_statements_over_the_new_catalog(story: Story) -> 
     assert (story.state, story.may_work) == ("ready", False)
 
 
-def test_failed_installation_is_tried_again_after_a_pause(story: Story) -> None:
+def test_failed_installation_is_retried_after_a_pause(story: Story) -> None:
     story.make_ready()
     story.want(V2)
     assert story.end("install", error="disk full") == ()
@@ -240,8 +240,8 @@ def test_failed_installation_is_tried_again_after_a_pause(story: Story) -> None:
         story.end("install", error="disk full")
 
 
-def test_an_installation_that_failed_for_hours_is_still_tried(story: Story) -> None:
-    """After 1,024 tries the pause raised OverflowError, which ended the roll call."""
+def test_an_installation_that_failed_for_hours_is_still_retried(story: Story) -> None:
+    """After 1,024 attempts the pause raised OverflowError, which ended the heartbeats."""
     story.make_ready()
     story.want(V2)
     story.end("install", error="disk full")
@@ -258,7 +258,7 @@ def test_failures_belong_to_the_catalog_in_which_they_happened(story: Story) -> 
     assert story.want(V2) == install(V2), "at once"
 
 
-def test_failed_probe_is_tried_again(story: Story) -> None:
+def test_failed_probe_is_retried(story: Story) -> None:
     story.want(V1)
     story.hear()
     story.end("install", version=V1)
@@ -270,7 +270,7 @@ def test_failed_probe_is_tried_again(story: Story) -> None:
     assert (story.state, story.reason) == ("ready", "")
 
 
-def test_table_that_fails_everywhere_holds_nobody_up(story: Story) -> None:
+def test_table_that_fails_everywhere_delays_no_executor(story: Story) -> None:
     story.want(V1)
     story.hear()
     story.end("install", version=V1, failures={"t": "no such file"})
@@ -292,7 +292,7 @@ def test_table_that_fails_only_there_holds_no_executor_up_if_no_other_may_work(
     assert story.state == "ready" and story.may_work
 
 
-def test_table_whose_failure_is_known_holds_no_executor_up(story: Story) -> None:
+def test_table_with_a_known_failure_delays_no_executor(story: Story) -> None:
     story.want(V1)
     story.serve(V1, "v")
     story.hear()
@@ -300,7 +300,7 @@ def test_table_whose_failure_is_known_holds_no_executor_up(story: Story) -> None
     assert story.end("install", version=V1, failures=failures) == (Take("probe", A, "one"),)
 
 
-def test_table_that_fails_only_there_holds_the_executor_up(story: Story) -> None:
+def test_table_that_fails_on_one_executor_delays_it(story: Story) -> None:
     story.want(V1)
     story.serve(V1)
     story.make_another_ready()
@@ -324,12 +324,12 @@ def test_heartbeat_from_before_the_installation_does_not_undo_it(story: Story) -
     assert story.hear(catalogs={}) == install(V1), "it has dropped the catalog since"
 
 
-def test_catalogs_of_other_schedulers_count_for_nothing(story: Story) -> None:
+def test_catalogs_of_other_schedulers_are_ignored(story: Story) -> None:
     story.want(V1)
     assert story.hear(catalogs={"elsewhere": V1}) == install(V1)
 
 
-def test_executor_that_shall_drain_gets_no_work_until_that_is_taken_back(story: Story) -> None:
+def test_executor_gets_no_work_until_its_drain_is_undone(story: Story) -> None:
     story.make_ready()
     assert story.tell(events.Wished({A: "one"}, story.now)) == ()
     assert (story.state, story.may_work) == ("draining", False)
@@ -340,14 +340,14 @@ def test_executor_that_shall_drain_gets_no_work_until_that_is_taken_back(story: 
     assert (story.state, story.may_work, story.reason) == ("ready", True, "")
 
 
-def test_wish_to_drain_holds_for_one_incarnation(story: Story) -> None:
+def test_drain_request_applies_to_one_incarnation(story: Story) -> None:
     story.make_ready()
     story.tell(events.Wished({A: "one"}, story.now))
     assert story.hear(incarnation="two", catalogs={}) == install(V1, "two")
     assert story.state == "registered"
 
 
-def test_executor_that_is_wanted_again_gets_the_catalog_that_it_missed(story: Story) -> None:
+def test_executor_gets_the_catalog_it_missed_while_draining(story: Story) -> None:
     story.make_ready()
     story.tell(events.Wished({A: "one"}, story.now))
     assert story.want(V2) == ()

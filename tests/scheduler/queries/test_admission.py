@@ -7,7 +7,7 @@ from caraway_scheduler.queries.admission import Admission
 from tests.kit.turns import turn
 
 
-async def test_no_limit_lets_everyone_in() -> None:
+async def test_no_limit_admits_every_statement() -> None:
     admission = Admission(None, 0, 1)
     for _ in range(100):
         await admission.enter()
@@ -34,7 +34,7 @@ async def test_waiting_is_first_come_first_served() -> None:
     assert admission.running == 0
 
 
-async def test_full_queue_is_refused_with_a_time_to_come_back() -> None:
+async def test_full_queue_is_refused_with_retry_after() -> None:
     admission = Admission(1, 1, 5)
     await admission.enter()
     waiting = asyncio.create_task(admission.enter())
@@ -58,13 +58,13 @@ async def test_wait_is_bounded() -> None:
     assert admission.running == 0
 
 
-async def test_cancelled_waiter_loses_no_place() -> None:
+async def test_cancelled_waiter_loses_no_slot() -> None:
     admission = Admission(1, 5, 5)
     await admission.enter()
     first = asyncio.create_task(admission.enter())
     while not admission.queued:
         await turn()
-    # The place is handed over and the waiter is cancelled in the same turn of the loop.
+    # The slot is granted and the waiter is cancelled in the same iteration of the loop.
     admission.leave()
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -73,7 +73,7 @@ async def test_cancelled_waiter_loses_no_place() -> None:
     assert admission.running == 1
 
 
-async def test_more_places_let_those_in_who_wait() -> None:
+async def test_more_slots_admit_waiting_statements() -> None:
     admission = Admission(1, 10, 5)
     await admission.enter()
     waiting = [asyncio.create_task(admission.enter()) for _ in range(3)]
@@ -87,7 +87,7 @@ async def test_more_places_let_those_in_who_wait() -> None:
     assert (admission.running, admission.queued) == (4, 0)
 
 
-async def test_fewer_places_count_once_those_who_have_one_leave() -> None:
+async def test_fewer_slots_apply_once_running_statements_leave() -> None:
     admission = Admission(3, 10, 5)
     for _ in range(3):
         await admission.enter()

@@ -14,7 +14,7 @@ BATCH = pa.record_batch({"a": [1, 2]})
 
 
 class Stream:
-    """One batch, then nothing for ever; tells when the wait for more is given up."""
+    """Yields one batch and then blocks; records when the wait for more is abandoned."""
 
     schema = BATCH.schema
     reads_only_catalog = True
@@ -39,7 +39,7 @@ def query() -> ActiveQuery:
     return ActiveQuery(new_query_id(), "http", "SELECT 1", PUBLIC, 0)
 
 
-async def test_cancel_while_the_end_is_awaited_leaves_no_fetch_behind() -> None:
+async def test_cancel_while_waiting_for_the_end_leaves_no_fetch() -> None:
     stream, running = Stream(), query()
     rows = LiveRows(stream, running, lambda *_: None)
 
@@ -48,11 +48,11 @@ async def test_cancel_while_the_end_is_awaited_leaves_no_fetch_behind() -> None:
             await rows.prefetch()
 
     task = asyncio.create_task(prefetch())
-    await asyncio.wait_for(stream.is_waiting.wait(), 5)
+    await asyncio.wait_for(stream.is_waiting.wait(), 60)
     running.stop("cancelled")
     with pytest.raises(QueryCancelledError):
         await task
-    await asyncio.wait_for(stream.was_given_up.wait(), 5)
+    await asyncio.wait_for(stream.was_given_up.wait(), 60)
 
 
 async def test_first_batch_is_not_held_back_and_close_gives_up_the_rest() -> None:
@@ -62,7 +62,7 @@ async def test_first_batch_is_not_held_back_and_close_gives_up_the_rest() -> Non
     assert rows.whole is None
     assert await anext(rows) is BATCH
     rows.close()
-    await asyncio.wait_for(stream.was_given_up.wait(), 5)
+    await asyncio.wait_for(stream.was_given_up.wait(), 60)
     await turn()
     assert ended == [(None, 2)]
 

@@ -20,7 +20,7 @@ def cache(max_size: int = 1_000_000, clock: Clock | None = None) -> ResultsCache
     return ResultsCache(CacheSettings(max_size_bytes=max_size, ttl_s=1), clock or Clock())
 
 
-def test_key_tells_principals_versions_texts_and_values_apart() -> None:
+def test_key_distinguishes_principals_versions_texts_and_values() -> None:
     statement = Statement("SELECT $a", {"a": 1})
     keys = {
         ResultsCache.key(PUBLIC, V1, statement),

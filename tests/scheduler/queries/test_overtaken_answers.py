@@ -1,4 +1,4 @@
-"""The results cache and answers that begin before rows change, and end after it."""
+"""Answers that start before rows change and end afterwards are not cached."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The length of a statement is bounded on every wire."""
+"""The length of a statement is limited on every protocol."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def is_refused(call: Callable[[], object]) -> bool:
     return False
 
 
-async def test_every_wire_has_the_limit(tmp_path: Path) -> None:
+async def test_every_protocol_has_the_limit(tmp_path: Path) -> None:
     async with running(tmp_path, MANIFEST) as runtime:
         endpoint = FlightEndpoint(
             runtime.services, asyncio.get_running_loop(), Address("127.0.0.1", 0)

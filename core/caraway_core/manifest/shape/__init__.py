@@ -1,4 +1,4 @@
-"""The shape of manifest files as pydantic models: keys, types and single-value checks only.
+"""Pydantic models of manifest files: keys, types and checks of single values.
 
-Nothing outside the manifest package sees these; `building` turns them into plain values.
+Only the manifest package uses them; `building` converts them to plain values.
 """

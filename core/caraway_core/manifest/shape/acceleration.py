@@ -32,7 +32,7 @@ def _columns_list(value: object) -> object:
 
 
 def _check_cron(text: str) -> str:
-    """Check the form only; the scheduler, which knows the calendar, checks the rest."""
+    """Check only the number of fields; the scheduler, which knows the calendar, checks the rest."""
     fields = text.split()
     if len(fields) != 5 or not all(map(_CRON_FIELD.fullmatch, fields)):
         raise ValueError(
@@ -42,7 +42,7 @@ def _check_cron(text: str) -> str:
 
 
 def _terms(value: object) -> object:
-    """Accept an expression, `{name: expression}`, and lists of them."""
+    """Parse an expression, `{name: expression}`, or a list of them."""
     items = value if isinstance(value, list) else [value]
     if not all(isinstance(item, str | dict) for item in items):
         raise ValueError("must be a list of expressions or of 'name: expression'")

@@ -1,4 +1,4 @@
-"""What every section shares, and the kinds of values that keys hold."""
+"""The base class of sections, and the types of values."""
 
 import math
 from typing import Annotated, Any
@@ -59,9 +59,9 @@ Count = Annotated[int, Field(ge=1, le=1_000_000)]
 CountOrNone = Annotated[int, Field(ge=0, le=1_000_000)]
 Text = Annotated[str, Field(min_length=1)]
 Written = Annotated[str, BeforeValidator(scalars.written)]
-"""A text that may be written without quotes even where it looks like a number."""
+"""A string that may be unquoted even if it looks like a number."""
 
 Texts = Annotated[dict[str, str], BeforeValidator(_texts)]
 TextList = Annotated[list[str], BeforeValidator(_text_list)]
 Anything = dict[str, Any]
-"""A mapping that is kept, or refused, as it stands."""
+"""A mapping that is not checked further."""

@@ -1,4 +1,4 @@
-"""Components that are understood in shape only: this build refuses every one of them."""
+"""Sections of components that this build rejects; only their shape is checked."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ class CatalogSection(Section):
 
 
 class Component(Section):
-    """What models, embeddings, tools and their like have in common."""
+    """The common keys of models, embeddings, tools and similar components."""
 
     from_: Text = Field(alias="from")
     name: Text

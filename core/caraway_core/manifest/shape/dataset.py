@@ -1,4 +1,4 @@
-"""Datasets and views, with everything that can hang on one."""
+"""The sections of datasets and views, and the sections inside them."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The `runtime` section: how the process serves, limits itself, caches and reports."""
+"""The `runtime` section: servers, limits, caches and telemetry."""
 
 from typing import Annotated, Literal
 

@@ -61,7 +61,7 @@ class SnapshotsSection(Section):
 
 
 Components = list[dict[str, Any]]
-"""Checked one by one, as each may come from a file of its own."""
+"""Checked one by one, because each may come from its own file."""
 
 
 class ManifestSection(Section):
@@ -101,4 +101,4 @@ COMPONENTS: dict[str, type[Section]] = {
     "functions": Function,
     "evals": Evaluation,
 }
-"""The model of one item of each list; a folder that is referred to holds `<singular>.yaml`."""
+"""The model of one item per list; a referenced folder holds `<singular>.yaml`."""

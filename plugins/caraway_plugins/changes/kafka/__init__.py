@@ -1,1 +1,1 @@
-"""Change events of a Kafka topic; `source` is what the registry names."""
+"""Change events from a Kafka topic; the registry refers to `source`."""

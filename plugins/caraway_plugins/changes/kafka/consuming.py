@@ -1,4 +1,4 @@
-"""A consumer of one topic. Its methods block; only this package knows confluent_kafka."""
+"""A consumer of one topic. Its methods block; only this package imports confluent_kafka."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ _TYPES: Mapping[int, DatasetErrorType] = {
     KafkaError._UNKNOWN_PARTITION: "not_found",
     KafkaError._INVALID_ARG: "invalid",
 }
-# What librdkafka reports beside messages and does not get over by itself soon.
+# Errors that librdkafka reports through its callback and does not recover from quickly.
 _SERIOUS = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._RESOLVE}
 )
@@ -43,14 +43,14 @@ class Event:
 
 
 class Topic:
-    """Reads a topic from given offsets on, all its partitions, also those that are added."""
+    """Reads all partitions of a topic from given offsets, including partitions added later."""
 
     def __init__(self, settings: KafkaSettings) -> None:
-        """Raises DatasetError if the settings are refused."""
+        """Create the consumer; raise DatasetError if Kafka's client rejects the settings."""
         self._settings = settings
         self._failure: KafkaError | None = None
         self._assigned: set[int] = set()
-        # Closing a consumer under a thread that polls it is not safe.
+        # It is not safe to close a consumer while a thread polls it.
         self._lock = threading.Lock()
         self._is_closed = False
         try:
@@ -59,25 +59,25 @@ class Topic:
             raise self._error(exc.args[0]) from exc
 
     def begin(self, offsets: Mapping[int, int]) -> None:
-        """Read from these offsets on; partitions without one from their beginning.
+        """Start to read at these offsets, and other partitions at their beginning.
 
         Raises:
-            DatasetError: the topic is not there or cannot be asked for.
+            DatasetError: the topic does not exist, or Kafka does not answer.
         """
         self._assign(self._partitions(), offsets)
 
     def look_for_partitions(self) -> None:
-        """Read partitions that were added meanwhile, from their beginning.
+        """Start to read new partitions from their beginning.
 
         Raises: as `begin`.
         """
         self._assign(self._partitions() - self._assigned, {})
 
     def poll(self, most: int, most_bytes: int) -> Sequence[Event]:
-        """Return the next messages, at most about so many; none if there are none for a while.
+        """Return the next messages, about `most` at most; return none if none arrive soon.
 
         Raises:
-            DatasetError: they cannot be had.
+            DatasetError: the messages cannot be read.
         """
         with self._lock:
             if self._is_closed:
@@ -101,7 +101,7 @@ class Topic:
         return found
 
     def tell_group(self, offsets: Mapping[int, int]) -> None:
-        """Let those who watch the group see how far the dataset is; nothing depends on it."""
+        """Commit offsets to the consumer group, for monitoring only."""
         topic = self._settings.topic
         told = [TopicPartition(topic, number, at) for number, at in offsets.items()]
         with self._lock:
@@ -110,10 +110,12 @@ class Topic:
             try:
                 self._consumer.commit(offsets=told, asynchronous=True)
             except KafkaException as exc:
-                logger.warning("the consumer group is not told", extra={"cause": str(exc)})
+                logger.warning(
+                    "offsets were not committed to the consumer group", extra={"cause": str(exc)}
+                )
 
     def close(self) -> None:
-        """Let go of the connections, once a poll that goes on is over."""
+        """Close the connections after the current poll."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
@@ -162,14 +164,14 @@ class Topic:
     def _gone(self, partition: int) -> DatasetError:
         return DatasetError(
             "unavailable",
-            f"topic '{self._settings.topic}', partition {partition}: messages that were not read "
-            "yet are gone; have Debezium send a snapshot, and set params.kafka_offset_reset to "
-            "earliest to go on with what is there",
+            f"topic '{self._settings.topic}', partition {partition}: unread messages are no longer "
+            "available; have Debezium send a snapshot, and set params.kafka_offset_reset to "
+            "earliest to continue with the oldest message",
         )
 
     def _error(self, error: KafkaError) -> DatasetError:
         type_ = _TYPES.get(error.code(), "unavailable")
-        said = {"not_found": "there is no such topic", "auth": "Kafka refuses us"}.get(
-            type_, "Kafka does not answer"
+        said = {"not_found": "the topic does not exist", "auth": "access is denied"}.get(
+            type_, "Kafka does not respond"
         )
         return DatasetError(type_, f"topic '{self._settings.topic}': {said}: {error.str()}")

@@ -1,4 +1,4 @@
-"""The params of a dataset that follows a topic."""
+"""Reads the params of a dataset that consumes a topic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,10 @@ _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """What a dataset says; `client` may hold a password, so it is never printed.
+    """The settings of one dataset; `client` may hold a password, so it is never printed.
 
-    Offsets are told to the group only where `tells_group`: the dataset keeps its own.
+    The dataset stores its own offsets. They are also committed to the consumer group if
+    `tells_group`.
     """
 
     topic: str
@@ -27,14 +28,14 @@ class KafkaSettings:
 
 
 def settings_of(request: ChangeRequest) -> KafkaSettings:
-    """Read the path and the params of a dataset.
+    """Parse the path and the params of a dataset.
 
     Raises:
-        DatasetError: one of them is wrong.
+        DatasetError: the path or a param is invalid.
     """
     known = params.checked(request.connector, request.params)
     if not request.path:
-        raise DatasetError("invalid", "no topic is named; write 'debezium:<topic>'")
+        raise DatasetError("invalid", "the topic is missing; write 'debezium:<topic>'")
     _choice(known, "debezium_transport", "kafka", ("kafka",))
     form = _choice(known, "debezium_message_format", "json", ("json", "avro"))
     servers = known.text("kafka_bootstrap_servers")
@@ -49,7 +50,7 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
     group = known.text("kafka_consumer_group_id")
     client = {
         "bootstrap.servers": servers,
-        # Partitions are assigned by hand: the group takes no part in that.
+        # Partitions are assigned explicitly, so the group does not rebalance.
         "group.id": group or f"caraway-{request.name}",
         "client.id": "caraway",
         "enable.auto.commit": False,
@@ -59,7 +60,7 @@ def settings_of(request: ChangeRequest) -> KafkaSettings:
         "isolation.level": "read_committed",
         **_security(known),
     }
-    # `form` was one of the two just now.
+    # `_choice` returned one of the two values.
     return KafkaSettings(request.path, form, group is not None, client)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""A Kafka topic of Debezium's events as a source of changes."""
+"""A Kafka topic of Debezium events as a change source."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,7 +19,7 @@ from caraway_plugins.changes.target import BadChangesError, ChangeTarget, Regist
 
 @dataclass(frozen=True, slots=True)
 class KafkaLimits:
-    """How much is taken at once, and how often new partitions are looked for."""
+    """Size limits of a batch, and the interval of the check for new partitions."""
 
     batch_events: int = 5_000
     batch_bytes: int = 32 << 20
@@ -27,17 +27,17 @@ class KafkaLimits:
 
 
 class KafkaChanges:
-    """Implements `ChangeSource`.
+    """Implements `ChangeSource` for a Kafka topic.
 
     Raises:
-        DatasetError: the dataset's path, params or columns are wrong.
+        DatasetError: the dataset's path, params or columns are invalid.
     """
 
     def __init__(self, request: ChangeRequest, limits: KafkaLimits | None = None) -> None:
         self._settings = settings_of(request)
         self._limits = limits or KafkaLimits()
         if not request.declared:
-            raise DatasetError("schema", "a topic does not say its columns; declare 'columns'")
+            raise DatasetError("schema", "a topic has no schema; declare the dataset's 'columns'")
         try:
             self._registry = registry.of_params(request.params)
         except ValueError as exc:
@@ -100,7 +100,7 @@ class KafkaChanges:
             await asyncio.to_thread(self._registry.close)
 
     def _read(self, events: Sequence[Event]) -> "_Read":
-        """Read events; where one is bad, those before it are read, and it is told."""
+        """Decode events; if one is bad, return the events before it together with the error."""
         try:
             return _Read(len(events), self._decoded(events))
         except RegistryAwayError as exc:
@@ -127,7 +127,7 @@ class KafkaChanges:
 
     def _decoded(self, events: Sequence[Event]) -> Changes:
         form = self._settings.form
-        # A tombstone follows a delete, for the compaction of the topic only.
+        # A tombstone follows a delete, and only serves the compaction of the topic.
         values = [event.value for event in events if event.value is not None]
         if not values:
             return Changes(log_schema(self._target.schema).empty_table(), 0)
@@ -142,7 +142,7 @@ class KafkaChanges:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The first `taken` events as changes, and why the next one is none."""
+    """The first `taken` events as changes, and the error of the next event."""
 
     taken: int
     changes: Changes | None = None
@@ -155,7 +155,7 @@ def _after(events: Sequence[Event]) -> Mapping[int, int]:
 
 
 def _emptied(changes: Changes, target: ChangeTarget) -> Changes:
-    """Put a truncation before changes: what the dataset held is of no position."""
+    """Truncate the dataset before its first changes, because its old rows have no position."""
     schema = log_schema(target.schema)
     nothing: list[pa.Array] = [pa.nulls(1, field.type) for field in target.schema]
     arrays = [*nothing, pa.array([int(Op.TRUNCATE)], pa.int8()), pa.nulls(1, pa.binary())]

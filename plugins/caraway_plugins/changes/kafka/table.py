@@ -1,4 +1,4 @@
-"""What a dataset that follows a topic is before its first change."""
+"""The table of a dataset that consumes a topic, before its first change."""
 
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
@@ -8,7 +8,7 @@ from caraway_plugins.changes.pushed import without_rows
 
 
 class KafkaTable:
-    """A source without rows, which checks what the dataset says. Kafka is not asked."""
+    """A source without rows, which validates the dataset's settings without contacting Kafka."""
 
     capabilities = SourceCapabilities(scan=False, changes=True)
 

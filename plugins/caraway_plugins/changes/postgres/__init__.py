@@ -1,1 +1,1 @@
-"""Changes of a PostgreSQL table by logical replication; `source` is what the registry names."""
+"""Changes of a PostgreSQL table by logical replication; the registry refers to `source`."""

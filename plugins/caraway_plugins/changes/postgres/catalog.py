@@ -1,4 +1,4 @@
-"""What the database's catalog says about a table. These functions block."""
+"""Reads the definition of a table from the database's catalog. These functions block."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _TABLE = """
 SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
 """
-# Generated columns are not in the log. Domains are followed to what they are made of.
+# The log has no generated columns. Domains are resolved to their base types.
 _COLUMNS = """
 WITH RECURSIVE base AS (
     SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.atttypid AS oid, a.atttypmod AS modifier
@@ -45,7 +45,7 @@ SELECT (SELECT system_identifier::text FROM pg_control_system()),
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column that the dataset has, with its type in the database."""
+    """A column of the dataset, with its type in the database."""
 
     name: str
     type_oid: int
@@ -55,10 +55,10 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as the dataset has it.
+    """A table with the columns of the dataset.
 
-    `has_whole_old_rows` tells that the log holds old rows, not only their keys; where `takes_all`
-    every column of the table is in the dataset, and a new one is a change of its schema.
+    If `has_whole_old_rows`, the log holds complete old rows, not only their keys. If `takes_all`,
+    every column of the table is in the dataset, and a new column changes its schema.
     """
 
     place: ReplicatedTable
@@ -74,7 +74,7 @@ class Table:
 
     @property
     def shape(self) -> str:
-        """A text that is another one when rows of the table mean something else."""
+        """A fingerprint of the columns and the key, which changes when their meaning changes."""
         parts = [(each.name, each.type_oid, each.modifier) for each in self.columns]
         text = repr((parts, [str(each.field.type) for each in self.columns], self.key))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -86,10 +86,10 @@ def look(
     declared: Sequence[pa.Field],
     primary_key: tuple[str, ...] | None,
 ) -> Table:
-    """Look a table up; where the key is None nobody asks whether it has one.
+    """Look a table up; if `primary_key` is None, the key is not checked.
 
     Raises:
-        DatasetError: it is not there, has no key, or has not the columns that are declared.
+        DatasetError: the table is missing, has no key, or lacks a declared column.
     """
     with mapped(place), connection.cursor() as cursor:
         cursor.execute(_TABLE, (place.schema, place.table))
@@ -110,7 +110,7 @@ def look(
 
 
 def system(connection: Any, place: ReplicatedTable) -> str:
-    """Name the history that places in the log are of: another server has another one."""
+    """Identify the history of the log by server and timeline; positions are valid only in it."""
     with mapped(place), connection.cursor() as cursor:
         cursor.execute(_SYSTEM)
         identifier, timeline = cursor.fetchone()
@@ -122,7 +122,7 @@ def _column(row: Sequence[Any]) -> TableColumn:
     if item is None:
         type_ = types.arrow_type(type_name, base_modifier)
     else:
-        # Of items that are a domain only the text is known here.
+        # For arrays of a domain, only the text of the items is known.
         type_ = pa.list_(pa.string() if item_kind == "d" else types.arrow_type(item, base_modifier))
     return TableColumn(name, oid, modifier, pa.field(name, type_))
 
@@ -148,14 +148,14 @@ def _key(
     declared: tuple[str, ...],
     columns: set[str],
 ) -> tuple[str, ...]:
-    """Return the columns that tell rows apart, which the log must hold of rows that go."""
+    """Return the key columns, and check that the log has them for deleted rows."""
     key = declared or found
     quoted = f'"{place.schema}"."{place.table}"'
     if identity == "n" or (identity != "f" and not found):
         raise DatasetError(
             "invalid",
-            f"{place.title} has nothing that tells its rows apart in the log; add a primary key, "
-            f"or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
+            f"{place.title} has no replica identity, so the log does not identify rows; add a "
+            f"primary key, or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
         )
     if not key:
         raise DatasetError(
@@ -163,12 +163,12 @@ def _key(
         )
     if missing := [name for name in key if name not in columns]:
         raise DatasetError(
-            "schema", f"{place.title}: the dataset has no column '{missing[0]}' of the key"
+            "schema", f"{place.title}: the key column '{missing[0]}' is missing in the dataset"
         )
     if identity != "f" and set(key) != set(found):
         raise DatasetError(
             "invalid",
-            f"{place.title}: 'primary_key' is ({', '.join(key)}), but the log tells rows apart by "
+            f"{place.title}: 'primary_key' is ({', '.join(key)}), but the log identifies rows by "
             f"({', '.join(found)}); use that, or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
         )
     return key

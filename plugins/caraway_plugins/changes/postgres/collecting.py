@@ -1,4 +1,4 @@
-"""Collects what happens to the rows of one table, and makes changes of it."""
+"""Collects row changes of one table, and converts them to `Changes`."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,13 +12,13 @@ from caraway_plugins.changes.postgres.pgoutput import UNCHANGED, Row
 
 Key = tuple[str | None, ...]
 Fetch = Callable[[Sequence[Key]], Mapping[Key, tuple[str | None, ...]]]
-"""Reads the present rows with these keys, in the order of the table's columns."""
+"""Reads the current rows with these keys, in the column order of the table."""
 
 _PER_VALUE_BYTES = 60
 
 
 class Collector:
-    """Rows of one table in the order of their changes, of one transaction after another."""
+    """Row changes of one table in log order, over any number of transactions."""
 
     def __init__(self, table: Table, source: bytes) -> None:
         self._table = table
@@ -39,38 +39,40 @@ class Collector:
         return len(self._ops)
 
     def follow(self, relation: pgoutput.Relation) -> None:
-        """Take rows as the relation has them from here on.
+        """Use the column order of the relation for the rows that follow.
 
         Raises:
-            DatasetError: its columns are not those of the dataset.
+            DatasetError: its columns differ from those of the dataset.
         """
         at = {column.name: index for index, column in enumerate(relation.columns)}
         for column in self._table.columns:
             index = at.get(column.name)
             if index is None:
-                raise self._changed(f"has no column '{column.name}' any more")
+                raise self._changed(f"has no column '{column.name}' ")
             found = relation.columns[index]
             if (found.type_oid, found.modifier) != (column.type_oid, column.modifier):
-                raise self._changed(f"has another type of column '{column.name}'")
+                raise self._changed(f"has a different type for column '{column.name}'")
         if self._table.takes_all and len(at) > len(self._table.columns):
             new = next(name for name in at if name not in self._table.schema.names)
             raise self._changed(f"has the new column '{new}'")
         self._picks = tuple(at[column.name] for column in self._table.columns)
 
     def begin(self, commit_lsn: int, taken: int = 0) -> None:
-        """Begin a transaction, of which some changes are taken already."""
+        """Begin a transaction; skip its first `taken` changes, which were applied before."""
         self._commit_lsn, self._number, self._taken = commit_lsn, 0, taken
 
     @property
     def number(self) -> int:
-        """How many changes of its transaction were seen."""
+        """The number of changes seen in the transaction."""
         return self._number
 
     def insert(self, row: Row) -> None:
+        """Add an inserted row."""
         self.received += 1
         self._add(Op.UPSERT, self._picked(row))
 
     def update(self, old: Row | None, row: Row) -> None:
+        """Add an update; a changed key deletes the old row first."""
         self.received += 1
         new = self._picked(row)
         if old is not None:
@@ -78,7 +80,8 @@ class Collector:
             if self._table.has_whole_old_rows:
                 new = tuple(b if n is UNCHANGED else n for n, b in zip(new, before, strict=True))
             else:
-                # The key is all that is there; a large value in it stands in the old one.
+                # Only the key is in the old row; an unchanged large value of the new row is taken
+                # from there.
                 for index in self._keys:
                     if new[index] is UNCHANGED:
                         new = (*new[:index], before[index], *new[index + 1 :])
@@ -87,15 +90,17 @@ class Collector:
         self._add(Op.UPSERT, new)
 
     def delete(self, old: Row) -> None:
+        """Add a deletion of the row."""
         self.received += 1
         self._add(Op.DELETE, self._picked(old))
 
     def truncate(self) -> None:
+        """Add a truncation of the table."""
         self.received += 1
         self._add(Op.TRUNCATE, self._nothing)
 
     def take(self, fetch: Fetch) -> Changes:
-        """Return what was collected, and begin anew. Blocks if values must be fetched.
+        """Return the collected changes and start again. Blocks if values must be fetched.
 
         Raises:
             DatasetError: a value does not fit its column.
@@ -110,11 +115,11 @@ class Collector:
         return changes(self._table, ops, rows, offsets, received)
 
     def _complete(self, ops: list[int], rows: list[Row], fetch: Fetch) -> Sequence[int]:
-        """Put in what the log left out; tell which changes remain.
+        """Fill in values that the log omits, and return the indexes of the changes to keep.
 
-        A value that did not change is read from the table. That may be a later one, whose own
-        change is still to come. If the row is gone by now, so is the point of this change: what
-        took it away follows.
+        The log omits large values that did not change, so they are read from the table. The table
+        may already hold a later value, whose change follows in the log. A change whose row no
+        longer exists is dropped, because its deletion follows.
         """
         lacking = [i for i, row in enumerate(rows) if UNCHANGED in row]
         if not lacking:
@@ -148,8 +153,8 @@ class Collector:
     def _changed(self, what: str) -> DatasetError:
         return DatasetError(
             "schema",
-            f"{self._table.place.title} {what}; undo that, or write the columns that the dataset "
-            "is to have under its 'columns': then it is loaded anew",
+            f"{self._table.place.title} {what}; undo that, or list the columns of the dataset "
+            "under its 'columns', which reloads it",
         )
 
 
@@ -160,7 +165,7 @@ def changes(
     offsets: Sequence[bytes],
     received: int,
 ) -> Changes:
-    """Make changes of the texts of rows.
+    """Convert the texts of rows to changes.
 
     Raises:
         DatasetError: a value does not fit its column.

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and its errors as ours. Only this package knows psycopg2."""
+"""Connects to PostgreSQL and maps its errors. Only this package imports psycopg2."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,14 +15,14 @@ from caraway_plugins.sources import params
 
 _CONNECT_S = 10
 _NAME_BYTES = 63
-# Values come as text, in one form whatever the server's or the role's settings are.
+# Values arrive as text; these options fix their format, whatever the server and the role set.
 _OPTIONS = (
     "-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres "
     "-c bytea_output=hex -c extra_float_digits=1 "
     "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
 )
-# Errors of signing in carry no code, only the server's words. In another language than
-# English the type is less exact; the text says the same.
+# Authentication errors have no code, only a message. If the server's language is not English, the
+# error type is less exact, but the message is unchanged.
 _DENIED = "permission denied"
 _REFUSALS = (_DENIED, "authentication failed", "no pg_hba.conf entry", 'role "')
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
@@ -30,7 +30,7 @@ _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedTable:
-    """A table, and how to reach it; `login` holds the password, so it is never printed."""
+    """A table and how to connect to it; `login` holds the password, so it is never printed."""
 
     schema: str
     table: str
@@ -44,10 +44,10 @@ class ReplicatedTable:
 
 
 def place_of(request: ChangeRequest) -> ReplicatedTable:
-    """Read what a dataset says about its table.
+    """Parse the path and params of a dataset.
 
     Raises:
-        DatasetError: a param or the path is wrong.
+        DatasetError: the path or a param is invalid.
     """
     known = params.checked(request.connector, request.params)
     schema, dot, table = request.path.partition(".")
@@ -55,7 +55,7 @@ def place_of(request: ChangeRequest) -> ReplicatedTable:
         schema, table = "public", schema
     if not schema or not table or "." in table:
         raise DatasetError(
-            "invalid", f"'{request.path}' names no table; write 'postgres:schema.table'"
+            "invalid", f"'{request.path}' is not a table name; write 'postgres:schema.table'"
         )
     own = _own_name(request.name)
     return ReplicatedTable(
@@ -68,10 +68,10 @@ def place_of(request: ChangeRequest) -> ReplicatedTable:
 
 
 def connect(place: ReplicatedTable) -> Any:
-    """Connect for statements, each its own transaction.
+    """Connect in autocommit mode, to run statements.
 
     Raises:
-        DatasetError: there is no connection.
+        DatasetError: the connection fails.
     """
     with mapped(place):
         connection = psycopg2.connect(**place.login)
@@ -80,33 +80,33 @@ def connect(place: ReplicatedTable) -> Any:
 
 
 def connect_for_replication(place: ReplicatedTable) -> Any:
-    """Connect as a follower of the write-ahead log.
+    """Connect as a replication client.
 
     Raises:
-        DatasetError: there is no connection.
+        DatasetError: the connection fails.
     """
     with mapped(place):
         return psycopg2.connect(**place.login, connection_factory=LogicalReplicationConnection)
 
 
 def stop(connection: Any) -> None:
-    """Break off what a connection is doing for another thread. Blocks."""
+    """Cancel the statement that another thread runs on the connection. Blocks."""
     with suppress(psycopg2.Error):
         connection.cancel()
 
 
 def close(connection: Any) -> None:
-    """Close a connection, once it is done with what it does. Blocks."""
+    """Close a connection after its current statement. Blocks."""
     with suppress(psycopg2.Error):
         connection.close()
 
 
 @contextmanager
 def mapped(place: ReplicatedTable) -> Iterator[None]:
-    """Turn errors of the driver into ours.
+    """Convert psycopg2 errors to `DatasetError`.
 
     Raises:
-        DatasetError: something failed.
+        DatasetError: psycopg2 raised an error.
     """
     try:
         yield
@@ -116,9 +116,9 @@ def mapped(place: ReplicatedTable) -> Iterator[None]:
 
 def _said(exc: psycopg2.Error) -> str:
     lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
-    said = lines[0] if lines else "the connection broke"
+    said = lines[0] if lines else "the connection was lost"
     if isinstance(exc, psycopg2.errors.InsufficientPrivilege) or _DENIED in said:
-        return f"{said}; the user needs REPLICATION and SELECT, or an administrator's help"
+        return f"{said}; grant the user REPLICATION and SELECT"
     return said
 
 
@@ -151,7 +151,7 @@ def _login(known: params.Params) -> Mapping[str, Any]:
         "sslmode": mode if not dsn or known.text("pg_sslmode") else None,
     }
     if dsn is None and given["host"] is None:
-        raise DatasetError("invalid", "params.pg_host is missing; say where PostgreSQL is")
+        raise DatasetError("invalid", "params.pg_host is missing; set the host of PostgreSQL")
     return {
         **{key: value for key, value in given.items() if value is not None},
         "connect_timeout": _CONNECT_S,
@@ -162,6 +162,6 @@ def _login(known: params.Params) -> Mapping[str, Any]:
 
 
 def _own_name(dataset: str) -> str:
-    """Name what belongs to a dataset: slots take lower-case letters, digits and '_' only."""
+    """Return the default name of a slot; slots allow only lower-case letters, digits and '_'."""
     plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in dataset.lower())
     return f"caraway_{plain}"[:_NAME_BYTES]

@@ -1,4 +1,4 @@
-"""Messages of logical replication (pgoutput, version 1), from bytes to values."""
+"""Parses messages of logical replication (pgoutput, version 1)."""
 
 import struct
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Missing(Enum):
-    """A value that the log does not hold, as it is kept apart from its row and did not change."""
+    """A value that the log omits, because it is stored out of line and did not change."""
 
     UNCHANGED = "unchanged"
 
@@ -19,7 +19,7 @@ Row = tuple[str | Missing | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column of a relation as it was at this place of the log."""
+    """A column of a relation at this position of the log."""
 
     name: str
     type_oid: int
@@ -42,7 +42,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What the rows that follow are made of."""
+    """The columns of the rows that follow."""
 
     oid: int
     schema: str
@@ -52,13 +52,15 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
+    """An inserted row."""
+
     oid: int
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """`old` is the whole old row, or its key if that changed and other values as NULL, or None."""
+    """An updated row; `old` is the old row, only its key (other values NULL), or None."""
 
     oid: int
     old: Row | None
@@ -67,7 +69,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """`old` is the whole old row, or its key and other values as NULL."""
+    """A deleted row; `old` is the whole row, or only its key (other values NULL)."""
 
     oid: int
     old: Row
@@ -75,6 +77,8 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
+    """A truncation of one or more relations."""
+
     oids: tuple[int, ...]
 
 
@@ -91,10 +95,10 @@ _NEW = ord("N")
 
 
 def parse(payload: bytes) -> Message | None:
-    """Read a message; None: it says nothing of rows.
+    """Parse a message; return None for messages that do not concern rows.
 
     Raises:
-        ValueError: it is none that was asked for.
+        ValueError: the message is unknown or malformed.
     """
     match payload[0:1]:
         case b"I":
@@ -114,7 +118,7 @@ def parse(payload: bytes) -> Message | None:
             return Truncate(struct.unpack_from(f"!{count}I", payload, 6))
         case b"Y" | b"O" | b"M":
             return None
-    raise ValueError(f"a message of the unknown kind {payload[0:1]!r}")
+    raise ValueError(f"a message of unknown kind {payload[0:1]!r}")
 
 
 def _oid(payload: bytes) -> int:
@@ -130,7 +134,7 @@ def _update(payload: bytes) -> Update:
 
 
 def _row(payload: bytes, at: int) -> tuple[Row, int]:
-    """Read a row and tell where it ends."""
+    """Parse a row; return it and the offset of its end."""
     (count,) = _INT16.unpack_from(payload, at)
     at += 2
     values: list[str | Missing | None] = []
@@ -147,7 +151,7 @@ def _row(payload: bytes, at: int) -> tuple[Row, int]:
         elif kind == _UNCHANGED:
             values.append(UNCHANGED)
         else:
-            raise ValueError(f"a value of the unknown kind {kind}")
+            raise ValueError(f"a value of unknown kind {kind}")
     return tuple(values), at
 
 

@@ -1,4 +1,4 @@
-"""Where in the write-ahead log a dataset is."""
+"""The position of a dataset in the write-ahead log, stored as text."""
 
 import hashlib
 import json
@@ -10,10 +10,10 @@ from caraway_core.protocols.change_sources import PositionLostError
 
 @dataclass(frozen=True, slots=True)
 class PostgresPosition:
-    """All that ended before `lsn` is taken, and `taken` changes of the transaction `open_lsn`.
+    """Transactions up to `lsn` are applied, and `taken` changes of the transaction `open_lsn`.
 
-    `generation` names the snapshot that the rows began with, and `columns` what they are made of.
-    While `is_loading` the snapshot is not complete, and cannot be gone on with.
+    `generation` identifies the initial snapshot, and `columns` is a fingerprint of the columns.
+    While `is_loading`, the snapshot is incomplete and must be read again after a restart.
     """
 
     generation: str
@@ -24,7 +24,7 @@ class PostgresPosition:
     is_loading: bool = False
 
     def text(self) -> str:
-        """Write the position down."""
+        """Encode the position as text."""
         content = {
             "generation": self.generation,
             "columns": self.columns,
@@ -37,15 +37,15 @@ class PostgresPosition:
 
     @property
     def source(self) -> bytes:
-        """What the offsets of changes begin with: those of another snapshot do not compare."""
+        """The prefix of change offsets; offsets of different snapshots are not comparable."""
         return hashlib.blake2b(self.generation.encode(), digest_size=SOURCE_BYTES).digest()
 
 
 def read(text: str) -> PostgresPosition:
-    """Read what `Position.text` wrote.
+    """Parse the result of `PostgresPosition.text`.
 
     Raises:
-        PositionLostError: it is of another kind of source.
+        PositionLostError: the position belongs to another kind of source.
     """
     try:
         content = json.loads(text)
@@ -58,24 +58,26 @@ def read(text: str) -> PostgresPosition:
             bool(content["is_loading"]),
         )
     except (ValueError, KeyError, TypeError) as exc:
-        raise PositionLostError("the position of the dataset is not one of PostgreSQL") from exc
+        raise PositionLostError(
+            "the stored position of the dataset is not a PostgreSQL position"
+        ) from exc
 
 
 def lsn(text: str) -> int:
-    """Read a place in the log as PostgreSQL writes it.
+    """Parse a log position in PostgreSQL's format.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a log position.
     """
     high, _, low = text.partition("/")
     return (int(high, 16) << 32) + int(low, 16)
 
 
 def lsn_text(value: int) -> str:
-    """Write a place in the log as PostgreSQL does."""
+    """Format a log position as PostgreSQL does."""
     return f"{value >> 32:X}/{value & 0xFFFFFFFF:X}"
 
 
 def offset(source: bytes, commit_lsn: int, number: int) -> bytes:
-    """Return what orders a change among those of one source: transactions, then their changes."""
+    """Return the offset of a change: it sorts by transaction, then by number in the transaction."""
     return source + commit_lsn.to_bytes(8, "big") + number.to_bytes(5, "big")

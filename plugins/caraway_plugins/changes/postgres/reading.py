@@ -1,4 +1,4 @@
-"""Reads rows of a table as the log has them: texts in the order of the dataset's columns."""
+"""Reads rows of a table in the form of the log: texts, in the dataset's column order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ _KEYS_PER_STATEMENT = 1_000
 
 
 def snapshot(connection: Any, table: Table, name: str) -> Iterator[Sequence[Values]]:
-    """Read all rows as they were in an exported snapshot, some thousand at a time. Blocks.
+    """Read all rows of an exported snapshot, a page at a time. Blocks.
 
     Raises:
-        DatasetError: the database fails.
+        DatasetError: the database reports an error.
     """
     with mapped(table.place), connection.cursor() as cursor:
         cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -39,10 +39,10 @@ def snapshot(connection: Any, table: Table, name: str) -> Iterator[Sequence[Valu
 
 
 def present(connection: Any, table: Table, keys: Sequence[Key]) -> Mapping[Key, Values]:
-    """Read the rows with these keys as they are now. Blocks.
+    """Read the current rows with these keys. Blocks.
 
     Raises:
-        DatasetError: the database fails.
+        DatasetError: the database reports an error.
     """
     at = [table.schema.get_field_index(name) for name in table.key]
     found: dict[Key, Values] = {}
@@ -67,7 +67,7 @@ def _in(keys: Sequence[Key]) -> tuple[Any, ...]:
 
 
 def _as_texts(cursor: Any, table: Table) -> None:
-    """Have the driver leave values as they come."""
+    """Make the driver return values as text, without conversion."""
     oids = tuple({column.type_oid for column in table.columns} | _BASE_OIDS)
     extensions.register_type(extensions.new_type(oids, "CARAWAY_TEXT", _same), cursor)
 
@@ -84,8 +84,8 @@ def _name(table: Table) -> sql.Identifier:
     return sql.Identifier(table.place.schema, table.place.table)
 
 
-# A domain comes with the number of what it is made of: these are all that the driver would turn
-# into objects of its own.
+# A domain value arrives with the OID of its base type. These are the base types that the driver
+# would otherwise convert to Python objects.
 _BASE_OIDS = frozenset(
     oid for type_ in extensions.string_types.values() for oid in type_.values if oid > 0
 )

@@ -1,4 +1,4 @@
-"""What the database keeps for a dataset: a publication and a replication slot. These block."""
+"""Manages the publication and the replication slot of a dataset. These functions block."""
 
 import time
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate,
 FROM pg_publication p WHERE pubname = %s
 """
 
-# The server notices a moment later that whoever had the slot is gone.
+# The server notices only after a moment that the previous reader of the slot is gone.
 _HANDOVER_S = 2.0
 _LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All rows as they were at one place of the log; `name` is how transactions look at it."""
+    """All rows at one position of the log; `name` is the exported snapshot for transactions."""
 
     name: str
     at: PostgresPosition
 
 
 def publish(connection: Any, place: ReplicatedTable) -> None:
-    """See to it that changes of the table are published.
+    """Create the publication of the table if it does not exist.
 
     Raises:
-        DatasetError: they are not, and this user may not change that.
+        DatasetError: the publication is incomplete, or the user may not create it.
     """
     _check_log(connection, place)
     is_there = is_published(connection, place)
@@ -60,10 +60,10 @@ def publish(connection: Any, place: ReplicatedTable) -> None:
 
 
 def is_published(connection: Any, place: ReplicatedTable) -> bool:
-    """Whether the publication is there.
+    """Return whether the publication exists.
 
     Raises:
-        DatasetError: it is, but without all changes of the table.
+        DatasetError: it exists, but does not publish all changes of the table.
     """
     with mapped(place), connection.cursor() as cursor:
         cursor.execute(_PUBLISHED, (place.schema, place.table, place.publication))
@@ -74,23 +74,23 @@ def is_published(connection: Any, place: ReplicatedTable) -> bool:
     if not has_table:
         raise DatasetError(
             "invalid",
-            f"the publication '{place.publication}' does not hold {place.title}; run: ALTER "
+            f"the publication '{place.publication}' does not include {place.title}; run: ALTER "
             f'PUBLICATION "{place.publication}" ADD TABLE "{place.schema}"."{place.table}"',
         )
     if not tells_all:
         raise DatasetError(
             "invalid",
-            f"the publication '{place.publication}' leaves changes out; run: ALTER PUBLICATION "
+            f"the publication '{place.publication}' omits some changes; run: ALTER PUBLICATION "
             f"\"{place.publication}\" SET (publish = 'insert, update, delete, truncate')",
         )
     return True
 
 
 def begin(connection: Any, replication: Any, table: Table) -> Snapshot:
-    """Make the slot anew, and a snapshot that lasts until `replication` is used again.
+    """Recreate the slot, and export a snapshot that is valid until `replication` is used again.
 
     Raises:
-        DatasetError: it cannot be made, or somebody uses the one that is there.
+        DatasetError: the slot cannot be created, or is in use.
     """
     place = table.place
     history = catalog.system(connection, place)
@@ -107,52 +107,55 @@ def begin(connection: Any, replication: Any, table: Table) -> Snapshot:
 
 
 def check(connection: Any, table: Table, at: PostgresPosition) -> None:
-    """Check that the slot holds everything after a position.
+    """Check that the slot still has all changes after a position.
 
     Raises:
-        PositionLostError: it does not, so the rows must be read anew.
-        DatasetError: somebody else uses the slot, or the columns changed.
+        PositionLostError: changes are missing, so the rows must be read again.
+        DatasetError: the slot is in use, or the columns changed.
     """
     place = table.place
     history = catalog.system(connection, place)
     if not at.generation.startswith(f"{history}/{table.oid}/"):
-        raise PositionLostError(f"{place.title} is another one than before; it is loaded anew")
+        raise PositionLostError(f"{place.title} was replaced by another table; reloading")
     if at.columns != table.shape:
         raise DatasetError(
             "schema",
-            f"{place.title} has other columns than when it was loaded; undo that, or write the "
-            "columns that the dataset is to have under its 'columns': then it is loaded anew",
+            f"{place.title} has different columns than when it was loaded; undo that, or list the "
+            "columns of the dataset under its 'columns', which reloads it",
         )
     if not is_published(connection, place):
-        raise _lost(place, f"the publication '{place.publication}' is gone")
+        raise _lost(place, f"the publication '{place.publication}' no longer exists")
     found = _free(connection, place)
     if found is None:
-        raise _lost(place, f"the replication slot '{place.slot}' is gone")
+        raise _lost(place, f"the replication slot '{place.slot}' no longer exists")
     wal_status, confirmed = found
     if wal_status == "lost" or confirmed is None:
-        raise _lost(place, f"the replication slot '{place.slot}' was dropped behind")
+        raise _lost(
+            place,
+            f"the replication slot '{place.slot}' was invalidated because it fell too far behind",
+        )
     if positions.lsn(confirmed) > at.lsn:
-        raise _lost(place, f"somebody else read from the replication slot '{place.slot}'")
+        raise _lost(place, f"another client read from the replication slot '{place.slot}'")
 
 
 def check_table(connection: Any, table: Table) -> None:
-    """Check that the table is the one that is followed, and published.
+    """Check that the table still exists as loaded, and is published.
 
     Raises:
-        PositionLostError: another one has its name now.
-        DatasetError: it is gone, or not published.
+        PositionLostError: another table has its name now.
+        DatasetError: the table does not exist, or is not published.
     """
     place = table.place
     if catalog.look(connection, place, (), None).oid != table.oid:
-        raise PositionLostError(f"{place.title} is another one than before; it is loaded anew")
+        raise PositionLostError(f"{place.title} was replaced by another table; reloading")
     is_published(connection, place)
 
 
 def _free(connection: Any, place: ReplicatedTable) -> tuple[str | None, str | None] | None:
-    """Wait until nobody uses the slot; return its state and how far it is, None: there is none.
+    """Wait until the slot is free; return its WAL status and position, or None without a slot.
 
     Raises:
-        DatasetError: somebody goes on using it, or it is of another kind.
+        DatasetError: the slot stays in use, or belongs to another plug-in or database.
     """
     deadline = time.monotonic() + _HANDOVER_S
     while True:
@@ -165,15 +168,15 @@ def _free(connection: Any, place: ReplicatedTable) -> tuple[str | None, str | No
         if plugin != "pgoutput" or not is_here:
             raise DatasetError(
                 "invalid",
-                f"the replication slot '{place.slot}' belongs to something else; name another one "
-                "in params.pg_replication_slot",
+                f"the replication slot '{place.slot}' belongs to another plug-in or database; set "
+                "another name in params.pg_replication_slot",
             )
         if not is_active:
             return wal_status, confirmed
         if time.monotonic() > deadline:
             raise DatasetError(
                 "unavailable",
-                f"the replication slot '{place.slot}' is in use; each dataset needs one of its own "
+                f"the replication slot '{place.slot}' is in use; each dataset needs its own slot "
                 "(params.pg_replication_slot)",
             )
         time.sleep(_LOOK_S)
@@ -186,9 +189,9 @@ def _check_log(connection: Any, place: ReplicatedTable) -> None:
     if level != "logical":
         raise DatasetError(
             "invalid",
-            f"PostgreSQL has wal_level = {level}; set it to logical, which takes a restart",
+            f"PostgreSQL has wal_level = {level}; set it to logical and restart PostgreSQL",
         )
 
 
 def _lost(place: ReplicatedTable, why: str) -> PositionLostError:
-    return PositionLostError(f"{place.title}: {why}, so changes are missing; it is loaded anew")
+    return PositionLostError(f"{place.title}: {why}, so changes are missing; reloading")

@@ -1,4 +1,4 @@
-"""A PostgreSQL table as a source of changes: a snapshot of its rows, then the log."""
+"""A PostgreSQL table as a change source: a snapshot of its rows, then the log."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ from caraway_plugins.changes.postgres.streaming import Stream, StreamLimits
 
 
 class PostgresChanges:
-    """Implements `ChangeSource`.
+    """Implements `ChangeSource` for a PostgreSQL table.
 
     Raises:
-        DatasetError: the dataset's path or params are wrong.
+        DatasetError: the dataset's path or params are invalid.
     """
 
     def __init__(self, request: ChangeRequest, limits: StreamLimits | None = None) -> None:
@@ -68,7 +68,7 @@ class PostgresChanges:
             self._stream.confirm(at.lsn)
 
     async def aclose(self) -> None:
-        """There is nothing to do: connections end with the iteration that they serve."""
+        """Do nothing; the connections are closed when the iteration over `batches` ends."""
 
     async def _following(
         self, stream: Stream, plain: Any, table: Table, at: PostgresPosition
@@ -93,14 +93,14 @@ class PostgresChanges:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Have a connection for statements and one for the log."""
+        """Open a connection for statements and a connection for replication."""
         made: list[Any] = []
         try:
             for connect in (connecting.connect, connecting.connect_for_replication):
                 made.append(await asyncio.to_thread(connect, self._place))
             yield made[0], made[1]
         except asyncio.CancelledError:
-            # A thread may wait for the server, which waits for the end of other transactions.
+            # A thread may be waiting for the server, which waits for other transactions to end.
             for connection in made:
                 await asyncio.to_thread(connecting.stop, connection)
             raise
@@ -128,7 +128,7 @@ def _begin(plain: Any, replication: Any, table: Table) -> slots.Snapshot:
 async def _loading(
     connection: Any, table: Table, snapshot: slots.Snapshot
 ) -> AsyncGenerator[SourceBatch, None]:
-    """Yield all rows of a snapshot, after a truncation; the last batch ends the loading."""
+    """Yield all rows of a snapshot, after a truncation; the last batch completes the load."""
     pages = reading.snapshot(connection, table, snapshot.name)
     page: Sequence[Values] | None = await asyncio.to_thread(_next, pages)
     number = 0
@@ -153,6 +153,6 @@ def _loaded(table: Table, rows: Sequence[Values], at: PostgresPosition, number: 
     if number == 0:
         ops = [int(Op.TRUNCATE), *ops]
         rows = [(None,) * len(table.columns), *rows]
-    # All rows of a snapshot stand at one place of the log, before every change that follows.
+    # All rows of a snapshot have the same log position, before every later change.
     offsets = [positions.offset(at.source, at.lsn, 0)] * len(rows)
     return collecting.changes(table, ops, rows, offsets, received)

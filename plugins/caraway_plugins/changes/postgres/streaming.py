@@ -1,4 +1,4 @@
-"""Follows the log from a position on, a transaction or several at a time."""
+"""Streams changes from the log, starting at a position, in batches of whole transactions."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -18,11 +18,11 @@ _ROWS_PER_TURN = 200
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """How much is taken at once, and how often what.
+    """Sizes of batches, and intervals.
 
-    A batch is closed at the first end of a transaction beyond `batch_rows`. A transaction of more
-    than `largest_rows` or `largest_bytes` is applied in parts. The server hears something every
-    `beat_s`; where the log grows without rows of the table, the position follows every `idle_s`.
+    A batch ends with the first transaction beyond `batch_rows`. A transaction larger than
+    `largest_rows` or `largest_bytes` is applied in parts. A keep-alive is sent every `beat_s`. If
+    the log grows without rows of the table, the position is advanced every `idle_s`.
     """
 
     batch_rows: int = 10_000
@@ -33,7 +33,10 @@ class StreamLimits:
 
 
 class Stream:
-    """One use of a slot. Everything but `Collector.take` runs in the loop, and does not block."""
+    """One session on a replication slot.
+
+    All methods except `Collector.take` run in the event loop and do not block.
+    """
 
     def __init__(
         self,
@@ -56,10 +59,10 @@ class Stream:
         self._tasks = tasks.Tasks()
 
     async def start(self) -> None:
-        """Ask for everything after the position.
+        """Start replication after the position.
 
         Raises:
-            DatasetError: the server refuses.
+            DatasetError: the server rejects the request.
         """
         options = {"proto_version": "1", "publication_names": _quoted(self._place.publication)}
 
@@ -77,19 +80,19 @@ class Stream:
     async def batches(
         self, oid: int, fetch: Fetch, check: Callable[[], None]
     ) -> AsyncGenerator[SourceBatch, None]:
-        """Yield batches of the relation with this number.
+        """Yield batches of changes of the relation with this OID.
 
-        Where the log goes on without rows of it, `check` looks now and then whether it is there:
-        the log does not tell of tables that are dropped.
+        The log does not report dropped tables. Therefore `check` is called at intervals while the
+        log has no rows of the relation.
 
         Raises:
-            DatasetError: the connection broke, a change does not fit, or the check fails.
+            DatasetError: the connection is lost, a change does not fit, or the check fails.
         """
         loop = asyncio.get_running_loop()
         idle_at = loop.time() + self._limits.idle_s
         while True:
             while self._read_some(oid):
-                await asyncio.sleep(0)  # The loop has others to serve.
+                await asyncio.sleep(0)  # Give other tasks of the event loop a turn.
             if self._is_due() or self._is_idle_since(idle_at):
                 idle_at = loop.time() + self._limits.idle_s
                 if not len(self._collector):
@@ -99,10 +102,10 @@ class Stream:
                 await self._readable(idle_at - loop.time())
 
     def confirm(self, lsn: int) -> None:
-        """Tell the server that it need not keep what is before.
+        """Tell the server that the log before this position can be discarded.
 
         Raises:
-            DatasetError: the connection broke.
+            DatasetError: the connection is lost.
         """
         self._confirmed = max(self._confirmed, lsn)
         with mapped(self._place):
@@ -110,14 +113,15 @@ class Stream:
             self._cursor.send_feedback(lsn, lsn, lsn, force=True)
 
     async def aclose(self) -> None:
+        """Stop the keep-alive task."""
         await self._tasks.aclose()
 
     def _read_some(self, oid: int) -> bool:
-        """Take messages for a moment; False: there are none now, or enough for a batch."""
+        """Read several messages; return False if none are left or a batch is full."""
         return all(self._read(oid) for _ in range(_ROWS_PER_TURN))
 
     def _read(self, oid: int) -> bool:
-        """Take one message; False: there is none now, or enough for a batch."""
+        """Read one message; return False if none is left or a batch is full."""
         if self._is_enough():
             return False
         with mapped(self._place):
@@ -128,7 +132,7 @@ class Stream:
             self._take(pgoutput.parse(message.payload), oid)
         except (ValueError, IndexError) as exc:
             raise DatasetError(
-                "unavailable", f"{self._place.title}: the log holds {exc}, which is not understood"
+                "unavailable", f"{self._place.title}: the log has {exc}, which cannot be parsed"
             ) from exc
         return True
 
@@ -158,7 +162,7 @@ class Stream:
         return count >= most or self._collector.size_bytes >= limits.largest_bytes
 
     def _is_due(self) -> bool:
-        """Whether there are rows, and they are those of whole transactions unless too many."""
+        """Return whether a batch is ready: rows of whole transactions, or too many of one."""
         return len(self._collector) > 0 and (not self._in_transaction or self._is_enough())
 
     async def _batch(self, fetch: Fetch) -> SourceBatch:
@@ -179,13 +183,15 @@ class Stream:
         return SourceBatch(changes, at.text(), is_whole)
 
     def _is_idle_since(self, idle_at: float) -> bool:
-        """Whether the position moved on without rows for a while: the log must not grow."""
+        """Return whether the log advanced without rows for `idle_s`; the server can then discard
+        it.
+        """
         if self._in_transaction or asyncio.get_running_loop().time() < idle_at:
             return False
         return bool(max(self._ended, self._cursor.wal_end) > self._at.lsn)
 
     async def _readable(self, seconds: float) -> None:
-        """Wait for the server to say something, or so long."""
+        """Wait until the connection is readable, at most for `seconds`."""
         loop = asyncio.get_running_loop()
         event = asyncio.Event()
         loop.add_reader(self._socket, event.set)
@@ -198,13 +204,15 @@ class Stream:
             loop.remove_reader(self._socket)
 
     async def _keep_alive(self) -> None:
-        """Be heard by the server while batches are applied, however long that takes."""
+        """Send feedback regularly, also while a batch is applied, so that the server does not time
+        out.
+        """
         while True:
             await asyncio.sleep(self._limits.beat_s)
             try:
                 self.confirm(self._confirmed)
             except DatasetError:
-                return  # The reader finds out, too.
+                return  # The reader fails as well, and reports it.
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a dataset that follows a table is before its first change."""
+"""The table of a dataset that replicates a PostgreSQL table, before its first change."""
 
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
@@ -7,7 +7,7 @@ from caraway_plugins.changes.postgres import catalog, connecting
 
 
 class PostgresTable:
-    """A source without rows, which asks the database for the columns."""
+    """A source without rows that reads the columns from the database."""
 
     capabilities = SourceCapabilities(scan=False, changes=True)
 

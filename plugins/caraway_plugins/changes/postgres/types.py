@@ -1,4 +1,4 @@
-"""Types of PostgreSQL as Arrow has them."""
+"""Maps PostgreSQL types to Arrow types."""
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ _LARGEST_PRECISION = 76
 
 
 def arrow_type(name: str, modifier: int) -> pa.DataType:
-    """Return the Arrow type of a type that is no array; what Arrow has not is text."""
+    """Return the Arrow type of a non-array type; types that Arrow lacks become text."""
     if name == "numeric":
         return _decimal(modifier)
     return _PLAIN.get(name, pa.string())
@@ -28,7 +28,8 @@ def arrow_type(name: str, modifier: int) -> pa.DataType:
 
 def _decimal(modifier: int) -> pa.DataType:
     if modifier < 4:
-        # Without bounds: what divisions give fits, and what does not is an error, not rounded.
+        # numeric without precision: results of divisions fit; larger values are an error, not
+        # rounded.
         return pa.decimal128(38, 20)
     precision = ((modifier - 4) >> 16) & 0xFFFF
     scale = (modifier - 4) & 0x7FF

@@ -1,4 +1,4 @@
-"""Texts of PostgreSQL's output functions to Arrow, a column at a time."""
+"""Converts PostgreSQL's text output to Arrow, one column at a time."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def column(texts: Texts, field: pa.Field) -> pa.Array:
     """Return the values of a column.
 
     Raises:
-        DatasetError: a value is none of the column's type.
+        DatasetError: a value does not have the column's type.
     """
     try:
         return _values(texts, field.type)
@@ -27,8 +27,8 @@ def column(texts: Texts, field: pa.Field) -> pa.Array:
         shown = _culprit(texts, field.type)
         raise DatasetError(
             "schema",
-            f"column '{field.name}': {shown} is no {field.type}; "
-            "declare the column under 'columns' with a type that holds it, for example text",
+            f"column '{field.name}': {shown} is not a {field.type}; "
+            "declare the column under 'columns' with a type that fits, for example text",
         ) from exc
 
 
@@ -55,7 +55,7 @@ def _booleans(strings: pa.Array) -> pa.Array:
 
 
 def _times(strings: pa.Array, type_: pa.DataType) -> pa.Array:
-    # Arrow reads times of day with exactly as many digits as the unit has; instants with any.
+    # Arrow parses times only with exactly the digits of their unit, but timestamps with any number.
     instants = pc.binary_join_element_wise("1970-01-01", strings, " ")
     return pc.cast(pc.cast(instants, pa.timestamp(type_.unit)), type_)
 
@@ -79,10 +79,10 @@ def _lists(texts: Texts, type_: pa.DataType) -> pa.Array:
 
 
 def _items(text: str) -> list[str | None]:
-    if text.startswith("["):  # bounds that do not begin at 1, as in [0:2]={1,2,3}
+    if text.startswith("["):  # Arrays whose bounds do not begin at 1, such as [0:2]={1,2,3}.
         text = text[text.index("=") + 1 :]
     if not text.startswith("{") or not text.endswith("}") or text.startswith("{{"):
-        raise ValueError("not an array of one dimension")
+        raise ValueError("not a one-dimensional array")
     return [_item(match) for match in _ITEM.finditer(text[1:-1])]
 
 
@@ -93,7 +93,7 @@ def _item(match: "re.Match[str]") -> str | None:
 
 
 def _culprit(texts: Texts, type_: pa.DataType) -> str:
-    """Show the value that does not fit."""
+    """Return the first value that does not fit, for an error message."""
     for text in texts:
         try:
             _values([text], type_)

@@ -1,1 +1,1 @@
-"""Tables of PostgreSQL that are read where they are: what they look like, and how they are read."""
+"""PostgreSQL tables that are queried in the database: their schema, and reading their rows."""

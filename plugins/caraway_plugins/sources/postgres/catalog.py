@@ -1,4 +1,4 @@
-"""What the catalog of PostgreSQL says about a table or view that is read where it is."""
+"""Reads the definition of a table or view that is queried in PostgreSQL."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ SELECT c.oid, pg_table_size(c.oid), current_setting('server_encoding'), c.reltup
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
-# Domains are followed to what they are made of. A collation that is not deterministic takes texts
-# for equal that are not the same.
+# Domains are resolved to their base types. A nondeterministic collation treats different strings as
+# equal.
 _COLUMNS = """
 WITH RECURSIVE base AS (
     SELECT a.attnum, a.attname, a.atttypid AS oid, a.atttypmod AS modifier, a.attcollation,
@@ -52,19 +52,19 @@ _NATIVE = frozenset(
     {"bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "bpchar", "name",
      "bytea", "date", "time", "timestamp", "timestamptz"}
 )  # fmt: skip
-"""Types that the driver has a form of its own for; all others come as text."""
+"""Types that the driver converts to an Arrow type; it returns all others as text."""
 _COMPARABLE = frozenset(
     {"bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "date",
      "timestamp", "timestamptz"}
 )  # fmt: skip
-"""Types that compare as those of Arrow do. Blanks at the end of `char(n)` do not count there."""
+"""Types that PostgreSQL compares like Arrow; not `char(n)`, which ignores trailing blanks."""
 _SPLIT_BYTES = 16 * 1024 * 1024
 _MOST_SPLITS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTable:
-    """A table as it is read."""
+    """A table in the database: its columns, its size and its splits."""
 
     columns: tuple[RemoteColumn, ...]
     size_bytes: int
@@ -74,7 +74,7 @@ class FoundTable:
 
     @property
     def shape(self) -> str:
-        """Return a text that is another one when the table has other columns."""
+        """A fingerprint of the columns, which changes when they change."""
         parts = [(each.name, str(each.type), each.is_comparable) for each in self.columns]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -83,7 +83,7 @@ def look(connection: Any, place: ReplicatedTable, declared: Sequence[pa.Field]) 
     """Look a table or view up.
 
     Raises:
-        DatasetError: it is not there, or has not the columns that are declared.
+        DatasetError: it does not exist, or lacks a declared column.
     """
     with mapped(place), connection.cursor() as cursor:
         cursor.execute(_TABLE, (place.schema, place.table))
@@ -116,7 +116,7 @@ def _column(row: Sequence[Any], is_unicode: bool) -> RemoteColumn:
     if pa.types.is_string(type_):
         is_comparable = is_comparable and is_deterministic and is_unicode
     if type_name == "numeric" and modifier < 4:
-        # Here it has 20 digits behind the point at most, and there it has any.
+        # Arrow keeps at most 20 digits after the point here, PostgreSQL any number.
         is_comparable = False
     return RemoteColumn(name, type_, is_comparable, is_domain or type_name not in _NATIVE)
 

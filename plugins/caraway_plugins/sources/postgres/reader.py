@@ -18,33 +18,33 @@ _MOST_IDLE = 8
 _BATCH_BYTES = 4 * 1024 * 1024
 _OVERFLOW = "22003"
 _TOO_LARGE = "out of range"
-"""Errors of rows that flow come without their SQLSTATE."""
+"""Errors that occur while rows stream have this text, but no SQLSTATE."""
 _BROKEN = ("08", "57P")
-"""Classes of SQLSTATE that say that the connection or the server is gone."""
+"""SQLSTATE classes for a lost connection or a server that shuts down."""
 _CANCEL_AGAIN_S = 0.2
 _OPTIONS = {"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)}
 _WATCHES_CLIENT = """
 SELECT set_config(name, '2s', false) FROM pg_settings
 WHERE name = 'client_connection_check_interval'
 """
-"""Has the server stop a statement whose client is gone, as that of a process that was ended."""
+"""Makes the server stop a statement when its client disappears, for example is killed."""
 _EPOCH_US = 946_684_800_000_000
 _ENDLESS = -(2**63) + _EPOCH_US
-"""What the driver makes of `-infinity`, and one less of `infinity`: it adds the other epoch."""
+"""The driver's result for `-infinity`; for `infinity` it is one less, as the epochs differ."""
 _Login = frozenset[tuple[str, str]]
 
 
 class PostgresReader:
-    """Reads tables of any number of servers; connections that are done are used again."""
+    """Reads tables of any number of servers, and reuses idle connections."""
 
     def __init__(self) -> None:
         self._idle: dict[_Login, list[Any]] = {}
         self._lock = threading.Lock()
-        # The driver cannot close a connection any more while the interpreter ends.
+        # The driver cannot close connections while the interpreter shuts down.
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Close the connections that have no statement under way."""
+        """Close the idle connections."""
         with self._lock:
             idle = [each for kept in self._idle.values() for each in kept]
             self._idle.clear()
@@ -52,17 +52,17 @@ class PostgresReader:
             _close(each)
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "PostgresRows":
-        """Return the rows of a statement, which begins when the first of them are read."""
+        """Return the rows of a statement; it starts when the first rows are read."""
         return PostgresRows(self, table, sql, schema)
 
     def take(self, table: RemoteTable) -> Any | None:
-        """Return a connection that was kept, if there is one."""
+        """Return an idle connection, or None."""
         with self._lock:
             idle = self._idle.get(_key(table))
             return idle.pop() if idle else None
 
     def give_back(self, table: RemoteTable, connection: Any) -> None:
-        """Keep a connection that has no statement under way."""
+        """Return a connection to the pool; no statement may be running on it."""
         with self._lock:
             idle = self._idle.setdefault(_key(table), [])
             if len(idle) < _MOST_IDLE:
@@ -72,7 +72,7 @@ class PostgresReader:
 
 
 class PostgresRows:
-    """The rows of a statement."""
+    """The rows of a statement, read in batches."""
 
     def __init__(
         self, reader: PostgresReader, table: RemoteTable, sql: str, schema: pa.Schema
@@ -92,9 +92,9 @@ class PostgresRows:
             yield _typed(self._table, batch, self._schema)
 
     def close(self) -> None:
-        """Stop the statement, if it is under way; its connection is of no use then."""
-        # Nothing of the driver may be closed while another thread is in it, and the statement may
-        # begin after it was told to stop.
+        """Stop the statement if it is running, and close its connection."""
+        # The driver does not allow closing while another thread uses it. The cancellation is
+        # repeated, because the statement may start after the first attempt.
         while not self._reading.acquire(timeout=_CANCEL_AGAIN_S):
             connection = self._connection
             if connection is not None:
@@ -124,7 +124,7 @@ class PostgresRows:
                 raise _error(self._table, exc) from exc
 
     def _begin(self) -> None:
-        """Run the statement; over a kept connection that turns out to be broken, run it again."""
+        """Run the statement; if an idle connection turns out to be broken, use another one."""
         while (kept := self._reader.take(self._table)) is not None:
             try:
                 return self._execute(kept)
@@ -149,7 +149,7 @@ class PostgresRows:
         self._drop()
 
     def _drop(self) -> None:
-        """Close what there is, the inner parts first."""
+        """Close what is open, innermost first."""
         self._batches = None
         if self._cursor is not None:
             with suppress(dbapi.Error):
@@ -160,7 +160,7 @@ class PostgresRows:
 
 
 def conninfo(login: Mapping[str, str]) -> str:
-    """Word a login for libpq."""
+    """Return the connection string of a login for libpq."""
     return " ".join(f"{name}={_quoted(value)}" for name, value in login.items())
 
 
@@ -178,7 +178,7 @@ def _close(connection: Any) -> None:
 
 
 def _typed(table: RemoteTable, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give the columns the types that are asked for.
+    """Cast the columns to the requested types.
 
     Raises:
         InvalidQueryError: a value does not fit its column.
@@ -189,8 +189,8 @@ def _typed(table: RemoteTable, batch: pa.RecordBatch, schema: pa.Schema) -> pa.R
             columns.append(_column(array, field.type))
         except (pa.ArrowException, ValueError) as exc:
             raise InvalidQueryError(
-                f"{table.title}: a value of column '{field.name}' is no {field.type}; declare the "
-                "column under 'columns' with a type that holds it, for example text"
+                f"{table.title}: a value of column '{field.name}' is not a {field.type}; declare "
+                "the column under 'columns' with a type that fits, for example text"
             ) from exc
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -205,7 +205,7 @@ def _column(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _is_broken(exc: BaseException) -> bool:
-    """Tell if a connection is gone, rather than that the statement is wrong."""
+    """Return whether the error means a lost connection rather than an invalid statement."""
     state = getattr(exc, "sqlstate", None) or ""
     if state:
         return state.startswith(_BROKEN)
@@ -213,7 +213,7 @@ def _is_broken(exc: BaseException) -> bool:
 
 
 def _error(table: RemoteTable, exc: BaseException) -> QueryError:
-    """Word an error of the driver, of which only the server's own words are for users."""
+    """Convert a driver error; only the server's own message is shown to users."""
     said = _said(exc)
     if getattr(exc, "sqlstate", None) == _OVERFLOW or _TOO_LARGE in said:
         return InvalidQueryError(
@@ -226,7 +226,7 @@ def _error(table: RemoteTable, exc: BaseException) -> QueryError:
 
 
 def _said(exc: BaseException) -> str:
-    """Return the server's own message, without the driver's frame, its statement and its host."""
+    """Return the server's message without the driver's prefix, the statement and the host."""
     lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
     found = next((line for line in lines if "ERROR:" in line or "FATAL:" in line), "")
     for word in ("ERROR:", "FATAL:"):

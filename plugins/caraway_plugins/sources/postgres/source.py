@@ -1,4 +1,4 @@
-"""Datasets that are tables or views of PostgreSQL."""
+"""Datasets that are PostgreSQL tables or views."""
 
 import importlib.util
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from caraway_plugins.changes.postgres.table import PostgresTable
 from caraway_plugins.sources.postgres import catalog
 
 _DRIVER = "adbc_driver_postgresql"
-"""The engine loads it; here it is enough that it is there."""
+"""Only the engine imports it; the source checks that it is installed."""
 _OPTIONS = (
     "-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres -c bytea_output=hex "
     "-c extra_float_digits=1 -c standard_conforming_strings=on -c statement_timeout=0 "
@@ -25,7 +25,7 @@ _OPTIONS = (
 
 
 class PostgresSource:
-    """A table that is read where it is, or one that is followed and has no rows here."""
+    """A table that is queried in the database, or a replicated table without rows of its own."""
 
     capabilities = SourceCapabilities(
         projection=True, filters=True, limit=True, splits=True, statements=True, changes=True
@@ -37,7 +37,7 @@ class PostgresSource:
         if importlib.util.find_spec(_DRIVER) is None:
             raise DatasetError(
                 "unsupported",
-                f"tables of PostgreSQL are read with the package '{_DRIVER}', which is not "
+                f"reading PostgreSQL tables needs the package '{_DRIVER}', which is not "
                 "installed; install it with: pip install 'caraway[postgres]'",
             )
         place, found = _look(request)
@@ -71,7 +71,7 @@ def _look(request: SourceRequest) -> tuple[connecting.ReplicatedTable, catalog.F
 
 
 def _login(login: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return what libpq signs in with, as it is sent to executors."""
+    """Return the libpq parameters of a login, in the form that is sent to executors."""
     given = {name: value for name, value in login.items() if name != "dsn"}
     parsed = parse_dsn(login["dsn"]) if "dsn" in login else {}
     return {name: str(value) for name, value in {**parsed, **given, "options": _OPTIONS}.items()}

@@ -1,4 +1,4 @@
-"""The state store of clusters: Redis or Valkey, the only package that imports redis."""
+"""The state store of clusters, in Redis or Valkey; the only package that imports redis."""
 
 from caraway_plugins.stores.redis.store import RedisStateStore
 

@@ -1,4 +1,4 @@
-"""Where the server is, and how to sign in: read from a URL, and told without the password."""
+"""Parses the URL of the state store; the password never appears in messages."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ _DURABILITIES = ("always", "any")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A server, a database of it, and the prefix of every key of this store there.
+    """A server, its database, and the prefix of all keys of this store.
 
-    `durability` is `always`, or `any` where a server that may lose writes shall be used.
+    `durability` is `always`, or `any` to accept a server that may lose writes.
     """
 
     name: str
@@ -27,27 +27,27 @@ class ServerAddress:
 
 
 def parse(url: str) -> ServerAddress:
-    """Read `redis://[user][:password@]host[:port][/db]`, `rediss://...` or `unix:///path`.
+    """Parse `redis://[user][:password@]host[:port][/db]`, `rediss://...` or `unix:///path`.
 
     Raises:
-        CarawayError: it is none of these; the message does not hold the password.
+        CarawayError: the URL is invalid; the message does not contain the password.
     """
     try:
         parts = urlsplit(url)
         return _parse(parts)
     except ValueError as exc:
         raise CarawayError(
-            f"the URL of the state store cannot be read: {exc}; write "
+            f"the URL of the state store is invalid: {exc}; write "
             "redis://[user][:password@]host[:port][/db][?prefix=name], or rediss:// for TLS"
         ) from None
 
 
 def _parse(parts: SplitResult) -> ServerAddress:
     if parts.scheme not in _SCHEMES:
-        raise ValueError(f"scheme '{parts.scheme}' is none of {', '.join(_SCHEMES)}")
+        raise ValueError(f"scheme '{parts.scheme}' is not one of {', '.join(_SCHEMES)}")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(query.keys() - set(_PARAMETERS)):
-        raise ValueError(f"no parameter '{unknown[0]}'; known: {', '.join(_PARAMETERS)}")
+        raise ValueError(f"unknown parameter '{unknown[0]}'; known: {', '.join(_PARAMETERS)}")
     durability = query.get("durability", "always")
     if durability not in _DURABILITIES:
         raise ValueError(f"durability must be one of {', '.join(_DURABILITIES)}")
@@ -64,7 +64,7 @@ def _parse(parts: SplitResult) -> ServerAddress:
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else connection["host"]
         name = f"{parts.scheme}://{host}:{connection['port']}/{connection['db']}"
     if parts.scheme == "rediss":
-        # Trusts the authorities of the machine unless one is named.
+        # Without `ca`, the system's certificate authorities are trusted.
         connection |= {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}
         if "ca" in query:
             connection["ssl_ca_certs"] = query["ca"]

@@ -1,7 +1,7 @@
-"""Whether a server keeps what it acknowledged.
+"""Checks whether a server keeps the writes that it acknowledges.
 
-Killed between a write and the next second, a server with `appendfsync everysec` had lost
-acknowledged writes in 5 of 5 trials, with `always` in none of 23.
+In tests that killed the server within a second after a write, `appendfsync everysec` lost
+acknowledged writes in 5 of 5 trials, `always` in none of 23.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ _SETTINGS = ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
 
 
 async def warnings(client: "Redis", address: ServerAddress) -> Sequence[str]:
-    """Ask the server for its settings, and judge them.
+    """Read the settings of the server, and return warnings about data loss.
 
     Raises:
-        CarawayError: it may lose what it acknowledged, and the URL does not allow that.
+        CarawayError: the server may lose acknowledged writes, and the URL does not accept that.
     """
     try:
         settings: dict[str, str] = {}
@@ -27,16 +27,16 @@ async def warnings(client: "Redis", address: ServerAddress) -> Sequence[str]:
             answer = await client.config_get(name)
             settings |= {_text(key): _text(value) for key, value in answer.items()}
     except ResponseError:
-        # Managed servers forbid CONFIG, and so may the rights of the user.
+        # Managed servers forbid CONFIG, and the user may lack the permission for it.
         return (
-            f"state store {address.name}: the server does not tell its settings; see to it that "
-            "it has 'appendonly yes', 'appendfsync always' and 'maxmemory-policy noeviction', or "
-            "state that was acknowledged can be lost",
+            f"state store {address.name}: the server does not disclose its settings; make sure "
+            "that it has 'appendonly yes', 'appendfsync always' and 'maxmemory-policy noeviction', "
+            "or acknowledged writes can be lost",
         )
     faults = judge(settings)
     if not faults:
         return ()
-    text = f"state store {address.name} can lose what it acknowledged: {'; '.join(faults)}"
+    text = f"state store {address.name} can lose acknowledged writes: {'; '.join(faults)}"
     if address.durability == "any":
         return (text,)
     raise CarawayError(
@@ -46,10 +46,10 @@ async def warnings(client: "Redis", address: ServerAddress) -> Sequence[str]:
 
 
 def judge(settings: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the settings."""
+    """Return the settings that can lose acknowledged writes, as messages."""
     faults = []
     if settings.get("appendonly") != "yes":
-        faults.append("it writes no append-only file (appendonly no)")
+        faults.append("it has no append-only file (appendonly no)")
     elif settings.get("appendfsync") != "always":
         faults.append(
             f"it acknowledges writes before they are on disk (appendfsync "

@@ -1,20 +1,20 @@
-"""What the server and the connection report, said so that the user knows what to do."""
+"""Converts errors of the Redis client and server to errors with advice for users."""
 
 from redis import exceptions
 
 from caraway_core.errors import CarawayError, StateAwayError, StateFullError, StateUnsureError
 
-_SIGN_IN = "put the right user and password in the URL of the state store"
-_REACH = "check that the server runs, and that this machine can reach it"
+_SIGN_IN = "set the correct user and password in the URL of the state store"
+_REACH = "check that the server runs and that this host can reach it"
 _RIGHTS = "give the user of the URL the commands and keys that docs/operate/README.md lists"
 _MEMORY = "the server is out of memory: raise its maxmemory"
-_REPLICA = "the server is a replica: name the primary in the URL"
-_CLUSTER = "the server belongs to a Redis Cluster, which is not supported: name a single server"
+_REPLICA = "the server is a replica: set the primary in the URL"
+_CLUSTER = "the server belongs to a Redis Cluster, which is not supported: use a single server"
 _DISK = "the server cannot write to its disk: free space on it; see the server's log"
-_TLS = "name the authority that signed the server's certificate with ?ca=FILE"
+_TLS = "set the CA of the server's certificate with ?ca=FILE"
 _UNKNOWN = "this is a defect of Caraway: please report it with this message"
 
-# The first that fits decides: some of these are derived from each other.
+# The first match is used; some of these classes derive from each other.
 _ADVICE: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.AuthenticationError, _SIGN_IN),
     (exceptions.AuthorizationError, _SIGN_IN),
@@ -46,22 +46,22 @@ _PASSING = (
 
 
 def is_passing(exc: BaseException) -> bool:
-    """Whether another attempt may succeed: the server is away, or is starting."""
+    """Return whether a retry may succeed: the server is away or starting."""
     return isinstance(exc, _PASSING) and _advice(exc) not in (_SIGN_IN, _RIGHTS, _TLS)
 
 
 def explained(server: str, exc: BaseException) -> CarawayError:
-    """Turn an error of the client into ours, with what to do."""
+    """Convert an error of the client to a CarawayError with advice."""
     advice = _advice(exc)
     text = f"state store {server}: {str(exc) or type(exc).__name__}; {advice}"
     if advice in (_MEMORY, _DISK):
         return StateFullError(text)
-    # A replica becomes the primary again, or the name in the URL moves to the new one.
+    # A replica may become the primary again, or the host name may move to the new primary.
     return StateAwayError(text) if is_passing(exc) or advice == _REPLICA else CarawayError(text)
 
 
 def unsure(exc: CarawayError) -> CarawayError:
-    """Turn the error of a write that was sent, and may have been done, into one that says so."""
+    """Return the error of a write that was sent and may have been applied."""
     if not isinstance(exc, StateAwayError) or isinstance(exc, StateFullError):
         return exc
     return StateUnsureError(exc.message, exc.retry_after_s)

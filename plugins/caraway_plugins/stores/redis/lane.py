@@ -1,4 +1,4 @@
-"""Calls of the store's script, one after another on a connection, many in one round trip."""
+"""Pipelines calls of the store's script, in order, with many calls per round trip."""
 
 import asyncio
 import uuid
@@ -39,17 +39,17 @@ class _Call:
 
 @dataclass(slots=True)
 class _Batch:
-    """Calls that are sent together, again and again until there are answers."""
+    """Calls that are sent together, and retried until there are responses."""
 
     calls: Sequence[_Call]
     sent: int = 0
 
 
 class RedisLane:
-    """Runs calls in the order of arrival.
+    """Runs calls in order of arrival.
 
-    While the server is away calls are tried again for GIVE_UP_S; a write that was done but not
-    answered is recognised by its token and not done twice.
+    While the server is away, calls are retried for GIVE_UP_S. The server recognises the token of a
+    write that was applied but not answered, and does not apply it twice.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RedisLane:
         self._is_closed = False
 
     def submit(self, operation: str, *arguments: Argument) -> Future[Any]:
-        """Put the call at the end of the queue, at once and in the order of the calls.
+        """Add a call to the end of the queue, immediately and in the order of calls.
 
         Raises:
             ShuttingDownError: the lane is closed.
@@ -75,7 +75,7 @@ class RedisLane:
             raise ShuttingDownError(f"state store {self._address.name} is closed")
         if len(self._queue) >= _MOST_QUEUED:
             raise CarawayError(
-                f"state store {self._address.name}: {_MOST_QUEUED} calls wait already; "
+                f"state store {self._address.name}: {_MOST_QUEUED} calls are already waiting; "
                 "the server is too slow or away"
             )
         call = _Call(operation, arguments)
@@ -83,16 +83,16 @@ class RedisLane:
         return call.outcome
 
     async def run(self, operation: str, *arguments: Argument) -> Any:
-        """Wait for the outcome. A call that is cancelled before its turn is never sent."""
+        """Run a call and return its result. A call that is cancelled in the queue is never sent."""
         return await self.outcome(self.submit(operation, *arguments))
 
     async def outcome(self, future: Future[Any]) -> Any:
-        """Wait for something submitted, and see to it that it is sent."""
+        """Wait for a submitted call, and make sure that it is sent."""
         self._begin()
         return await asyncio.wrap_future(future)
 
     async def aclose(self) -> None:
-        """Finish what is queued."""
+        """Finish the queued calls and close the lane."""
         self._is_closed = True
         if self._queue:
             self._begin()
@@ -117,7 +117,7 @@ class RedisLane:
         try:
             answered = list(zip(batch.calls, await self._answers(batch), strict=True))
         except BaseException as exc:
-            # Also when this task is cancelled: nobody may wait for ever.
+            # Also if this task is cancelled, so that no caller waits forever.
             failure = exc if isinstance(exc, Exception) else ShuttingDownError("cancelled")
             for call in batch.calls:
                 call.outcome.set_exception(_judged(failure, call, batch.sent))
@@ -126,17 +126,17 @@ class RedisLane:
             return
         for call, answer in answered:
             if isinstance(answer, Exception):
-                # The last time the server refused; what it did before is not known.
+                # The server rejected the last attempt; earlier attempts may have been applied.
                 failure = errors.explained(self._address.name, answer)
                 call.outcome.set_exception(_judged(failure, call, batch.sent - 1))
             else:
                 call.outcome.set_result(answer)
 
     async def _answers(self, batch: _Batch) -> Sequence[Any]:
-        """Send until there are answers.
+        """Send the batch until there are responses.
 
         Raises:
-            CarawayError: the server stays away; what it did with the writes is not known.
+            CarawayError: the server stays away; the writes may have been applied.
         """
         deadline = asyncio.get_running_loop().time() + GIVE_UP_S
         again = Backoff(_DELAYS)
@@ -147,7 +147,7 @@ class RedisLane:
                 if passing is None:
                     return answers
                 if all(errors.is_passing(one) for one in answers):
-                    batch.sent -= 1  # It refused, and did none of it.
+                    batch.sent -= 1  # The server rejected the batch and applied none of it.
                 failure: Exception = passing
             except (RedisError, OSError) as exc:
                 if not errors.is_passing(exc):
@@ -163,7 +163,7 @@ class RedisLane:
             self._sha = await self._client.script_load(_SCRIPT)
         answers = await self._execute(batch)
         if any(isinstance(answer, NoScriptError) for answer in answers):
-            # The server was restarted. Nothing of the batch was done.
+            # The server was restarted, and applied nothing of the batch.
             batch.sent -= 1
             self._sha = await self._client.script_load(_SCRIPT)
             answers = await self._execute(batch)
@@ -177,7 +177,7 @@ class RedisLane:
                     self._sha, len(self._keys), *self._keys,
                     call.operation, now, call.token, *call.arguments,
                 )  # fmt: skip
-            # Apart from sending: a server that cannot be reached has done nothing.
+            # Separate from sending: an unreachable server has applied nothing.
             pool: Any = self._client.connection_pool
             pipeline.connection = await pool.get_connection()
             batch.sent += 1
@@ -185,7 +185,7 @@ class RedisLane:
 
 
 def _judged(failure: Exception, call: _Call, unanswered: int) -> Exception:
-    """Return the error of a call that was sent so often without an answer."""
+    """Return the error of a call after that many attempts without a response."""
     may_be_done = unanswered > 0 and call.operation in _WRITES
     if may_be_done and isinstance(failure, CarawayError):
         return errors.unsure(failure)

@@ -1,4 +1,4 @@
-"""The state store in a Redis or Valkey server, which several hosts may share."""
+"""A state store in a Redis or Valkey server, which several hosts can share."""
 
 import logging
 import weakref
@@ -28,14 +28,13 @@ _CONNECTIONS = 3
 
 
 class RedisStateStore:
-    """Keeps state in a server that is named by a URL.
+    """Keeps state in the server of a URL.
 
-    Construction does no I/O; `check` says at start whether the server can be trusted. Writes
-    have a connection of their own, beside that of reads. Time is the server's, so that the
-    clocks of schedulers need not agree.
+    Construction does no I/O; `check` verifies the server at startup. Writes and reads have separate
+    connections. Expiry uses the server's clock, so the clocks of schedulers need not agree.
 
     Raises:
-        CarawayError: the URL cannot be used.
+        CarawayError: the URL is invalid.
     """
 
     def __init__(
@@ -46,16 +45,16 @@ class RedisStateStore:
         self._client = _connect(self._address)
         self._writes = RedisLane(self._client, self._address, clock)
         self._reads = RedisLane(self._client, self._address, clock)
-        # Weak: a watcher that nobody iterates any more needs no waking.
+        # Weak references: a watcher that is no longer iterated need not be woken.
         self._watchers: weakref.WeakSet[StateWatcher] = weakref.WeakSet()
         self._begun = Beginnings()
 
     async def check(self) -> Sequence[str]:
-        """Ask the server whether it keeps what it acknowledges; returns warnings.
+        """Check that the server keeps acknowledged writes; return warnings.
 
         Raises:
-            CarawayError: it cannot be reached, holds the state of another version, or may lose
-                acknowledged writes while the URL does not say `durability=any`.
+            CarawayError: the server cannot be reached, has state in another format, or may lose
+                acknowledged writes and the URL does not have `durability=any`.
         """
         found = int(await self._writes.run("format", FORMAT_VERSION))
         if found != FORMAT_VERSION:
@@ -70,29 +69,29 @@ class RedisStateStore:
             raise errors.explained(self._address.name, exc) from exc
 
     async def get(self, key: str) -> StateEntry | None:
-        """Return the live entry of the key."""
+        """Return the live entry of the key, or None."""
         await self._begun.wait()
         answer = await self._reads.run("get", key)
         return StateEntry(key, answer[0], answer[1]) if answer else None
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
-        """Return the revision of each key's live entry, 0 where there is none."""
+        """Return the revision of each key's live entry, or 0."""
         await self._begun.wait()
         found: Sequence[int] = await self._reads.run("revisions", *keys)
         return found
 
     async def scan(self, prefix: str) -> Sequence[StateEntry]:
-        """Return the live entries under the prefix, in key order."""
+        """Return the live entries with the prefix, in key order."""
         await self._begun.wait()
         return [_entry(row) for row in await self._reads.run("scan", prefix, _end_of(prefix))]
 
     async def compare_and_set(
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
     ) -> int | None:
-        """Write or delete if the key stands at the expected revision; return the new one.
+        """Write or delete an entry if its revision is the expected one; return the new revision.
 
         Raises:
-            ValueError: the value is empty, which is how watchers are told of a deletion.
+            ValueError: the value is empty, because empty values stand for deletions.
         """
         if value == b"":
             raise ValueError(f"key '{key}': an empty value stands for a deletion; write None")
@@ -114,22 +113,23 @@ class RedisStateStore:
         return offset
 
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
-        """Return up to `limit` records from the offset on."""
+        """Return up to `limit` records, starting at the offset."""
         if limit <= 0:
             return []
         records: Sequence[bytes] = await self._reads.run("read_log", log, start, start + limit - 1)
         return records
 
     def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
-        """Yield what is written from this call on, also through other stores, and what expires.
+        """Yield writes after this call, also those of other stores, and expired entries.
 
-        Goes by revisions, so that nothing is missed while the server is away.
+        Changes are found by revision, so none is missed while the server is away.
 
         Raises:
-            CarawayError: while iterating, when the server stays away, or when the watcher paused
-                so long that deletions are forgotten.
+            CarawayError: while iterating, if the server stays away, or if the watcher paused for so
+                long that deletions are forgotten.
         """
-        # In the queue of writes: what the caller writes after this call comes after it there.
+        # The start revision goes through the queue of writes, so later writes of the caller come
+        # after it.
         start = self._writes.submit("revision")
         watcher = StateWatcher(
             prefix, lambda: self._writes.outcome(start), self._changes, self._poll_s
@@ -139,7 +139,7 @@ class RedisStateStore:
         return watcher
 
     async def aclose(self) -> None:
-        """Finish queued work and disconnect; watchers end."""
+        """Finish the queued calls and disconnect; watchers end."""
         await self._reads.aclose()
         await self._writes.aclose()
         self._wake()
@@ -150,8 +150,8 @@ class RedisStateStore:
             try:
                 answer = await self._reads.run("changes", prefix, after, _PAGE_ENTRIES)
             except StateAwayError as exc:
-                # The lane has paused between its attempts; a watcher outlasts the server.
-                logger.warning("watching goes on when the state store is back",
+                # The lane has already waited between its attempts; a watcher outlasts an outage.
+                logger.warning("the state store is away; the watch will resume",
                                extra={"prefix": prefix, "reason": exc.message})  # fmt: skip
             else:
                 upto, forgotten, rows = answer
@@ -171,7 +171,7 @@ def _connect(server: ServerAddress) -> "Redis":
         connection_class=kind,
         socket_timeout=ANSWER_S,
         socket_connect_timeout=ANSWER_S,
-        # Lanes try again by themselves: the client would do a write twice.
+        # Lanes retry themselves; a retry by the client would apply a write twice.
         retry=Retry(NoBackoff(), 0),
         **server.connection,
     )
@@ -179,9 +179,9 @@ def _connect(server: ServerAddress) -> "Redis":
 
 
 def _end_of(prefix: str) -> bytes:
-    """Return the first text after all that begin with the prefix; empty: there is none."""
+    """Return the first text after all texts with the prefix; empty if there is none."""
     low = prefix.encode()
-    # No byte of UTF-8 is 0xFF, so the last one can always be raised.
+    # No byte of UTF-8 is 0xFF, so the last byte can always be incremented.
     return low[:-1] + bytes([low[-1] + 1]) if low else b""
 
 

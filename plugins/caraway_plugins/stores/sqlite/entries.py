@@ -1,7 +1,7 @@
-"""Entries in their table: reading, compare-and-set, expiry, and what changed since a revision.
+"""Reads and writes entries: lookup, compare-and-set, expiry, and changes since a revision.
 
-Expiry is a deletion like any other: it gets a revision of its own, and leaves a trace that
-watchers read. Traces are forgotten after an hour.
+Expiry is a deletion: it gets a new revision, and leaves a tombstone for watchers. Tombstones are
+removed after an hour.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ _UNDER = "key >= :low AND (:high IS NULL OR key < :high)"
 
 @dataclass(frozen=True, slots=True)
 class ConditionalWrite:
-    """What a compare-and-set asks for; a value of None deletes."""
+    """The arguments of a compare-and-set; the value None deletes."""
 
     key: str
     value: bytes | None
@@ -30,6 +30,7 @@ class ConditionalWrite:
 
 
 def get(connection: sqlite3.Connection, key: str, now: float) -> StateEntry | None:
+    """Return the live entry of the key, or None."""
     rows = connection.execute(
         f"SELECT key, value, revision FROM entries WHERE key = :key AND {_LIVE}",
         {"key": key.encode(), "now": now},
@@ -38,6 +39,7 @@ def get(connection: sqlite3.Connection, key: str, now: float) -> StateEntry | No
 
 
 def revisions(connection: sqlite3.Connection, keys: Sequence[str], now: float) -> list[int]:
+    """Return the revision of each key's live entry, or 0."""
     found: list[int] = []
     for key in keys:
         rows = connection.execute(
@@ -49,6 +51,7 @@ def revisions(connection: sqlite3.Connection, keys: Sequence[str], now: float) -
 
 
 def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[StateEntry]:
+    """Return the live entries with the prefix, in key order."""
     rows = connection.execute(
         f"SELECT key, value, revision FROM entries WHERE {_UNDER} AND {_LIVE} ORDER BY key",
         {**_bounds(prefix), "now": now},
@@ -59,6 +62,7 @@ def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[St
 def compare_and_set(
     connection: sqlite3.Connection, write: ConditionalWrite, now: float
 ) -> int | None:
+    """Write or delete an entry if its revision is the expected one; return the new revision."""
     with transaction(connection):
         _sweep(connection, now)
         standing = get(connection, write.key, now)
@@ -72,13 +76,13 @@ def compare_and_set(
 
 
 def sweep(connection: sqlite3.Connection, now: float) -> None:
-    """Make deletions of entries that expired, and forget deletions that are old."""
+    """Delete expired entries, and remove old tombstones."""
     with transaction(connection):
         _sweep(connection, now)
 
 
 def revision(connection: sqlite3.Connection) -> int:
-    """Return the last revision that was given out."""
+    """Return the last revision that was assigned."""
     return _counters(connection)[0]
 
 
@@ -134,7 +138,7 @@ def _counters(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def is_sweep_due(connection: sqlite3.Connection, now: float) -> bool:
-    """Whether an entry expired whose deletion is not made yet."""
+    """Return whether an expired entry has not been deleted yet."""
     found = connection.execute(
         "SELECT 1 FROM entries WHERE expires_at <= ? AND value IS NOT NULL LIMIT 1", (now,)
     )
@@ -143,7 +147,7 @@ def is_sweep_due(connection: sqlite3.Connection, now: float) -> bool:
 
 def _bounds(prefix: str) -> dict[str, bytes | None]:
     low = prefix.encode()
-    # No byte of UTF-8 is 0xFF, so the last one can always be raised.
+    # No byte of UTF-8 is 0xFF, so the last byte can always be incremented.
     high = low[:-1] + bytes([low[-1] + 1]) if low else None
     return {"low": low, "high": high}
 

@@ -1,4 +1,4 @@
-"""What SQLite and the operating system report, said so that the user knows what to do."""
+"""Converts errors of SQLite and the operating system to errors with advice for users."""
 
 import os
 import sqlite3
@@ -13,11 +13,11 @@ _DAMAGED = (
     "the file is damaged: stop every process that uses it, move it away together with its "
     "-wal and -shm files, or put a backup in its place, and start again"
 )
-_NO_ACCESS = "give user {user} the right to write to the file and to its folder, then start again"
+_NO_ACCESS = "give user {user} permission to write to the file and to its folder, then start again"
 _FULL = "the disk is full: free space on it; nothing that was stored before is lost"
 _BUSY = "another process holds the file locked: find it with `fuser {path}` and stop it"
 _BROKEN_DISK = "check the disk and the system log; the state store needs a local file system"
-_TOO_BIG = "the value is larger than SQLite can hold: store less under one key"
+_TOO_BIG = "the value is larger than SQLite allows: store less under one key"
 _UNKNOWN = "this is a defect of Caraway: please report it with this message"
 
 _ADVICE = {
@@ -37,7 +37,7 @@ _ADVICE = {
 }
 
 
-# Another attempt may succeed, once the disk is mended or another process is gone.
+# A retry may succeed once the disk is repaired or another process ends.
 _PASSING = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -54,20 +54,20 @@ _PASSING = frozenset(
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn the engine's errors into ours.
+    """Convert SQLite errors to errors of the state store.
 
     Raises:
-        StateFullError: there is no room.
-        StateAwayError: the disk fails or refuses, or another process holds the file.
-        CarawayError: the file is damaged, or the call was wrong.
+        StateFullError: the disk is full.
+        StateAwayError: the disk fails, access is denied, or another process locks the file.
+        CarawayError: the file is damaged, or the call was invalid.
     """
     try:
         yield
     except sqlite3.Error as exc:
-        # Extended codes carry the primary one in the low byte; errors of the sqlite3 module
-        # itself carry none.
+        # Extended codes have the primary code in the low byte; errors that the sqlite3 module
+        # raises itself have none.
         code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        # SQLite says "disk I/O error" where it cannot make the files beside its own.
+        # SQLite reports "disk I/O error" if it cannot create its -wal and -shm files.
         is_full = code == sqlite3.SQLITE_IOERR and disks.has_no_room(path.parent)
         is_full = is_full or code == sqlite3.SQLITE_FULL
         advice = _FULL if is_full else _ADVICE.get(code, _UNKNOWN)

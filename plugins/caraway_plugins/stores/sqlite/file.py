@@ -1,4 +1,4 @@
-"""The file itself: opening it, its tables, and transactions on it."""
+"""Opens the file of the store, creates its tables, and runs transactions."""
 
 import fcntl
 import os
@@ -10,17 +10,17 @@ from pathlib import Path
 from caraway_core.errors import CarawayError
 
 RESERVES_BYTES = (256 * 1024, 128 * 1024, 64 * 1024)
-"""How much room is kept: the first size that fits. The files beside the store need 45 KiB."""
+"""Sizes of the reserve file, the largest that fits; the -wal and -shm files need 45 KiB."""
 BUSY_TIMEOUT_S = 30.0
 APPLICATION_ID = int.from_bytes(b"CRWY")
 FORMAT_VERSION = 1
 
 _TABLES = (
-    # One row. `revision` is the last one given out; deletions up to `forgotten` left no trace.
+    # One row. `revision` is the last one assigned; tombstones up to `forgotten` are removed.
     "CREATE TABLE store (revision INTEGER NOT NULL, forgotten INTEGER NOT NULL)",
     "INSERT INTO store VALUES (0, 0)",
-    # Keys are UTF-8 as blobs: compared byte by byte, which is the order of code points.
-    # A value of NULL is a deletion, kept until `expires_at` for watchers to see.
+    # Keys are UTF-8 blobs, compared bytewise, which is code point order. The value NULL is a
+    # tombstone, kept until `expires_at` for watchers.
     """CREATE TABLE entries (
         key BLOB PRIMARY KEY, value BLOB, revision INTEGER NOT NULL, expires_at REAL
     )""",
@@ -36,17 +36,17 @@ _TABLES = (
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """Open the store at the path, and make it when there is none.
+    """Open the store at the path; create it if it does not exist.
 
     Raises:
-        CarawayError: the file belongs to something else, or to a newer Caraway.
+        CarawayError: the file belongs to another application, or to another version of Caraway.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path):
         try:
             connection = _opened(path)
         except sqlite3.OperationalError:
-            # The disk may be full: SQLite makes two files beside the store when it opens it.
+            # The disk may be full, and SQLite creates two files next to the store when it opens it.
             if not _release(path):
                 raise
             connection = _opened(path)
@@ -55,7 +55,7 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def reserve(path: Path) -> None:
-    """Keep some room for the next time that the store is opened, if there is any."""
+    """Reserve disk space for the next opening of the store, if there is any."""
     file = _reserve_of(path)
     if file.exists():
         return
@@ -69,7 +69,7 @@ def reserve(path: Path) -> None:
 
 
 def _release(path: Path) -> bool:
-    """Give the reserved room away; return whether there was some."""
+    """Release the reserved disk space; return whether there was any."""
     file = _reserve_of(path)
     was_there = file.exists()
     file.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """Commit at the end of the block, or roll back when it fails."""
+    """Commit at the end of the block, or roll back if it fails."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -106,8 +106,8 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
 def _alone(path: Path) -> Iterator[None]:
     """Let one process at a time open the file.
 
-    SQLite answers "locked" without waiting when two processes switch a file to WAL at once.
-    The kernel frees the lock of a process that dies.
+    SQLite reports "locked" without waiting if two processes switch a file to WAL mode concurrently.
+    The kernel releases the lock of a process that dies.
     """
     lock = os.open(path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -118,7 +118,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # Before anything is changed: the file may be another application's.
+    # Checked before any change, because the file may belong to another application.
     _check_owner(connection, path)
     mode = _number_or_text(connection, "PRAGMA journal_mode = WAL")
     if mode != "wal":
@@ -132,7 +132,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         if _number_or_text(connection, "PRAGMA application_id") == 0:
             for statement in _TABLES:
                 connection.execute(statement)
-        # Finds a file that may only be read now rather than later; BEGIN alone does not.
+        # Detects a read-only file now rather than later; BEGIN alone does not.
         connection.execute("UPDATE store SET revision = revision")
 
 
@@ -154,5 +154,5 @@ def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
 def _number_or_text(connection: sqlite3.Connection, sql: str) -> int | str:
     (answer,) = connection.execute(sql).fetchone()
     if not isinstance(answer, int | str):
-        raise TypeError(f"{sql} answered {answer!r}")
+        raise TypeError(f"{sql} returned {answer!r}")
     return answer

@@ -1,4 +1,4 @@
-"""A thread with a connection of its own, so that SQLite never holds up the event loop."""
+"""Runs SQLite calls in a thread with its own connection, so that they do not block the loop."""
 
 import asyncio
 import sqlite3
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class SqliteLane:
-    """Runs what it is given on one connection, one after another, in the order of arrival."""
+    """Runs functions on one connection, one at a time, in order of arrival."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
@@ -27,7 +27,7 @@ class SqliteLane:
             raise
 
     def submit(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Put the work at the end of the queue, at once and in the order of the calls.
+        """Add work to the end of the queue, immediately and in the order of calls.
 
         Raises:
             ShuttingDownError: the lane is closed.
@@ -37,11 +37,11 @@ class SqliteLane:
         return self._thread.submit(self._work, work)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Wait for the outcome. Work that is cancelled before its turn is never begun."""
+        """Run the work and return its result. Work that is cancelled in the queue never starts."""
         return await asyncio.wrap_future(self.submit(work))
 
     async def aclose(self) -> None:
-        """Finish what is queued, then close the connection."""
+        """Finish the queued work, then close the connection."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -55,10 +55,10 @@ class SqliteLane:
 
     def _close(self, connection: sqlite3.Connection) -> None:
         connection.close()
-        # The files beside the store are gone now, so there may be room again.
+        # SQLite has removed its -wal and -shm files, so there may be space again.
         file.reserve(self._path)
 
     def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        # Users read these errors, and have no use for a path of the server.
+        # Users see these errors, and must not see paths of the server.
         with errors.explained(Path(self._path.name)):
             return work(self._connection)

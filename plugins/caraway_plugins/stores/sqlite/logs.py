@@ -1,4 +1,4 @@
-"""Append-only logs in their table."""
+"""Reads and writes append-only logs in their table."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from caraway_plugins.stores.sqlite.file import transaction
 
 
 def append(connection: sqlite3.Connection, log: str, record: bytes) -> int:
-    """Add the record and return its position, counted from 0."""
+    """Append a record and return its position, counted from 0."""
     name = log.encode()
     with transaction(connection):
         (position,) = connection.execute(
@@ -18,7 +18,8 @@ def append(connection: sqlite3.Connection, log: str, record: bytes) -> int:
 
 
 def read(connection: sqlite3.Connection, log: str, start: int, limit: int) -> Sequence[bytes]:
-    # SQLite takes a limit below 0 for none.
+    """Return up to `limit` records, starting at a position."""
+    # SQLite treats a negative limit as no limit.
     rows = connection.execute(
         "SELECT record FROM logs WHERE log = ? AND position >= ? ORDER BY position LIMIT ?",
         (log.encode(), start, max(limit, 0)),

@@ -1,4 +1,4 @@
-"""The state store over one SQLite file."""
+"""The state store in one SQLite file."""
 
 import asyncio
 import sqlite3
@@ -17,13 +17,13 @@ POLL_S = 0.25
 
 
 class SqliteStateStore:
-    """Keeps state in a local file that several processes of one machine may share.
+    """Keeps state in a local file that several processes of one host can share.
 
-    Construction opens the file and is meant for start-up; everything else runs in two threads
-    of the store: one writes, one reads beside it.
+    The constructor opens the file, so it blocks and is meant for startup. All other work runs in
+    two threads of the store, one for writes and one for reads.
 
     Raises:
-        CarawayError: the file cannot be used; the message says what to do.
+        CarawayError: the file cannot be used; the message gives advice.
     """
 
     def __init__(
@@ -33,36 +33,36 @@ class SqliteStateStore:
         self._poll_s = poll_s
         self._writes = SqliteLane(path, "caraway-state-write")
         self._reads = SqliteLane(path, "caraway-state-read")
-        # Weak: a watcher that nobody iterates any more needs no waking.
+        # Weak references: a watcher that is no longer iterated need not be woken.
         self._watchers: weakref.WeakSet[StateWatcher] = weakref.WeakSet()
         self._begun = Beginnings()
 
     async def check(self) -> Sequence[str]:
-        """Construction has checked everything."""
+        """Return no warnings; the constructor has checked the file."""
         return ()
 
     async def get(self, key: str) -> StateEntry | None:
-        """Return the live entry of the key."""
+        """Return the live entry of the key, or None."""
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.get(file, key, self._clock()))
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
-        """Return the revision of each key's live entry, 0 where there is none."""
+        """Return the revision of each key's live entry, or 0."""
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.revisions(file, keys, self._clock()))
 
     async def scan(self, prefix: str) -> Sequence[StateEntry]:
-        """Return the live entries under the prefix, in key order."""
+        """Return the live entries with the prefix, in key order."""
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.scan(file, prefix, self._clock()))
 
     async def compare_and_set(
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
     ) -> int | None:
-        """Write or delete if the key stands at the expected revision; return the new one.
+        """Write or delete an entry if its revision is the expected one; return the new revision.
 
         Raises:
-            ValueError: the value is empty, which is how watchers are told of a deletion.
+            ValueError: the value is empty, because empty values stand for deletions.
         """
         if value == b"":
             raise ValueError(f"key '{key}': an empty value stands for a deletion; write None")
@@ -79,16 +79,17 @@ class SqliteStateStore:
         return await self._writes.run(lambda file: logs.append(file, log, record))
 
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
-        """Return up to `limit` records from the offset on."""
+        """Return up to `limit` records, starting at the offset."""
         return await self._reads.run(lambda file: logs.read(file, log, start, limit))
 
     def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
-        """Yield what is written from this call on, also by other processes, and what expires.
+        """Yield writes after this call, also those of other processes, and expired entries.
 
         Raises:
-            CarawayError: while iterating, when it paused so long that deletions are forgotten.
+            CarawayError: while iterating, if it paused for so long that deletions are forgotten.
         """
-        # In the queue of writes: what the caller writes after this call comes after it there.
+        # The start revision goes through the queue of writes, so later writes of the caller come
+        # after it.
         start = self._writes.submit(entries.revision)
         watcher = StateWatcher(
             prefix, lambda: asyncio.wrap_future(start), self._changes, self._poll_s
@@ -98,7 +99,7 @@ class SqliteStateStore:
         return watcher
 
     async def aclose(self) -> None:
-        """Finish queued work and close the file; watchers end."""
+        """Finish the queued work and close the file; watchers end."""
         await self._reads.aclose()
         await self._writes.aclose()
         self._wake()

@@ -1,1 +1,1 @@
-"""Changes of datasets: from requests and sources into the log, applied and readable."""
+"""Changes of datasets: from requests and sources into the log, until statements read them."""

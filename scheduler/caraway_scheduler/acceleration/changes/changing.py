@@ -1,4 +1,4 @@
-"""Turns the rows that a statement changes into changes of a dataset's log."""
+"""Converts the rows that a statement changes into changes of a dataset's log."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from caraway_core.tables import Twice
 from caraway_scheduler.acceleration.changes.ingesting import Upon
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Rows that one statement changes are in the memory of the scheduler for a moment."""
+"""The maximum size of the rows that one statement changes, which the scheduler holds in memory."""
 COUNT = pa.schema([pa.field("count", pa.uint64(), False)])
 
 
 @dataclass(frozen=True, slots=True)
 class Changeable:
-    """A dataset that statements may change: its columns, its keys, and the state to change."""
+    """A dataset that statements may change: its columns, its keys and its current state."""
 
     name: TableName
     schema: pa.Schema
@@ -53,10 +53,10 @@ async def collected(stream: BatchStream) -> pa.Table:
 
 
 def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Changes:
-    """Return the changes that a statement makes of the rows which it was found to change.
+    """Return the log changes of a statement, from the rows that it changes.
 
     Raises:
-        InvalidQueryError: a value may not be NULL, or a key would be there twice.
+        InvalidQueryError: a required value is NULL, or a key would be duplicated.
     """
     if write.name == DELETE:
         return _logged(rows, dataset, Op.DELETE)
@@ -116,7 +116,7 @@ def _tuples(keys: pa.Table) -> Sequence[tuple[Any, ...]]:
 
 
 def _logged(rows: pa.Table, dataset: Changeable, op: Op) -> Changes:
-    """Put rows into the columns of the log; those that they lack are NULL."""
+    """Convert rows to the columns of the log; missing columns become NULL."""
     schema, count = changes.log_schema(dataset.schema), rows.num_rows
     columns = []
     for field in schema:
@@ -130,7 +130,7 @@ def _logged(rows: pa.Table, dataset: Changeable, op: Op) -> Changes:
 
 
 class CountStream:
-    """The answer to a statement that has changed rows: how many."""
+    """The answer to a statement that changed rows: their count."""
 
     reads_only_catalog = False
     schema = COUNT
@@ -149,4 +149,5 @@ class CountStream:
         return pa.RecordBatch.from_pydict({"count": [count]}, schema=COUNT)
 
     async def aclose(self) -> None:
+        """Drop the remaining rows."""
         self._count = None

@@ -1,8 +1,8 @@
-"""Changes to one dataset on their way: queued, logged together, and read before they are answered.
+"""Applies the changes to one dataset: queues them and logs them in groups.
 
-Requests that wait are logged as one entry, in their order, which makes them cheap when they are
-many. An entry is in the result store first, then in the memory of those who will read it; it
-counts when the state store names it; and the requests are answered when statements read it.
+Waiting requests are logged as one entry in their order, which keeps many small requests cheap. An
+entry is first stored in the chunk store, then loaded by executors. It takes effect when the version
+in the state store names it. Requests are answered once statements read their changes.
 """
 
 import asyncio
@@ -41,13 +41,15 @@ _MOST_REQUESTS = 64
 _MOST_ROWS = 50_000
 _TRIES = 16
 _REUSED = (
-    "this Idempotency-Key was used for other changes, and these are not applied; send them with a "
-    "key of their own"
+    "this Idempotency-Key was used for other changes, so these are not applied; send them with "
+    "another key"
 )
 
 
 @dataclass(slots=True)
 class _Request:
+    """A request with changes that waits for its result."""
+
     changes: Changes
     request_id: str | None
     source: Whence | None
@@ -57,11 +59,11 @@ class _Request:
 
 
 class Feed:
-    """Applies changes to one dataset, for one scheduler; several may do so at once."""
+    """Applies changes to one dataset in one scheduler; several schedulers may do so at once."""
 
     def __init__(
         self,
-        head: CurrentVersion,
+        current: CurrentVersion,
         results: ResultStore,
         schema: Callable[[], pa.Schema],
         cut: Callable[[], PartitionBy],
@@ -69,13 +71,13 @@ class Feed:
         *,
         can_begin_anew: bool = False,
     ) -> None:
-        self._head = head
+        self._current = current
         self._results = results
         self._schema = schema
         self._cut = cut
         self._on_moved = on_moved
         self._can_begin_anew = can_begin_anew
-        self._applied_requests = head.requests()
+        self._applied_requests = current.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._log_key, self._entries, self._base = "", 0, ""
         self._is_stopped = False
@@ -83,46 +85,46 @@ class Feed:
 
     @property
     def waiting(self) -> int:
-        """How many requests have not been begun."""
+        """The number of requests that have not been started."""
         return self._waiting.qsize()
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the dataset, once it can be read."""
-        shown = self._head.shown
+        """The columns of the dataset, or of its source before the first version."""
+        shown = self._current.shown
         return shown.schema if shown is not None else self._schema()
 
     @property
     def position(self) -> str | None:
-        """How far the source of the changes has been read, as was told with them."""
-        held = self._head.ours
+        """The position in the source of changes that is stored with the version, or None."""
+        held = self._current.ours
         return (held.version.position or None) if held else None
 
     async def begin(self) -> None:
-        """Have a version to change: the one that stands, or one without rows.
+        """Ensure that a version exists: the current one, or a new one without rows.
 
         Raises:
-            CarawayError: what stands is of other columns or keys, and would be lost.
+            CarawayError: the current version has other columns or keys, and would be lost.
         """
-        head = self._head
-        async with head.moving:
-            if await head.look() is None:
-                standing = head.held
+        current = self._current
+        async with current.moving:
+            if await current.look() is None:
+                standing = current.held
                 is_other = standing is not None and bool(standing.version.origin)
                 if is_other and not self._can_begin_anew:
                     raise CarawayError(
-                        "its rows were kept with another source, other columns, another primary "
+                        "its rows were stored with another source, other columns, another primary "
                         "key or other unique indexes, and came as changes, which cannot be loaded "
-                        "again; set these back, or choose another name for the dataset"
+                        "again; restore these settings, or choose another name for the dataset"
                     )
-                part = VersionPart(making.key_of(head.name), self._schema(), ())
+                part = VersionPart(making.key_of(current.name), self._schema(), ())
                 with suppress(MovedError):
-                    await head.flip(head.anew(standing, part, "", self._cut()))
-            await head.show()
+                    await current.flip(current.anew(standing, part, "", self._cut()))
+            await current.show()
         self._on_moved()
 
     async def run(self) -> None:
-        """Apply what comes until cancelled; what then waits is refused."""
+        """Apply changes until cancelled, and reject the requests that still wait then."""
         requests: list[_Request] = []
         self._is_stopped = False
         try:
@@ -134,14 +136,14 @@ class Feed:
             self.stop()
 
     def stop(self) -> None:
-        """Take no more changes, and refuse those that wait."""
+        """Accept no more changes, and reject the requests that wait."""
         self._is_stopped = True
         while not self._waiting.empty():
             self._refuse([self._waiting.get_nowait()])
 
     def _refuse(self, requests: Sequence[_Request]) -> None:
         for each in requests:
-            _fail(each, StreamStoppedError(f"dataset '{self._head.name}' has been stopped"))
+            _fail(each, StreamStoppedError(f"dataset '{self._current.name}' has been stopped"))
 
     async def apply(
         self,
@@ -151,33 +153,33 @@ class Feed:
         source: Whence | None = None,
         upon: Upon | None = None,
     ) -> int:
-        """Apply the changes of one request; they are durable, and read by what comes after.
+        """Apply the changes of one request; they are durable and visible when this returns.
 
-        Those of a followed source are applied if it was read from where the dataset is, and those
-        `upon` a state of the dataset only to just that state.
+        Changes of a followed source are applied only if they continue from the dataset's position.
+        Changes with `upon` are applied only to exactly that state of the dataset.
 
         Raises:
             MovedOnError: the dataset is in another state.
-            QueueFullError: there was no place in the queue, or no answer, within the time.
-            StreamStoppedError: the dataset has gone.
+            QueueFullError: they were not applied within the time limit.
+            StreamStoppedError: the dataset is being removed.
             CarawayError: they cannot be applied; none of them is.
         """
-        name = self._head.name
+        name = self._current.name
         if self._is_stopped:
-            raise StreamStoppedError(f"dataset '{name}' takes no changes any more")
+            raise StreamStoppedError(f"dataset '{name}' no longer takes changes")
         applied: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         request = _Request(made, request_id, source, upon, applied)
         try:
             async with asyncio.timeout(deadline_s):
                 await self._waiting.put(request)
                 if self._is_stopped:
-                    raise StreamStoppedError(f"dataset '{name}' takes no changes any more")
+                    raise StreamStoppedError(f"dataset '{name}' no longer takes changes")
                 return await request.applied
         except TimeoutError:
             state = (
-                "they were being written and may be applied or not; send them again"
+                "they were being written and may or may not be applied; send them again"
                 if request.has_begun
-                else "none of them is applied; send fewer at once, or later"
+                else "none of them is applied; send fewer at once, or try later"
             )
             raise QueueFullError(
                 f"dataset '{name}': changes were not applied within {deadline_s:.0f} s; {state}"
@@ -199,7 +201,7 @@ class Feed:
             await self._log(wanted)
         except CarawayError as exc:
             if len(wanted) > 1 and isinstance(exc, QueryError):
-                # One of them may be at fault; the others are not to suffer for it.
+                # One of them may be at fault, so try each of them alone.
                 for each in wanted:
                     await self._apply([each])
                 return
@@ -208,27 +210,27 @@ class Feed:
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            logger.exception("changes were not applied", extra={"dataset": self._head.name})
+            logger.exception("changes were not applied", extra={"dataset": self._current.name})
             for each in wanted:
                 _fail(each, CarawayError("internal error"))
 
     async def _log(self, requests: Sequence[_Request]) -> None:
-        head = self._head
-        async with head.moving:
+        current = self._current
+        async with current.moving:
             for _ in range(_TRIES):
-                held = head.ours or await head.look()
+                held = current.ours or await current.look()
                 if held is None:
-                    raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
-                # What was refused upon an older version stays refused.
+                    raise StreamStoppedError(f"dataset '{current.name}' has no rows to change")
+                # A request that was rejected for an older version stays rejected.
                 requests = [each for each in requests if not each.applied.done()]
                 if any(each.request_id is not None for each in requests):
                     await self._applied_requests.learn(held.version)
-                taken = _in_order(requests, held.version, head.name)
-                new = _upon(self._unknown(taken, held.version), held.version, head.name)
+                taken = _in_order(requests, held.version, current.name)
+                new = _upon(self._unknown(taken, held.version), held.version, current.name)
                 try:
                     if new:
                         await self._move(held, new)
-                    await head.show()
+                    await current.show()
                 except MovedError:
                     continue
                 self.applied += sum(each.changes.received for each in new)
@@ -238,14 +240,15 @@ class Feed:
                 self._on_moved()
                 return
         raise UnavailableError(
-            f"dataset '{head.name}': too many concurrent changes, and none of these is applied; "
+            f"dataset '{current.name}': too many concurrent changes, and none of these is applied; "
             "send them again"
         )
 
     def _unknown(self, requests: Sequence[_Request], version: DatasetVersion) -> list[_Request]:
-        """Leave out requests that were sent again after they had been applied, or are here twice.
+        """Drop requests that were already applied, or that occur twice here.
 
-        One whose key was used for other changes is refused: those here would be lost in silence.
+        A request whose key was used for other changes is rejected, because its changes would be
+        lost silently.
         """
         here: dict[str, str] = {}
         new = []
@@ -264,7 +267,7 @@ class Feed:
         return new
 
     async def _move(self, held: HeldVersion, requests: Sequence[_Request]) -> None:
-        head, standing = self._head, held.version
+        current, standing = self._current, held.version
         joined = changes.joined([each.changes for each in requests])
         log = standing.log
         if joined.rows.num_rows:
@@ -273,7 +276,7 @@ class Feed:
         recent, pages = await self._applied_requests.turned(standing)
         sources = [each.source for each in requests if each.source is not None]
         added = len(log) - len(standing.log)
-        following = head.next(
+        following = current.next(
             held,
             log=log,
             position=sources[-1].position if sources else standing.position,
@@ -281,14 +284,14 @@ class Feed:
             request_pages=pages,
             pending=0 if _is_whole(requests, standing) else standing.pending + added,
         )
-        await head.flip(await head.loaded(following))
+        await current.flip(await current.loaded(following))
 
     async def _write(self, standing: DatasetVersion, rows: pa.Table) -> LogEntry:
-        """Store an entry, under a key that goes with the base, and that nobody else writes to."""
-        # Under a key that the version does not name somebody may be removing what lies there. One
-        # that it names stays: who takes it out moves the version, and this entry is written anew.
+        """Store an entry under a key that belongs to the base and that only this process uses."""
+        # An unnamed key may just be deleted by a collector. A key that the version names is safe:
+        # removing it requires a new version, and then this entry is written again.
         if self._base != standing.key or self._log_key not in standing.keys:
-            self._base, self._log_key = standing.key, making.key_of(self._head.name)
+            self._base, self._log_key = standing.key, making.key_of(self._current.name)
         self._entries += 1
         batches = rows.combine_chunks().to_batches()
         write = partial(self._results.write_chunk, self._log_key, self._entries)
@@ -299,12 +302,12 @@ class Feed:
 def _upon(
     requests: Sequence[_Request], standing: DatasetVersion, name: TableName
 ) -> list[_Request]:
-    """Refuse changes that were made of another state than the one that stands."""
+    """Reject changes that were made from a state other than the current one."""
     state = Upon(standing.key, standing.read_log)
     good: list[_Request] = []
     for each in requests:
         if each.upon is not None and (good or each.upon != state):
-            _fail(each, MovedOnError(f"dataset '{name}' was changed meanwhile"))
+            _fail(each, MovedOnError(f"dataset '{name}' was changed in the meantime"))
         else:
             good.append(each)
     return good
@@ -313,16 +316,18 @@ def _upon(
 def _in_order(
     requests: Sequence[_Request], standing: DatasetVersion, name: TableName
 ) -> list[_Request]:
-    """Refuse what a source said after another position than the one that the dataset is at.
+    """Reject batches of a source that do not continue from the dataset's position.
 
-    It was read by somebody who did not know how far the dataset had come; so nothing is applied
-    twice, or left out.
+    Another scheduler may have advanced the dataset since they were read. So no change is applied
+    twice or skipped.
     """
     position, good = standing.position, []
     for each in requests:
         if each.source is not None:
             if (each.source.after or "") != position:
-                message = f"dataset '{name}' has moved on; its source is read from there again"
+                message = (
+                    f"dataset '{name}' has advanced; its source is read again from its position"
+                )
                 _fail(each, ChangesRefusedError(message))
                 continue
             position = each.source.position
@@ -331,13 +336,13 @@ def _in_order(
 
 
 def _is_whole(requests: Sequence[_Request], standing: DatasetVersion) -> bool:
-    """Return whether statements read these changes at once: no load is under way."""
+    """Return whether statements read these changes at once, because no load is in progress."""
     last = [each.source for each in requests if each.source is not None][-1:]
     return last[0].is_whole if last else not standing.pending
 
 
 def _of_sources(requests: Sequence[_Request], name: TableName) -> list[_Request]:
-    """Refuse changes of clients: nobody reads them before the load of the source is whole."""
+    """Reject changes of clients during a load: statements could not read them before its end."""
     for each in requests:
         if each.source is None:
             message = f"dataset '{name}' is being loaded from its source; send the changes later"

@@ -1,8 +1,8 @@
-"""Follows one source of changes into one dataset, on the one scheduler that may.
+"""Follows a source of changes and applies them to a dataset, in one scheduler at a time.
 
-What the source says is applied in its order, a batch at a time, while the next one is read. The
-position is kept with the changes. So after whatever goes wrong, it goes on from where the dataset
-is: each change is applied, and not again.
+Batches are applied in order, and the next one is read during that. The position in the source is
+stored with the changes. So after any failure, following continues from the dataset's position, and
+each change is applied exactly once.
 """
 
 import asyncio
@@ -22,26 +22,26 @@ from caraway_scheduler.acceleration.refresh.backoff import DELAYS
 
 logger = logging.getLogger(__name__)
 Tell = Callable[[CarawayError | None], None]
-"""Hears why changes do not come, and None when they come again."""
+"""Called with the reason when changes stop arriving, and with None when they arrive again."""
 IsMine = Callable[[], Awaitable[bool]]
-"""Takes or renews the claim to follow the dataset; False: another scheduler has it."""
+"""Acquires or renews the claim to follow the dataset; returns False if another scheduler has it."""
 Release = Callable[[], Awaitable[None]]
-"""Gives the claim up at the end, so that who comes next need not wait for it to expire."""
+"""Releases the claim at the end, so that a successor need not wait for it to expire."""
 Sleep = Callable[[float], Awaitable[None]]
 JOINED_ROWS = 50_000
-"""A load comes in pages of a tenth of that; each makes a version, and each costs who reads it."""
+"""Batches of a load are joined up to this size, because each version has a cost for readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How often the claim is asked for, and how long a batch may take to be applied."""
+    """The interval of claim renewals, and the time limit for applying a batch, in seconds."""
 
     claim_every_s: float = 5.0
     apply_s: float = 60.0
 
 
 class Following:
-    """Drives one source; `run` ends only by being cancelled."""
+    """Drives one source of changes; `run` ends only when it is cancelled."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class Following:
         self._again = Backoff(DELAYS, chance)
         self._lost: str | None = None
         self.is_whole = False
-        """Whether the dataset is as its source was at one time, as far as this scheduler knows."""
+        """Whether the dataset matches its source at some point in time, as far as is known here."""
 
     async def run(self) -> None:
-        """Follow until cancelled; what goes wrong is told, and tried again."""
+        """Follow the source until cancelled; failures are reported and retried."""
         try:
             while True:
                 error = await self._attempt()
@@ -84,27 +84,31 @@ class Following:
                     await self._release()
 
     async def _attempt(self) -> CarawayError | None:
-        """Follow as long as it goes well and the claim is ours; return what went wrong."""
+        """Follow the source while the claim is held; return the failure that ended it."""
         try:
             while not await self._is_mine():
                 await self._sleep(self._timing.claim_every_s)
             await self._follow(await self._ingest.position(self._name))
             return None
         except PositionLostError as exc:
-            logger.warning("changes are lost", extra={"dataset": self._name, "cause": exc.message})
+            logger.warning(
+                "position in the source of changes is lost",
+                extra={"dataset": self._name, "cause": exc.message},
+            )
             return exc
         except CarawayError as exc:
             logger.warning(
-                "changes do not come", extra={"dataset": self._name, "cause": exc.message}
+                "following a source of changes failed",
+                extra={"dataset": self._name, "cause": exc.message},
             )
             return exc
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            logger.exception("changes do not come", extra={"dataset": self._name})
+            logger.exception("following a source of changes failed", extra={"dataset": self._name})
             return DatasetError(
                 "unavailable",
-                f"dataset '{self._name}': its changes do not come for a reason that is in the log "
+                f"dataset '{self._name}': its changes cannot be read; the reason is in the log "
                 "of the scheduler",
             )
 
@@ -112,7 +116,7 @@ class Following:
         position = standing
         if position is not None and position == self._lost:
             position = None
-        # The batch that is applied, and one that was read meanwhile.
+        # The batch that is being applied, and one that is read during that.
         ahead: asyncio.Queue[SourceBatch | CarawayError] = asyncio.Queue(1)
         working = [
             tasks.begin(self._read(position, ahead), f"read changes of {self._name}"),
@@ -131,9 +135,10 @@ class Following:
     async def _read(
         self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
     ) -> None:
-        """Put batches into the queue and, behind them, why no more come.
+        """Put batches into the queue, followed by the error that ends them.
 
-        Those that are not whole, as of a load, are joined: nobody reads them sooner by themselves.
+        Incomplete batches, as of a load, are joined, because statements cannot read them
+        separately.
         """
         parts: list[SourceBatch] = []
         try:
@@ -150,12 +155,12 @@ class Following:
             if parts:
                 await ahead.put(_joined(parts))
             await ahead.put(exc)
-        await asyncio.Event().wait()  # What was put is still to be applied.
+        await asyncio.Event().wait()  # Wait for cancellation: the queue still has to be applied.
 
     async def _apply(
         self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
     ) -> None:
-        """Apply what is in the queue.
+        """Apply the batches in the queue.
 
         Raises:
             CarawayError: the source failed, or a batch cannot be applied.
@@ -180,7 +185,7 @@ class Following:
             self._tell(None)
 
     async def _hold(self) -> None:
-        """Return once the claim is somebody else's."""
+        """Return once another scheduler holds the claim."""
         while await self._is_mine():
             await self._sleep(self._timing.claim_every_s)
 

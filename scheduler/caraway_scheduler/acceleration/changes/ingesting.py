@@ -1,4 +1,4 @@
-"""Where change events enter: what the route asks of the datasets that take them."""
+"""The interface through which change events enter datasets, and its errors."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,27 +15,27 @@ from caraway_plugins.changes.target import ChangeTarget
 
 
 class ChangesRefusedError(InvalidRequestError):
-    """The dataset does not take changes, or not these."""
+    """The dataset does not accept changes, or not these."""
 
 
 class RequestReusedError(JobConflictError):
-    """The key of a request was used for other changes before."""
+    """The key of the request was used for other changes before."""
 
 
 class QueueFullError(DeadlineError):
-    """Changes were not applied within their time; the text says what is known of them."""
+    """Changes were not applied within the time limit; the text describes their state."""
 
 
 class StreamStoppedError(UnavailableError):
-    """The dataset is being unloaded or loaded anew; come back later."""
+    """The dataset is being unloaded or reloaded; retry later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whence:
-    """Where changes of a followed source stand: after one position, and up to another.
+    """The positions in a followed source before and after some changes.
 
-    They are refused where the dataset is at another position. Statements do not read them before
-    something `is_whole` has come.
+    Changes are rejected if the dataset is at a position other than `after`. Statements read them
+    once changes with `is_whole` have been applied.
     """
 
     after: str | None
@@ -45,21 +45,21 @@ class Whence:
 
 @dataclass(frozen=True, slots=True)
 class Upon:
-    """A state of a dataset: its base by the key, and the log that is read."""
+    """A state of a dataset: the key of its base, and the log that is read."""
 
     base: str
     log: Log
 
 
 class Ingest(Protocol):
-    """Takes changes of datasets."""
+    """Accepts changes of datasets."""
 
     def target(self, name: TableName) -> ChangeTarget:
-        """Tell what changes of a dataset are read into.
+        """Return the columns and keys that changes of a dataset are decoded for.
 
         Raises:
-            NoDatasetError, NotAcceleratedError: there is no such dataset.
-            ChangesRefusedError: it does not take changes.
+            NoDatasetError, NotAcceleratedError: there is no such accelerated dataset.
+            ChangesRefusedError: it does not accept changes.
         """
         ...
 
@@ -72,24 +72,24 @@ class Ingest(Protocol):
         *,
         source: Whence | None = None,
     ) -> int:
-        """Make changes durable and visible, all or none; return how many events they came from.
+        """Make changes durable and visible, all or none; return the number of their events.
 
-        With a `request_id` that was applied already, nothing is done again. The position of a
-        followed `source` is kept with its changes, of which there may be none.
+        Changes whose `request_id` was already applied are not applied again. The position of a
+        followed `source` is stored with its changes, even if there are none.
 
         Raises:
-            QueueFullError: the time passed.
-            StreamStoppedError: the dataset goes or is loaded anew.
-            ChangesRefusedError: the dataset cannot take them.
+            QueueFullError: the time limit passed.
+            StreamStoppedError: the dataset is being removed or reloaded.
+            ChangesRefusedError: the dataset cannot accept them.
             QueryError: applying them failed.
         """
         ...
 
     async def position(self, name: TableName) -> str | None:
-        """Return the last position that is kept with changes; None: there is none.
+        """Return the position that is stored with the changes, or None.
 
         Raises:
-            NoDatasetError, NotAcceleratedError: there is no such dataset.
-            StateAwayError: it cannot be looked up now.
+            NoDatasetError, NotAcceleratedError: there is no such accelerated dataset.
+            StateAwayError: the position cannot be read now.
         """
         ...

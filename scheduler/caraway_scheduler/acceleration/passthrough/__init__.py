@@ -1,1 +1,1 @@
-"""Statements that read the source of an accelerated dataset instead of its rows."""
+"""Statements that read or write the source of an accelerated dataset."""

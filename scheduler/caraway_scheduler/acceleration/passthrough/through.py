@@ -1,17 +1,17 @@
-"""Sends statements through accelerated datasets to their sources, where the manifest wants that.
+"""Routes statements over accelerated datasets to their sources, where the manifest says so.
 
-Inserted rows go to the source, and are read from the dataset when the statement ends. A query that
-finds nothing is planned again over the source, where `on_zero_results` says so.
+INSERT statements write to the source and end once the dataset has the rows. A query without rows is
+planned again over the source, if `on_zero_results` says so.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core.changes import Changes, Log
+from caraway_core.changes import Log
 from caraway_core.errors import (
     CarawayError,
     DatasetDamagedError,
@@ -35,8 +35,7 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.sqltext import writing
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration.changes import changing
-from caraway_scheduler.acceleration.changes.changing import Changeable
-from caraway_scheduler.acceleration.changes.ingesting import Upon
+from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.states import source_of
 
 logger = logging.getLogger(__name__)
@@ -45,120 +44,45 @@ _DEADLINE_S = 60.0
 _COUNTED = "SELECT arrow_cast({}, 'UInt64') AS count"
 
 
-@dataclass(frozen=True, slots=True)
-class PassthroughSources:
-    """What statements over accelerated datasets have to do with their sources.
-
-    Writes to those `taking` go to their source; the source of those `answering` answers where they
-    have no rows; those `logged` have no source of rows, and writes become changes of their log.
-    """
-
-    taking: frozenset[TableName] = frozenset()
-    answering: frozenset[TableName] = frozenset()
-    logged: frozenset[TableName] = frozenset()
-
-
-class Accelerations(Protocol):
-    """What knows the accelerated datasets."""
-
-    def sources(self) -> PassthroughSources: ...
-
-    def mentioned(self, sql: str) -> frozenset[TableName]:
-        """Return the datasets of which a statement must read the newest version."""
-        ...
-
-    def may_keep(self, sql: str) -> bool:
-        """Return whether an answer holds until the state of the catalog here is another one."""
-        ...
-
-    async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that was acknowledged before now, by any scheduler.
-
-        Raises:
-            UnavailableError: the state store does not answer in time.
-            StateAwayError: it says that it cannot.
-        """
-        ...
-
-    def damaged(self, name: TableName) -> None:
-        """Stored rows of a dataset cannot be read."""
-        ...
-
-    def changeable(self, name: TableName) -> Changeable:
-        """Return a dataset with a log, as it is read now.
-
-        Raises:
-            CarawayError: it cannot be changed now.
-        """
-        ...
-
-    async def apply(
-        self,
-        name: TableName,
-        changes: Changes,
-        request_id: str | None,
-        deadline_s: float,
-        *,
-        upon: Upon | None = None,
-    ) -> int:
-        """Make changes durable and visible, all or none.
-
-        Raises:
-            CarawayError: they cannot be applied.
-        """
-        ...
-
-    async def refreshed(self, name: TableName) -> None:
-        """Have what is in the source of a dataset now read from the dataset.
-
-        Raises:
-            CarawayError: that failed, or is not to be.
-        """
-        ...
-
-
 class SourceDispatch:
-    """Another dispatch, with statements bound to sources where they have to reach them."""
+    """A dispatch that binds statements to the sources of accelerated datasets where necessary."""
 
-    def __init__(self, inner: Dispatch) -> None:
+    def __init__(
+        self,
+        inner: Dispatch,
+        accelerations: Accelerations,
+        explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc,
+    ) -> None:
+        """Take what explains why a table is missing: its dataset may still be loading."""
         self._inner = inner
-        self._accelerations: Accelerations | None = None
-        self.explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc
-        """Says why a table is missing: its dataset may still be loading."""
+        self._accelerations = accelerations
+        self._explain_missing = explain_missing
 
     @property
     def inner(self) -> Dispatch:
-        """The dispatch that keeps to what a statement says."""
+        """The wrapped dispatch, which does not use sources."""
         return self._inner
 
-    def attach(self, accelerations: Accelerations) -> None:
-        """Learn of accelerated datasets; there are none before."""
-        self._accelerations = accelerations
-
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        """Plan the statement and start it.
+        """Plan a statement and start it.
 
         Raises:
-            DatasetLoadingError: it reads a table that is not there yet.
+            DatasetLoadingError: it reads a table that is not loaded yet.
             QueryError: it cannot be planned or started.
         """
         try:
             stream = await self._execute(query_id, statement)
         except TableNotFoundError as exc:
-            raise self.explain_missing(exc) from exc
+            raise self._explain_missing(exc) from exc
         except DatasetDamagedError as exc:
-            self._damaged(exc.table)
+            self._accelerations.damaged(exc.table)
             raise
-        return stream if getattr(stream, "is_at_end", False) else _Watched(stream, self._damaged)
-
-    def _damaged(self, dataset: TableName) -> None:
-        if self._accelerations is not None:
-            self._accelerations.damaged(dataset)
+        if getattr(stream, "is_at_end", False):
+            return stream
+        return _Watched(stream, self._accelerations.damaged)
 
     async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         known = self._accelerations
-        if known is None:
-            return await self._inner.execute(query_id, statement)
         await known.caught_up(statement.sql)
         sources = known.sources()
         written = sources.taking | sources.logged
@@ -181,10 +105,10 @@ class SourceDispatch:
     async def _changed(
         self, query_id: QueryId, statement: Statement, write: TableWrite, known: Accelerations
     ) -> BatchStream:
-        """Find what a statement changes, and log that, unless others change it meanwhile.
+        """Compute the rows that a statement changes, and log them; retry after concurrent changes.
 
         Raises:
-            CarawayError: nothing is changed, or the error says what is known.
+            CarawayError: nothing is changed, or the error describes the state.
         """
         count = None
         for _ in range(_TRIES):
@@ -193,9 +117,10 @@ class SourceDispatch:
             asking = replace(statement, as_changes=True, store=None, logs=logs)
             try:
                 rows = await changing.collected(await self._inner.execute(query_id, asking))
-                made = changing.changes_of(write, rows, dataset)
+                # Keys are compared one by one; others are answered meanwhile.
+                made = await asyncio.to_thread(changing.changes_of, write, rows, dataset)
                 count = made.received
-                # Rows without a key are added to any state.
+                # Rows without a key can be added to any state.
                 upon = dataset.upon if dataset.primary else None
                 if count:
                     await known.apply(write.table, made, None, _DEADLINE_S, upon=upon)
@@ -215,51 +140,60 @@ class SourceDispatch:
         return stream
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Plan a statement and return what it would change; None if it only reads."""
         return await self._inner.write_of(statement)
 
     def must_ask(self, sql: str) -> bool:
         """Return whether another scheduler may have changed what a statement reads."""
-        return self._accelerations is not None and bool(self._accelerations.mentioned(sql))
+        return bool(self._accelerations.mentioned(sql))
 
     def may_keep(self, sql: str) -> bool:
         """Return whether an answer holds until the state of the catalog here is another one."""
-        return self._accelerations is None or self._accelerations.may_keep(sql)
+        return self._accelerations.may_keep(sql)
 
     async def caught_up(self, sql: str) -> None:
         """Have a statement read all that is acknowledged. Raises UnavailableError."""
-        if self._accelerations is not None:
-            await self._accelerations.caught_up(sql)
+        await self._accelerations.caught_up(sql)
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Install a catalog."""
         return await self._inner.install(snapshot)
 
     def views(self) -> Mapping[TableName, ViewFacts]:
+        """Return the facts of all views."""
         return self._inner.views()
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Load a version into memory."""
         return await self._inner.load(table, spec, log)
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Restore damaged chunks from memory."""
         return await self._inner.put_back(table, spec, log)
 
     def follow(self, spec: StoredTable, log: Log) -> None:
+        """Let statements read a version with this log."""
         self._inner.follow(spec, log)
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
+        """Return the progress of a query."""
         return self._inner.progress(query_id)
 
     def under_way(self) -> Sequence[ActiveStatement]:
+        """Return the running statements."""
         return self._inner.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
+        """Return the status of every executor."""
         return self._inner.executors()
 
     async def aclose(self) -> None:
+        """Close the wrapped dispatch."""
         await self._inner.aclose()
 
 
 class _Passed:
-    """A stream that is passed on."""
+    """A stream that passes on another stream."""
 
     def __init__(self, stream: BatchStream) -> None:
         self._stream = stream
@@ -275,11 +209,12 @@ class _Passed:
         return await anext(self._batches)
 
     async def aclose(self) -> None:
+        """Close the stream."""
         await self._stream.aclose()
 
 
 class _Watched(_Passed):
-    """An answer whose later rows may turn out to be damaged."""
+    """A stream that reports damaged rows that appear later."""
 
     def __init__(self, stream: BatchStream, on_damaged: Callable[[TableName], None]) -> None:
         super().__init__(stream)
@@ -287,7 +222,7 @@ class _Watched(_Passed):
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is known already that no more rows will come."""
+        """Whether the stream already knows that no more rows follow."""
         return bool(getattr(self._stream, "is_at_end", False))
 
     async def __anext__(self) -> pa.RecordBatch:
@@ -299,7 +234,7 @@ class _Watched(_Passed):
 
 
 class _Inserted(_Passed):
-    """The answer to an INSERT, which ends when the rows can be read."""
+    """The answer to an INSERT, which ends once the rows can be read."""
 
     def __init__(
         self,
@@ -318,14 +253,17 @@ class _Inserted(_Passed):
             try:
                 await self._refreshed(self.written or TableName(""))
             except CarawayError as exc:
-                # The rows are where they should be; a later refresh brings them.
+                # The rows are stored in the source; a later refresh loads them.
                 extra = {"dataset": self.written, "cause": exc.message}
-                logger.warning("inserted rows are read later", extra=extra)
+                logger.warning(
+                    "refresh after an INSERT failed; its rows are visible after the next refresh",
+                    extra=extra,
+                )
             raise
 
 
 class _Answered(_Passed):
-    """The answer of a dataset, or of its source if that has no rows."""
+    """The answer of a dataset, or of its source if the dataset has no rows."""
 
     def __init__(self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]]) -> None:
         super().__init__(stream)
@@ -355,10 +293,10 @@ class _Answered(_Passed):
         self._batches = aiter(stream)
 
     def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows in the columns that were announced.
+        """Return rows in the schema of the answer.
 
         Raises:
-            QueryError: the source has others by now.
+            QueryError: the source has other columns now.
         """
         if batch.schema.equals(self.schema):
             return batch

@@ -1,1 +1,1 @@
-"""What a version is made of: SQL over the source, retention, columns and partitions."""
+"""Builds the SQL that loads versions: selection, retention, columns and partitions."""

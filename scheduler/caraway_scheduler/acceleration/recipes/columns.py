@@ -1,4 +1,4 @@
-"""Columns of rows that are appended, held against those that are there."""
+"""Checks that appended rows have the columns of the rows that are already loaded."""
 
 from collections.abc import Iterable
 
@@ -7,14 +7,14 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 
-_REMEDY = "ask for a refresh with the refresh_mode 'full', which loads all of it in its new columns"
+_REMEDY = "request a refresh with refresh_mode 'full', which loads all rows with the new columns"
 
 
 def check_there(name: TableName, source: pa.Schema, loaded: pa.Schema) -> None:
-    """Look whether the source of a dataset still has its columns.
+    """Check that the source of a dataset still has all loaded columns.
 
     Raises:
-        DatasetError: one is missing.
+        DatasetError: a column is missing.
     """
     if missing := [column for column in loaded.names if column not in source.names]:
         columns = ", ".join(f"'{column}'" for column in missing)
@@ -24,10 +24,10 @@ def check_there(name: TableName, source: pa.Schema, loaded: pa.Schema) -> None:
 
 
 def check_named(name: TableName, source: pa.Schema, key: str, columns: Iterable[str]) -> None:
-    """Look whether the columns that a key of the manifest names are there.
+    """Check that the columns that a key of the manifest names exist.
 
     Raises:
-        DatasetError: one is missing.
+        DatasetError: a column is missing.
     """
     for column in columns:
         if column not in source.names:
@@ -40,20 +40,20 @@ def check_named(name: TableName, source: pa.Schema, key: str, columns: Iterable[
 
 
 def check_kept(name: TableName, loaded: pa.Schema, made: pa.Schema) -> None:
-    """Look whether columns are of the kind that they were when rows have been appended.
+    """Check that appended rows did not change the kind of a column.
 
-    Numbers may become wider, and texts may be kept otherwise.
+    Numbers may become wider, and strings may change their encoding.
 
     Raises:
-        DatasetError: one is of another kind.
+        DatasetError: a column changed its kind.
     """
     for field in loaded:
         kind = made.field(field.name).type
         if kind != field.type and _kind(kind) != _kind(field.type):
             raise DatasetError(
                 "schema",
-                f"dataset '{name}': column '{field.name}' is of type {field.type}, and in rows "
-                f"that came since of another, so that both would be {kind}; {_REMEDY}",
+                f"dataset '{name}': column '{field.name}' is of type {field.type}, but "
+                f"newer rows have another type, so that both would become {kind}; {_REMEDY}",
             )
 
 

@@ -1,4 +1,4 @@
-"""What a version is made by: SQL over the source of a dataset, and over the version before."""
+"""Generates the SQL that loads a version, from the source and from the previous version."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ from caraway_scheduler.catalog.states import source_of
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a dataset asks of its rows, whenever they are loaded."""
+    """The load settings of a dataset, and the SQL statements that they define."""
 
     name: TableName
     time_column: str | None = None
@@ -28,21 +28,21 @@ class Recipe:
     retention_condition: str | None = None
     sort_by: tuple[str, ...] = ()
     expressions: tuple[str, ...] = ()
-    """What rows are parted by beside columns; their values follow the columns of the dataset."""
+    """Partition expressions; their values follow the columns of the dataset."""
     replaces: bool = False
-    """Whether a row that is appended takes the place of one with its primary key."""
+    """Whether an appended row replaces the one with the same primary key."""
 
     @property
     def only_adds(self) -> bool:
-        """Whether what is there already stays as it is when newer rows come."""
+        """Whether an append never changes rows that are already loaded."""
         is_kept = self.retention_s is None and self.retention_condition is None
         return is_kept and not self.overlap_s and not self.sort_by
 
     def full(self, sql: RefreshSql | None, source: pa.Schema, now: datetime) -> str:
-        """Write what a full refresh loads.
+        """Return the statement of a full refresh.
 
         Raises:
-            DatasetError: the time column is not one.
+            DatasetError: the time column is missing or has an unsuitable type.
         """
         condition = None
         if self.window_s is not None:
@@ -50,15 +50,15 @@ class Recipe:
         return self._finished(self._selected(sql, condition), source, now)
 
     def check_time(self, source: pa.Schema) -> None:
-        """Look whether the time column is one.
+        """Check that the time column exists and has a suitable type.
 
         Raises:
-            DatasetError: it is not.
+            DatasetError: it is missing or unsuitable.
         """
         self._time(source)
 
     def newest(self, loaded: pa.Schema) -> str:
-        """Write the query for the newest time that is loaded, as `append` takes it."""
+        """Return the query for the newest loaded time, which `append` takes."""
         newest = retention.newest(self._time(loaded))
         return f"SELECT {newest} AS newest FROM {quoted(self.name)}"
 
@@ -70,10 +70,10 @@ class Recipe:
         newest_tick: int | None,
         now: datetime,
     ) -> str:
-        """Write what is loaded already and what came since.
+        """Return the statement for the loaded rows and newer ones from the source.
 
-        Within the overlap rows come again: they take the place of those with their primary key,
-        or, without one, of all that are as new.
+        Rows in the overlap are read again. They replace the rows with their primary key or, without
+        one, all rows in the overlap.
         """
         fresh = self._fresh(sql, source, newest_tick, now)
         columns = ", ".join(map(_name, loaded.names))
@@ -81,8 +81,8 @@ class Recipe:
         is_replaced = self.replaces and bool(self.primary_key)
         if is_replaced or (self.overlap_s > 0 and newest_tick is not None):
             kept += f" WHERE {self._left_in_place(self._time(loaded), newest_tick)}"
-        # The new rows are named outside of what reads the old ones: there the dataset's own name
-        # stands for its source.
+        # The new rows are defined outside the query over the old ones, because inside it the
+        # dataset's name refers to its source.
         both = (
             f"WITH caraway_fresh AS ({fresh}) {kept} UNION ALL SELECT {columns} FROM caraway_fresh"
         )
@@ -96,17 +96,17 @@ class Recipe:
         newest_tick: int | None,
         now: datetime,
     ) -> str:
-        """Write what came since, of a dataset that only grows."""
+        """Return the statement for the newer rows of a dataset that only grows."""
         columns = ", ".join(map(_name, loaded.names))
         fresh = self._fresh(sql, source, newest_tick, now)
         return self._parted(f"SELECT {columns} FROM ({fresh})")
 
     def rewritten(self, loaded: pa.Schema, now: datetime) -> str:
-        """Write what is loaded, without what is too old."""
+        """Return the statement for the loaded rows without expired ones."""
         return self._finished(f"SELECT * FROM {quoted(self.name)}", loaded, now)
 
     def expired(self, loaded: pa.Schema, now: datetime) -> str | None:
-        """Write the query for how many rows are too old, if rows can be."""
+        """Return the query that counts expired rows, or None if rows cannot expire."""
         conditions = self._conditions(loaded, now)
         if not conditions:
             return None
@@ -171,6 +171,7 @@ class Recipe:
 
 
 def quoted(name: TableName) -> str:
+    """Return a table name with its parts quoted for SQL."""
     return ".".join(map(_name, name.split(".")))
 
 

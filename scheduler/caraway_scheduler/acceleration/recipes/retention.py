@@ -1,9 +1,9 @@
-"""Which rows of a dataset are loaded, and which are too old, as SQL conditions on its time column.
+"""Writes time windows and retention as SQL conditions on the time column of a dataset.
 
-A point in time is written as a whole number of ticks of the column's own kind, so nothing is lost
-to rounding and nothing overflows on the way to a common type. A tick counts as long as any part of
-it does: of dates, the whole day. Times without a zone are UTC. A row without a time, or with one
-that cannot be read, is in no window and is never too old.
+A point in time is written as an integer number of ticks in the column's own unit. So nothing is
+rounded, and no conversion overflows. A row stays in a window until its whole tick has passed; for
+dates, that is the whole day. Times without a zone are UTC. Rows without a readable time are in no
+window and never expire.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,6 @@ from fractions import Fraction
 from typing import Literal
 
 import pyarrow as pa
-
-from caraway_core.ids import TableName
 
 TimeFormat = Literal["timestamp", "timestamptz", "unix_seconds", "unix_millis", "ISO8601", "date"]
 
@@ -31,8 +29,8 @@ _NEEDS = {
     "timestamptz": "a column of timestamps or dates",
     "unix_seconds": "a column of whole numbers",
     "unix_millis": "a column of whole numbers",
-    "ISO8601": "a column of texts, timestamps or dates",
-    "date": "a column of dates, timestamps or texts",
+    "ISO8601": "a column of strings, timestamps or dates",
+    "date": "a column of dates, timestamps or strings",
 }
 
 
@@ -40,8 +38,9 @@ _NEEDS = {
 class TimeColumn:
     """How a time column is compared.
 
-    `sql` is what to compare, `type` the Arrow type of a point in time beside it (empty: a plain
-    number), `ticks_per_s` its resolution, and `step` the ticks that are never told apart.
+    `sql` is the expression to compare. `type` is the Arrow type of the other side, or empty for a
+    plain number. `ticks_per_s` is the resolution, and `step` the number of ticks that count as
+    equal.
     """
 
     sql: str
@@ -50,25 +49,27 @@ class TimeColumn:
     step: int = 1
 
     def ticks(self, moment: datetime) -> int:
-        """Return the tick that the moment is in."""
+        """Return the tick that contains the moment."""
         microseconds = (moment - _EPOCH) // timedelta(microseconds=1)
         ticks = microseconds * self.ticks_per_s // 10**6
         return ticks - ticks % self.step
 
     def point(self, ticks: int) -> str:
-        """Write a tick as SQL."""
+        """Return a tick as an SQL expression."""
         return f"arrow_cast({ticks}, '{self.type}')" if self.type else str(ticks)
 
 
 def time_column(schema: pa.Schema, name: str, time_format: TimeFormat | None) -> TimeColumn:
-    """Find how the column of a `time_column` and a `time_format` (`timestamp`) is compared.
+    """Return how a column is compared, for its `time_column` and `time_format` settings.
 
     Raises:
-        ValueError: there is no such column, or its type does not fit the format.
+        ValueError: the column does not exist, or its type does not fit the format.
     """
     if schema.get_field_index(name) < 0:
         known = ", ".join(schema.names)
-        raise ValueError(f"time_column '{name}' is not there, or twice; columns are: {known}")
+        raise ValueError(
+            f"time_column '{name}' does not exist, or exists twice; columns are: {known}"
+        )
     type_, time_format = schema.field(name).type, time_format or "timestamp"
     found = _comparison('"' + name.replace('"', '""') + '"', type_, time_format)
     if found is None:
@@ -80,34 +81,34 @@ def time_column(schema: pa.Schema, name: str, time_format: TimeFormat | None) ->
 
 
 def window(column: TimeColumn, period_s: float, now: datetime) -> str:
-    """Write the condition of rows that are not older than the period: `refresh_data_window`."""
+    """Return the condition for rows within the period: `refresh_data_window`."""
     return f"{column.sql} >= {_cutoff(column, period_s, now)}"
 
 
 def expired(column: TimeColumn, period_s: float, now: datetime) -> str:
-    """Write the condition of rows that are older than the period: `retention_period`."""
+    """Return the condition for rows older than the period: `retention_period`."""
     return f"{column.sql} < {_cutoff(column, period_s, now)}"
 
 
 def kept(condition: str) -> str:
-    """Write the condition of all rows that one for deletion leaves, unknown answers among them."""
+    """Return the condition for rows that a deletion keeps, including those with a NULL result."""
     return f"({condition}) IS NOT TRUE"
 
 
 def newest(column: TimeColumn) -> str:
-    """Write the aggregate that finds the newest tick that is loaded, as `since` takes it."""
+    """Return the aggregate for the newest loaded tick, which `since` takes."""
     greatest = f"max({column.sql})"
     if column.type == "Date32":
-        # Dates of 64 bits count milliseconds.
+        # 64-bit dates count milliseconds.
         return f"CAST(CAST(arrow_cast({greatest}, 'Date32') AS INT) AS BIGINT)"
     return f"CAST({greatest} AS BIGINT)"
 
 
 def since(column: TimeColumn, newest_tick: int, overlap_s: float = 0) -> str:
-    """Write the condition of rows to append: `refresh_append_overlap` before the newest, and on.
+    """Return the condition for rows to append, from `refresh_append_overlap` before the newest on.
 
-    With an overlap rows come again; a primary key tells them. Without one a row as old as the
-    newest is taken for one that is there.
+    With an overlap, rows are read again and recognised by their primary key. Without one, a row as
+    old as the newest counts as already loaded.
     """
     if overlap_s <= 0:
         return f"{column.sql} > {column.point(newest_tick)}"
@@ -122,20 +123,14 @@ def to_append(
     overlap_s: float,
     window_s: float | None,
 ) -> str | None:
-    """Write the condition of rows that an append loads; None for all.
+    """Return the condition for the rows of an append; None for all rows.
 
-    Without a row that has a time there is nothing to append to, and the window alone counts.
+    If no loaded row has a time, only the window applies.
     """
     conditions = [] if newest_tick is None else [since(column, newest_tick, overlap_s)]
     if window_s is not None:
         conditions.append(window(column, window_s, now))
     return " AND ".join(conditions) or None
-
-
-def deletion(table: TableName, condition: str) -> str:
-    """Write the statement that deletes what a condition holds for."""
-    schema_name, _, bare = table.rpartition(".")
-    return f'DELETE FROM "{schema_name or "public"}"."{bare}" WHERE {condition}'
 
 
 def _cutoff(column: TimeColumn, period_s: float, now: datetime) -> str:
@@ -156,7 +151,7 @@ def _comparison(sql: str, type_: pa.DataType, time_format: TimeFormat) -> TimeCo
         return TimeColumn(sql, f"Timestamp({unit}, {zone})", Fraction(per_s), step)
     if not _is_text(type_):
         return None
-    # Texts that cannot be read become NULL; with nanoseconds also those of the year 9999 would.
+    # Unreadable strings become NULL. With nanoseconds, so would the year 9999.
     if time_format == "ISO8601":
         return TimeColumn(f"arrow_try_cast({sql}, '{_READ_AS}')", _READ_AS, Fraction(10**6))
     if time_format == "date":

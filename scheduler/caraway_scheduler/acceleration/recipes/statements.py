@@ -1,7 +1,7 @@
-"""The two statements that an acceleration may hold: `refresh_sql` and `retention_sql`.
+"""Validates the two statements of an acceleration: `refresh_sql` and `retention_sql`.
 
-They are spliced into other statements, so they are read here word for word. What the text alone
-does not tell, above all whether its columns exist, the engine says when it plans them.
+They are embedded in other statements, so their text is checked token by token. Everything else,
+above all whether columns exist, is checked when the engine plans them.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from caraway_core.manifest import names
 from caraway_core.sqltext import comments, lexer
 from caraway_core.sqltext.lexer import SqlToken
 
-# Texts that hide their end from a reader, and what stands for a value that nobody binds.
+# Tokens that can hide the end of a literal, and values that nothing binds.
 _NOT_UNDERSTOOD = frozenset({"dollar", "placeholder", "variable"})
 _STRANGE = frozenset("`$?\\")
 _QUOTES = frozenset("'\"")
@@ -24,10 +24,10 @@ _ENDS_A_CONDITION = frozenset({"GROUP", "ORDER", "LIMIT", "HAVING", "OFFSET", "E
 
 @dataclass(frozen=True, slots=True)
 class RefreshSql:
-    """What to load of a dataset: one SELECT from it, fit to stand in parentheses.
+    """The rows to load of a dataset: one SELECT from it that can be put in parentheses.
 
-    `is_filter`: nothing but WHERE follows the table and nothing is made distinct, so a row that
-    comes out depends on the others only where the columns say so (`count(*)`).
+    `is_filter` is set if only WHERE follows the table, without DISTINCT. Then each row of the
+    result depends on one row of the table, unless a column aggregates (`count(*)`).
     """
 
     text: str
@@ -36,14 +36,14 @@ class RefreshSql:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSql:
-    """Which rows of a dataset to delete: the condition, fit to stand in parentheses."""
+    """The rows of a dataset to delete, as a condition that can be put in parentheses."""
 
     condition: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A piece of a statement; `word` is the keyword it may be, in capitals."""
+    """A token of a statement; `word` is its text in upper case if it may be a keyword."""
 
     text: str
     word: str
@@ -53,10 +53,10 @@ class _Token:
 
 
 def refresh_sql(text: str, dataset: TableName) -> RefreshSql:
-    """Read `SELECT ... FROM dataset ...`.
+    """Parse `SELECT ... FROM dataset ...`.
 
     Raises:
-        ValueError: it is another statement, or reads another table too.
+        ValueError: it is another statement, or reads another table.
     """
     example = f"SELECT * FROM {dataset} WHERE ..."
     try:
@@ -75,10 +75,10 @@ def refresh_sql(text: str, dataset: TableName) -> RefreshSql:
 
 
 def retention_sql(text: str, dataset: TableName) -> RetentionSql:
-    """Read `DELETE FROM dataset WHERE ...`.
+    """Parse `DELETE FROM dataset WHERE ...`.
 
     Raises:
-        ValueError: it is another statement, or its condition looks into another table.
+        ValueError: it is another statement, or its condition reads another table.
     """
     example = f"DELETE FROM {dataset} WHERE ..."
     try:
@@ -135,13 +135,13 @@ def _check_understood(token: SqlToken) -> None:
 def _check_one_table(tokens: list[_Token]) -> None:
     for before, token in zip([None, *tokens], tokens, strict=False):
         _check(token.word not in _ELSEWHERE, f"holds {token.word}: it reads one table only")
-        # A query may begin with FROM; that of `extract(year FROM t)` never follows a parenthesis.
+        # A subquery may begin with FROM; in `extract(year FROM t)` no parenthesis precedes it.
         is_query = token.word == "FROM" and before is not None and before.text == "("
         _check(not is_query, "holds a second query: it reads one table only")
 
 
 def _is_from(tokens: list[_Token], place: int) -> bool:
-    """Whether here the tables begin, and not the rest of IS DISTINCT FROM."""
+    """Return whether this token starts the FROM clause, and is not part of IS DISTINCT FROM."""
     here = tokens[place]
     return here.word == "FROM" and here.depth == 0 and tokens[place - 1].word != "DISTINCT"
 
@@ -159,7 +159,7 @@ def _after_table(tokens: list[_Token], start: int, dataset: TableName) -> int:
 
 
 def _check_tail(tokens: list[_Token]) -> None:
-    """After the table come a name for it, or nothing, and then the clauses."""
+    """Check that an optional alias and then clauses follow the table."""
     rest = tokens[1:] if tokens and tokens[0].word == "AS" else tokens
     if rest and rest[0].is_name and rest[0].word not in _CLAUSES | {"EXCEPT"}:
         rest = rest[1:]
@@ -168,7 +168,7 @@ def _check_tail(tokens: list[_Token]) -> None:
 
 
 def _joined(text: str, start: int) -> str:
-    """Return what is from there on, without its comments, in which `)` may be, and the last `;`."""
+    """Return the text from `start` on, without comments, which may contain `)`, and final `;`."""
     return comments.left_out(lexer.plain(text)[start:]).strip().rstrip("; \n")
 
 

@@ -1,1 +1,1 @@
-"""Refreshes: when they are due, their state machine, and the task that runs them."""
+"""Refreshes of accelerated datasets: schedules, the state machine and its driver."""

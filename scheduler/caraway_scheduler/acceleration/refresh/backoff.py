@@ -1,4 +1,4 @@
-"""Whether a refresh that failed is tried again, and when."""
+"""Determines whether and when a failed refresh is retried."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ DELAYS = Delays(1.17, 300.0, factor=1.618, jitter=0.2)
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often one refresh is tried again. `max_attempts` None: until it succeeds."""
+    """How often one refresh is retried; without `max_attempts`, until it succeeds."""
 
     are_enabled: bool = True
     max_attempts: int | None = None
 
     def allow(self, attempt: int) -> bool:
-        """Whether a refresh whose `attempt`-th try failed, the first being 1, is tried again."""
+        """Return whether a refresh is retried after this attempt failed; the first attempt is 1."""
         return self.are_enabled and (self.max_attempts is None or attempt <= self.max_attempts)

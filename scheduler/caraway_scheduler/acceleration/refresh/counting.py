@@ -1,4 +1,4 @@
-"""What came of refreshes: counts for the metrics page, and a task of the history for each."""
+"""Counts refreshes for the metrics page, and records each in the task history."""
 
 import time
 from collections import defaultdict
@@ -19,9 +19,9 @@ Ended = events.Succeeded | events.RunFailed | events.RunCancelled
 
 
 class Counting:
-    """Counts of the refreshes that this process ran since its start, by dataset.
+    """Counts the refreshes of this process since its start, by dataset.
 
-    `durations` holds those that made a version. A refresh that was stopped is not an error.
+    `durations` covers refreshes that made a version. A cancelled refresh is not an error.
     """
 
     def __init__(
@@ -35,15 +35,18 @@ class Counting:
         self._clock_ns = clock_ns
 
     def begin(self, name: TableName, mode: LoadMode) -> "Counted":
-        """Count a refresh that begins. What the present asyncio task does from here on, also on
-        executors, stands below it in the history."""
-        # From the first refresh on there is a series to compare a failure with.
+        """Count a refresh that starts.
+
+        Further work of the current asyncio task, also on executors, becomes a child of its span.
+        """
+        # The series exists from the first refresh on, so that alerts can compare a failure with it.
         self.errors[name,] += 0
         span = spans.start(None)
         spans.current.set(span)
         return Counted(self, name, mode, span, self._clock_ns())
 
     def end(self, counted: "Counted", ended: Ended, version: DatasetVersion | None) -> None:
+        """Count the end of a refresh, and record it in the task history."""
         ended_ns = self._clock_ns()
         labels: dict[str, str] = {"dataset": counted.name, "mode": counted.mode}
         match ended:
@@ -68,7 +71,7 @@ class Counting:
 
 
 class Counted:
-    """One refresh under way."""
+    """A refresh that is running."""
 
     def __init__(
         self, counting: Counting, name: TableName, mode: LoadMode, span: Span, began_ns: int
@@ -80,7 +83,7 @@ class Counted:
         self._counting = counting
 
     def end(self, ended: Ended, version: DatasetVersion | None) -> None:
-        """It is over; `version` is the one that is then held, if there is one."""
+        """Count the end of the refresh; `version` is the current version, if there is one."""
         self._counting.end(self, ended, version)
 
 

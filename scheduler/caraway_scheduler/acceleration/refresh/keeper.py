@@ -1,4 +1,4 @@
-"""Keeps one accelerated dataset fresh: drives its state machine, and does what that says."""
+"""Keeps one accelerated dataset fresh: drives its state machine and performs the effects."""
 
 import asyncio
 import logging
@@ -36,13 +36,15 @@ Tell = Callable[[TableName, RefreshState, StoredSize], None]
 
 
 class Refresher:
-    """One for each accelerated dataset and scheduler. Schedulers agree over the state store: one
-    of them makes the next version, all show it."""
+    """The refresher of one accelerated dataset in one scheduler.
+
+    Schedulers coordinate through the state store: one makes the next version, and all show it.
+    """
 
     def __init__(
         self,
         plan: LoadPlan,
-        head: CurrentVersion,
+        current: CurrentVersion,
         tell: Tell,
         schema: Callable[[TableName], pa.Schema],
         size_bytes: Callable[[TableName], int] = lambda _name: 0,
@@ -50,21 +52,21 @@ class Refresher:
         counting: Counting | None = None,
         renew: Callable[[TableName], Awaitable[None]] | None = None,
     ) -> None:
-        """Take what a dataset asks for; `renew` has its source looked at before it is loaded."""
+        """Create a refresher; `renew` checks the source of a dataset before it is loaded."""
         self._plan = plan
-        self._head = head
+        self._current = current
         self._tell = tell
-        self._wishes = head.wishes()
+        self._wishes = current.wishes()
         self._asked = ""
         self._configured = plan.settings
         self._noted: set[events.VersionSeen] = set()
-        reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
-        self._turns = VersionTurns(head, reloading)
+        reloading = Reloading(plan, current, schema, size_bytes, clock, renew, self._progressed)
+        self._turns = VersionTurns(current, reloading)
         self._clock = clock
         self._counting = counting or Counting()
         self._counted: Counted | None = None
         self._state = self._said = RefreshState(plan.name, plan.settings)
-        # None: the source can be read now.
+        # None means that the source has become readable.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._tasks = tasks.Tasks()
         self._run: asyncio.Task[None] | None = None
@@ -77,43 +79,43 @@ class Refresher:
 
     @property
     def state(self) -> RefreshState:
-        """What is known, once all that follows from it is done: a version is shown, then told."""
+        """The state after the latest event, once all its effects are done."""
         return self._said
 
     @property
     def version(self) -> DatasetVersion | None:
-        """The version that readers have."""
-        return self._head.shown
+        """The version that readers see."""
+        return self._current.shown
 
     @property
     def stored(self) -> StoredSize:
-        """How far the refresh under way is."""
+        """The progress of the running refresh."""
         return self._stored
 
     def ask(self, asked: events.RefreshAsked) -> None:
-        """Have the dataset refreshed.
+        """Request a refresh.
 
         Raises:
-            RefreshRefusedError: it is not refreshed in such a way.
+            RefreshRefusedError: the dataset does not support this refresh.
         """
         self.check(asked)
         self._events.put_nowait(asked)
         self._asked = asked.ask or self._asked
 
     def check(self, asked: events.RefreshAsked) -> None:
-        """Look whether a refresh can be asked for.
+        """Check that a refresh can be requested.
 
         Raises:
-            RefreshRefusedError: the dataset is not refreshed in such a way.
-            UnavailableError: too much waits already.
+            RefreshRefusedError: the dataset does not support this refresh.
+            UnavailableError: too many events are queued.
         """
         refreshing.apply(self._state, asked)
         if self._events.qsize() >= _MOST_EVENTS:
             name = self._plan.name
-            raise UnavailableError(f"dataset '{name}': too many refreshes are asked for; try again")
+            raise UnavailableError(f"dataset '{name}': too many refreshes are requested; try again")
 
     def remind(self, ask: Ask) -> None:
-        """Do what was asked of another scheduler, or before a restart, and is not done yet."""
+        """Do a requested refresh that another scheduler, or an earlier process, did not finish."""
         if ask.id == self._asked:
             return
         try:
@@ -121,16 +123,16 @@ class Refresher:
             self.ask(events.RefreshAsked(wanted, ask=ask.id))
         except (ValueError, CarawayError) as exc:
             extra = {"dataset": self._plan.name, "reason": str(exc)}
-            logger.warning("a refresh that was asked for is not done", extra=extra)
+            logger.warning("requested refresh cannot be done", extra=extra)
 
     async def refreshed(self) -> None:
-        """Refresh the dataset, and wait until what is in its source now can be read.
+        """Refresh the dataset, and wait until the present rows of its source can be read.
 
         Raises:
-            RefreshRefusedError: it is not refreshed.
+            RefreshRefusedError: the dataset does not support refreshes.
             CarawayError: the refresh failed.
         """
-        # One that runs may have read the source before; the next one is asked for by this.
+        # A running refresh may have read the source earlier, so request the next one.
         run = events.RunNumber(self._state.runs + 1)
         self.ask(events.RefreshAsked())
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -138,42 +140,42 @@ class Refresher:
         await ended
 
     def configure(self, settings: events.RefreshSettings) -> None:
-        """Change what is loaded from the next refresh on; nothing happens if it is as it was."""
+        """Change the settings from the next refresh on; does nothing if they are unchanged."""
         if settings != self._configured:
             self._configured = settings
             self._events.put_nowait(events.Configured(settings))
 
     def source_loaded(self) -> None:
-        """The source can be read; nothing is refreshed before."""
+        """Note that the source can be read; no refresh starts before."""
         if not self._has_source:
             self._has_source = True
             self._events.put_nowait(None)
 
     def news(self) -> None:
-        """The state store has another version, perhaps of another scheduler."""
+        """Note that the state store has another version, possibly of another scheduler."""
         self._note(_NEWS)
 
     def moved(self) -> None:
-        """The head was moved here, by changes."""
+        """Note that a change published a version in this process."""
         self._note(_MOVED)
 
     def _note(self, seen: events.VersionSeen) -> None:
-        """Queue it once: whoever takes it looks at what is there by then."""
+        """Queue an event once: its handler reads the latest state anyway."""
         if seen not in self._noted:
             self._noted.add(seen)
             self._events.put_nowait(seen)
 
     def note(self, event: events.OfRows) -> None:
-        """Take in what becomes of stored rows."""
+        """Queue an event about stored rows."""
         self._events.put_nowait(event)
 
     def fail(self, message: str) -> None:
-        """Tell why the dataset has no rows, though nothing is refreshed."""
+        """Report why the dataset has no rows, outside a refresh."""
         self._state = replace(self._state, error=message)
         self._say()
 
     async def run(self) -> None:
-        """Work until cancelled; may be called again after it failed."""
+        """Process events until cancelled; can be called again after it failed."""
         self._resume()
         try:
             await self._persistently(self._begin)
@@ -195,7 +197,7 @@ class Refresher:
                 ended.cancel()
 
     async def _persistently(self, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do it, and again while it fails: an event that was lost would be missed."""
+        """Retry an action until it succeeds, because a lost event would be missed."""
         has_failed, again = False, Backoff(_DELAYS)
         while True:
             try:
@@ -210,14 +212,15 @@ class Refresher:
                 )
             except CarawayError as exc:
                 logger.warning(
-                    "dataset is not kept", extra={"dataset": self._plan.name, "cause": exc.message}
+                    "refresher failed and retries",
+                    extra={"dataset": self._plan.name, "cause": exc.message},
                 )
                 has_failed = True
                 self.fail(exc.message)
             await asyncio.sleep(again.failed())
 
     async def _begin(self) -> None:
-        if await self._head.look() is not None:
+        if await self._current.look() is not None:
             await self._take(_NEWS)
         self._say()
 
@@ -227,7 +230,7 @@ class Refresher:
             self.remind(ask)
 
     def _begin_timetable(self) -> None:
-        """Decide on the first refresh, now that the source can be read."""
+        """Schedule the first refresh, now that the source can be read."""
         version = self.version if self._plan.reopens else None
         made_at = version.made_at if version is not None else None
         if self._plan.settings.refresh_mode in ("full", "append"):
@@ -237,7 +240,7 @@ class Refresher:
     async def _take(self, event: events.Event) -> None:
         if isinstance(event, events.VersionSeen):
             self._noted.discard(event)
-            held = await self._head.look() if event == _NEWS else self._head.ours
+            held = await self._current.look() if event == _NEWS else self._current.ours
             if held is None:
                 return
             event = events.VersionSeen(held.version.number)
@@ -267,7 +270,7 @@ class Refresher:
                 if self._run is not None:
                     self._run.cancel()
             case events.ShowVersion():
-                await self._head.show()
+                await self._current.show()
             case events.RetryIn(run, delay_s):
                 if self._retry is not None:
                     self._retry.cancel()
@@ -283,8 +286,7 @@ class Refresher:
         try:
             await asyncio.sleep(begin.delay_s)
             self._counted = self._counting.begin(name, begin.mode)
-            began = partial(self._events.put_nowait, events.Began(run, 1))
-            ended = events.Succeeded(run, await self._turns.take(begin, began))
+            ended = events.Succeeded(run, await self._turns.take(begin))
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
@@ -302,12 +304,12 @@ class Refresher:
                 self._end(ended)
 
     def _broke_off(self, run: events.RunNumber, _exc: BaseException) -> None:
-        """End a run that could not even say how it ended."""
+        """End a run that failed without reporting its end."""
         self._run = None
         self._events.put_nowait(events.RunFailed(run, _UNFORESEEN, random.random()))
 
     def _resume(self) -> None:
-        """Go on after a failure of the keeper itself: what it was about to do is begun again."""
+        """Resume after a failure of `run`: restart what was about to happen."""
         running = self._state.running
         if running is not None and self._run is None:
             failed = events.RunFailed(running.number, _UNFORESEEN, random.random())
@@ -319,7 +321,7 @@ class Refresher:
         self._run, self._ended_at = None, self._clock()
         counted, self._counted = self._counted, None
         if counted is not None:
-            held = self._head.held
+            held = self._current.held
             counted.end(event, held.version if held else None)
         self._events.put_nowait(event)
         self._tell_waiting(event)
@@ -339,22 +341,24 @@ class Refresher:
                     ended.set_exception(CarawayError("the refresh was stopped"))
 
     async def _give_up(self, begin: events.BeginRun) -> None:
-        """Forget a refresh that failed and is not tried again, as its user is told."""
+        """Delete the request of a failed refresh that is not retried; its user is informed."""
         running = self._state.running
         if running is None or not self._state.settings.retries.allow(running.attempt):
             try:
                 await self._wishes.done(begin.ask)
             except CarawayError as exc:
-                logger.info("it will be tried again after a restart", extra={"cause": exc.message})
+                logger.info(
+                    "failed refresh is repeated after a restart", extra={"cause": exc.message}
+                )
 
     def _progressed(self, stored: StoredSize) -> None:
         self._stored = stored
 
     def _schedule(self) -> None:
         ended_at = self._ended_at
-        if self._head.held is not None:
-            # Another scheduler may have made a version since.
-            ended_at = max(ended_at, self._head.held.version.made_at)
+        if self._current.held is not None:
+            # Another scheduler may have made a newer version.
+            ended_at = max(ended_at, self._current.held.version.made_at)
         self._set_due(self._plan.timetable.after(ended_at, random.random()))
 
     def _set_due(self, due: datetime | None) -> None:

@@ -1,4 +1,4 @@
-"""What one asked refresh does otherwise than the manifest says."""
+"""The settings of one requested refresh that override the manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LoadMode = Literal["full", "append"]
 
 @dataclass(frozen=True, slots=True)
 class RefreshOverrides:
-    """What is None is as the dataset has it."""
+    """Overrides of a refresh; None keeps the dataset's setting."""
 
     refresh_sql: RefreshSql | None = None
     refresh_mode: LoadMode | None = None
@@ -22,10 +22,10 @@ class RefreshOverrides:
 
 
 def read(body: Mapping[str, object], dataset: TableName) -> RefreshOverrides:
-    """Read the body of a request for a refresh; null is as absent, unknown fields do nothing.
+    """Parse the body of a refresh request; null counts as absent, and unknown fields are ignored.
 
     Raises:
-        ValueError: a field holds what it may not.
+        ValueError: a field has an invalid value.
     """
     sql, jitter = body.get("refresh_sql"), body.get("refresh_jitter_max")
     return RefreshOverrides(
@@ -37,7 +37,7 @@ def read(body: Mapping[str, object], dataset: TableName) -> RefreshOverrides:
 
 def _refresh_sql(value: object, dataset: TableName) -> RefreshSql:
     if not isinstance(value, str):
-        raise ValueError("refresh_sql must be a text")
+        raise ValueError("refresh_sql must be a string")
     return statements.refresh_sql(value, dataset)
 
 
@@ -50,8 +50,8 @@ def _mode(value: object) -> LoadMode | None:
         case "append":
             return "append"
         case "changes" | "disabled":
-            raise ValueError(f"refresh_mode '{value}' loads nothing; ask for full or append")
-    raise ValueError(f"refresh_mode '{value}' is unknown; ask for full or append")
+            raise ValueError(f"refresh_mode '{value}' loads nothing; use full or append")
+    raise ValueError(f"refresh_mode '{value}' is unknown; use full or append")
 
 
 def _jitter_max_s(value: object) -> float:

@@ -1,4 +1,4 @@
-"""What a dataset of the manifest asks of its keeper, as values."""
+"""Derives the refresh plan of a dataset from the manifest, as values."""
 
 import hashlib
 from collections.abc import Mapping
@@ -26,10 +26,10 @@ _TWICE: Mapping[ConflictAction, Twice] = {
 
 
 def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyState) -> LoadPlan:
-    """Return what a dataset asks for.
+    """Return the load plan of a dataset.
 
     Raises:
-        ValueError: a part of it is not understood; the manifest has been checked before.
+        ValueError: a setting is invalid, although the manifest was validated.
     """
     name, refresh = TableName(dataset.name), acceleration.refresh
     sql = statements.refresh_sql(refresh.sql, name) if refresh.sql else None
@@ -53,13 +53,13 @@ def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyStat
         _recipe(dataset, acceleration),
         acceleration.partition_by,
         bucketed(acceleration, acceleration.primary_key),
-        # What came as changes cannot be loaded again.
+        # Rows that arrived as changes cannot be loaded again from a source.
         reopens=acceleration.mode != "memory" or refresh.mode == "changes",
     )
 
 
 def subject_of(dataset: Dataset, acceleration: Acceleration) -> Subject:
-    """Return how the rows of a dataset are kept."""
+    """Return the subject of a dataset's versions: its origin, keys and storage."""
     name = TableName(dataset.name)
     origin = _origin(dataset, acceleration)
     keys = _keys(acceleration)
@@ -74,9 +74,9 @@ def _keys(acceleration: Acceleration) -> Keys | None:
 
 
 def twice_of(acceleration: Acceleration) -> Twice:
-    """Say which of the rows with one primary key counts.
+    """Return which of several rows with one primary key is kept.
 
-    What is appended later takes the place of what was there, where rows are upserted.
+    With upserts, a row that is appended later replaces the earlier one.
     """
     actions = [each.action for each in acceleration.on_conflict]
     if not actions:
@@ -87,9 +87,9 @@ def twice_of(acceleration: Acceleration) -> Twice:
 
 
 def bucketed(acceleration: Acceleration, primary_key: tuple[str, ...]) -> Bucketed | None:
-    """Say by what rows are parted where the manifest says nothing of it.
+    """Return the default buckets for a dataset whose manifest has no `partition_by`.
 
-    Rows with the same values in a key are held against each other within a partition.
+    Rows with equal key values must be in one partition, because uniqueness is checked there.
     """
     unique = [each.columns for each in acceleration.indexes if each.is_unique]
     groups = [*([primary_key] if primary_key else []), *unique]
@@ -122,7 +122,7 @@ def _recipe(dataset: Dataset, acceleration: Acceleration) -> Recipe:
 
 
 def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
-    """Tell what a version is of, without the secrets that lead there."""
+    """Return a hash of everything that defines the rows of a version, without secrets."""
     unique = tuple(each.columns for each in acceleration.indexes if each.is_unique)
     text = repr(
         (

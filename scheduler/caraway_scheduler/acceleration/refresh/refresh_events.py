@@ -1,4 +1,4 @@
-"""What happens to the refreshes of a dataset, and what is to be done: the words of `refreshing`."""
+"""The events and effects of the refresh state machine."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NewType
@@ -14,7 +14,7 @@ RefreshMode = Literal["full", "append", "changes", "disabled"]
 
 @dataclass(frozen=True, slots=True)
 class RefreshSettings:
-    """How a dataset is refreshed, as its manifest and later changes have it."""
+    """The refresh settings of a dataset, from its manifest and later changes."""
 
     is_enabled: bool = True
     refresh_mode: RefreshMode = "full"
@@ -26,45 +26,29 @@ class RefreshSettings:
 
 @dataclass(frozen=True, slots=True)
 class RefreshAsked:
-    """Somebody wants a refresh; `chance` in [0, 1) is how much of the jitter it takes."""
+    """A refresh was requested; `chance` in [0, 1) selects its part of the jitter."""
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
     chance: float = 0.0
     ask: str = ""
-    """The id under which it is written down, see `wishes`."""
+    """The id of the stored request; see `wishes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The time of the timetable came."""
+    """A scheduled refresh is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryDue:
-    """The time that `RetryIn` gave for this run came."""
+    """The delay of `RetryIn` for this run has passed."""
 
     run: RunNumber
-
-
-@dataclass(frozen=True, slots=True)
-class Began:
-    """A run loads so many partitions; again when it had to begin anew."""
-
-    run: RunNumber
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progressed:
-    """So many partitions of a run are loaded."""
-
-    run: RunNumber
-    done: int
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """All partitions of a run are in place, and the version that names them is durable."""
+    """A run finished: all partitions are stored, and its version is durable."""
 
     run: RunNumber
     version: int
@@ -72,7 +56,7 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """A run came to nothing; `chance` in [0, 1) spreads the retry."""
+    """A run failed; `chance` in [0, 1) spreads the retry."""
 
     run: RunNumber
     error: str
@@ -81,57 +65,57 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class RunCancelled:
-    """A run was stopped before its end, by `StopRun` or by a user."""
+    """A run was cancelled before its end, by `StopRun` or by a user."""
 
     run: RunNumber
 
 
 @dataclass(frozen=True, slots=True)
 class VersionSeen:
-    """Another process, or an applied change, made a version durable."""
+    """Another process, or an applied change, published a version."""
 
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """Stored rows of the version that readers have cannot be read; `reason` is for users."""
+    """Stored rows of the current version cannot be read; `reason` is for users."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RowsRestored:
-    """The rows that could not be read are there again."""
+    """The rows that could not be read have been restored."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsLost:
-    """There is no copy of the rows that cannot be read; `reason` is for users."""
+    """The rows that cannot be read have no copy; `reason` is for users."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """The settings changed; `refreshes` when what is loaded no longer fits them."""
+    """The settings changed; `refreshes` is set if loaded rows no longer match them."""
 
     settings: RefreshSettings
     refreshes: bool = False
 
 
-OfRun = Began | Progressed | Succeeded | RunFailed | RunCancelled
-"""What a run reports; the last three end it."""
+OfRun = Succeeded | RunFailed | RunCancelled
+"""How a run ends."""
 
 OfRows = Damaged | RowsRestored | RowsLost
-"""What becomes of rows that are stored."""
+"""Events about stored rows."""
 
 Event = RefreshAsked | Due | RetryDue | VersionSeen | OfRows | Configured | OfRun
 
 
 @dataclass(frozen=True, slots=True)
 class BeginRun:
-    """Load, after a delay, and report the end: succeeded, failed or cancelled."""
+    """Load after a delay, and report the end: succeeded, failed or cancelled."""
 
     run: RunNumber
     mode: LoadMode
@@ -139,19 +123,19 @@ class BeginRun:
     delay_s: float
     ask: str = ""
     has_own_sql: bool = False
-    """The refresh was asked for with a `refresh_sql` of its own; what is set does not count."""
+    """Whether the request has its own `refresh_sql`, which overrides the stored setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRun:
-    """Give up a run, and report its end."""
+    """Cancel a run, and report its end."""
 
     run: RunNumber
 
 
 @dataclass(frozen=True, slots=True)
 class ShowVersion:
-    """Let readers see this version: all partitions at once, from here on."""
+    """Let readers see this version with all its partitions."""
 
     version: int
 
@@ -166,7 +150,7 @@ class RetryIn:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleNext:
-    """Ask the timetable when to report `Due`, in place of the time it gave before."""
+    """Schedule the next `Due`, replacing the previous schedule."""
 
 
 Effect = BeginRun | StopRun | ShowVersion | RetryIn | ScheduleNext

@@ -1,8 +1,8 @@
 """The state machine of one dataset's refreshes: events in, effects out, no I/O and no clock.
 
-At most one refresh runs and one more waits for its end. Readers move to a new version by one
-event, `Succeeded`; whatever else comes of a run leaves them what they have. A refresh that failed
-is tried again until anything else begins, which takes its place: it loads what is newer.
+At most one refresh runs, and one more waits for its end. Only `Succeeded` moves readers to a new
+version; every other outcome leaves them on the present one. A failed refresh is retried unless
+another one starts first, which loads newer rows anyway.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,12 +24,12 @@ Outcome = tuple["RefreshState", tuple[Effect, ...]]
 
 
 class RefreshRefusedError(InvalidRequestError):
-    """A dataset is not refreshed in the way that was asked for."""
+    """The dataset does not support the requested refresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshRequest:
-    """A refresh that somebody, or the timetable, wants."""
+    """A refresh that a user or the schedule requested."""
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
     delay_s: float = 0.0
@@ -38,21 +38,20 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRun:
-    """A refresh under way, its `attempt`-th try; `partitions` 0 until that is known."""
+    """A running refresh and its current attempt; `partitions` is 0 until it is known."""
 
     number: RunNumber
     request: RefreshRequest
     attempt: int = 1
-    partitions: int = 0
-    done: int = 0
     is_stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshState:
-    """What is known. `version` is the one that readers have, None as long as nothing is loaded.
+    """The state of a dataset's refreshes.
 
-    `error` is why the last refresh failed; a success clears it. `retry` is the run to try again.
+    `version` is the one that readers see, or None before the first load. `error` is the reason of
+    the last failure, which a success clears. `retry` is the run to retry.
     """
 
     dataset: TableName
@@ -65,14 +64,14 @@ class RefreshState:
     failures: int = 0
     runs: int = 0
     damaged: str = ""
-    """Why its stored rows cannot be read; a refresh that succeeds clears it."""
+    """Why its stored rows cannot be read; a successful refresh clears it."""
 
 
 def apply(state: RefreshState, event: Event) -> Outcome:
-    """Return what is known after the event, and what to do; a run that is over reports in vain.
+    """Return the state after the event and the effects; reports of earlier runs are ignored.
 
     Raises:
-        RefreshRefusedError: the dataset has no refresh of the kind that was asked for.
+        RefreshRefusedError: the dataset does not support the requested refresh.
     """
     match event:
         case events.RefreshAsked():
@@ -101,7 +100,7 @@ def apply(state: RefreshState, event: Event) -> Outcome:
 
 
 def status(state: RefreshState) -> Status:
-    """Return what users are told; a dataset with data is ready although its last refresh failed."""
+    """Return the status for users; a dataset with rows is ready even if its last refresh failed."""
     settings = state.settings
     if not settings.is_enabled:
         return "disabled"
@@ -131,7 +130,7 @@ def _asked(state: RefreshState, event: events.RefreshAsked) -> Outcome:
 
 
 def _reloaded(state: RefreshState, reason: str) -> Outcome:
-    """Load everything again where the source has it, unless a refresh has done so meanwhile."""
+    """Request a full reload after rows were lost, unless a refresh has already replaced them."""
     if not state.damaged:
         return state, ()
     state = replace(state, damaged=reason)
@@ -145,11 +144,6 @@ def _reloaded(state: RefreshState, reason: str) -> Outcome:
 
 def _reported(state: RefreshState, running: RefreshRun, event: events.OfRun) -> Outcome:
     match event:
-        case events.Began(partitions=partitions):
-            return replace(state, running=replace(running, partitions=partitions, done=0)), ()
-        case events.Progressed(done=done):
-            done = max(running.done, min(done, running.partitions))
-            return replace(state, running=replace(running, done=done)), ()
         case events.Succeeded(version=version):
             shown, show = _show(replace(state, error="", failures=0, damaged=""), version)
             following, effects = _go_on(shown)
@@ -166,7 +160,7 @@ def _failed(state: RefreshState, running: RefreshRun, event: events.RunFailed) -
     is_last = not state.settings.retries.allow(running.attempt)
     if failed.running is not None or is_last:
         return failed, effects
-    # Both times are set: a refresh that is due sooner takes the place of the retry.
+    # Both timers are set: a scheduled refresh that is due sooner replaces the retry.
     retry = events.RetryIn(running.number, DELAYS.delay_s(failures, event.chance))
     return replace(failed, retry=running), (retry, *effects)
 
@@ -194,7 +188,7 @@ def _configured(state: RefreshState, event: events.Configured) -> Outcome:
 
 
 def _go_on(state: RefreshState) -> Outcome:
-    """Begin what waits; otherwise the timetable says what comes next."""
+    """Start the waiting refresh; otherwise schedule the next one."""
     state = replace(state, running=None)
     if state.waiting is not None:
         return _begin(state, state.waiting)
@@ -230,14 +224,14 @@ def _is_automatic(settings: RefreshSettings) -> bool:
 
 
 def _problem(settings: RefreshSettings, overrides: RefreshOverrides) -> str:
-    """Say why no such refresh can be; nothing if it can."""
+    """Return why a refresh with these overrides is impossible, or "" if it is possible."""
     mode = overrides.refresh_mode or settings.refresh_mode
     if not settings.is_enabled:
         return "it is not accelerated; enable its 'acceleration' in the manifest"
     if settings.refresh_mode == "changes":
         return "its refresh_mode is 'changes', which needs no refresh"
     if mode == "disabled":
-        return "its refresh_mode is 'disabled'; ask with a refresh_mode of full or append"
+        return "its refresh_mode is 'disabled'; request it with refresh_mode full or append"
     if mode == "append" and not settings.has_time_column:
-        return "append needs the dataset's 'time_column'; ask for full"
+        return "append needs the dataset's 'time_column'; use full"
     return ""

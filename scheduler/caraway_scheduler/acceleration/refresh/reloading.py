@@ -1,4 +1,4 @@
-"""From what a dataset asks for to its next version: which rows are loaded, and by what they lie."""
+"""Makes the next version of a dataset from its load plan: selects rows and partitions them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -19,12 +19,12 @@ from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 _MOST_PARTS = 32
-"""So many loads make one version before it is written anew."""
+"""The maximum number of parts of a version; the next load then rewrites it as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucketed:
-    """Rows are parted by buckets of a column, or are all in one."""
+    """Rows are partitioned into buckets by a column, or all in one bucket."""
 
     column: str
     is_one: bool = False
@@ -32,9 +32,9 @@ class Bucketed:
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What a dataset asks for.
+    """The plan by which a dataset is loaded.
 
-    Rows are parted by `partition_by`, or as `bucketed` says, or not at all.
+    Rows are partitioned by `partition_by`, or as in `bucketed`, or not at all.
     """
 
     name: TableName
@@ -44,25 +44,25 @@ class LoadPlan:
     partition_by: PartitionBy = field(default_factory=PartitionBy)
     bucketed: Bucketed | None = None
     reopens: bool = False
-    """Whether the version of an earlier life of the process needs no refresh at the start."""
+    """Whether a version of an earlier process needs no refresh at the start."""
 
 
 class Reloading:
-    """Makes versions of a dataset; nothing that readers see changes by it."""
+    """Makes versions of a dataset without changing what readers see."""
 
     def __init__(
         self,
         plan: LoadPlan,
-        head: CurrentVersion,
+        current: CurrentVersion,
         schema: Callable[[TableName], pa.Schema],
         size_bytes: Callable[[TableName], int],
         clock: Callable[[], datetime],
         renew: Callable[[TableName], Awaitable[None]] | None,
         progressed: Callable[[StoredSize], None],
     ) -> None:
-        """Take what a dataset asks for, and whom to tell how far it is."""
+        """Create it from a plan; `progressed` is called with the stored size during loads."""
         self._plan = plan
-        self._head = head
+        self._current = current
         self._schema = schema
         self._size_bytes = size_bytes
         self._clock = clock
@@ -70,16 +70,16 @@ class Reloading:
         self._progressed = progressed
 
     async def version(self, begin: events.BeginRun, standing: HeldVersion | None) -> Successor:
-        """Have the rows of the version stored that is to take the place of what was read."""
+        """Store the rows of the successor of `standing`, and return it."""
         begin = await self._as_set(begin)
-        held = self._head.own(standing)
+        held = self._current.own(standing)
         before = held.version if held else None
         if self._renew is not None:
-            # A source of other columns by now would be read as if it had the ones it had.
+            # If the columns of the source changed, it would otherwise be read with the old ones.
             await self._renew(self._plan.name)
         recipe, source, now = self._plan.recipe, self._schema(self._plan.name), self._clock()
         cut = self._cut(before)
-        # The columns of a view are known when it is read.
+        # The columns of a view are unknown until it is read.
         if begin.refresh_sql is None and len(source):
             self._check(source)
         if begin.mode == "full" or held is None or before is None:
@@ -87,33 +87,33 @@ class Reloading:
             return await self._stored_anew(standing, sql, cut)
         if begin.refresh_sql is None:
             columns.check_there(self._plan.name, source, before.schema)
-        newest = await self._head.maker.number(recipe.newest(before.schema))
+        newest = await self._current.maker.number(recipe.newest(before.schema))
         args = (begin.refresh_sql, source, before.schema, newest, now)
         if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
             return await self._stored_anew(standing, recipe.append(*args), cut, before)
         sql = recipe.added(*args)
-        part = await self._head.make(sql, self._progressed, cut)
+        part = await self._current.make(sql, self._progressed, cut)
         if not part.schema.equals(before.schema):
             return await self._stored_anew(standing, recipe.append(*args), cut, before)
         parts = (*before.parts, part) if part.chunks else before.parts
-        return self._head.next(held, parts=parts, made_at=now, sql=sql)
+        return self._current.next(held, parts=parts, made_at=now, sql=sql)
 
     async def _as_set(self, begin: events.BeginRun) -> events.BeginRun:
-        """Take the refresh_sql that was set last on any scheduler: a watch of it may be late."""
+        """Use the `refresh_sql` that was last set on any scheduler, because the watch may lag."""
         if begin.has_own_sql:
             return begin
         plan, written = self._plan, self._plan.settings.refresh_sql
-        manifest = wishes.manifest(self._head.subject.origin, written.text if written else "")
-        text = await self._head.wishes().sql(manifest)
+        manifest = wishes.manifest(self._current.subject.origin, written.text if written else "")
+        text = await self._current.wishes().sql(manifest)
         if text is None:
             return begin
         return replace(begin, refresh_sql=statements.refresh_sql(text, plan.name))
 
     def _check(self, source: pa.Schema) -> None:
-        """Look whether the source has the columns that the manifest names.
+        """Check that the source has the columns that the manifest names.
 
         Raises:
-            DatasetError: it has not, or they are of a type that they must not be of.
+            DatasetError: a column is missing or has an unsuitable type.
         """
         plan, recipe = self._plan, self._plan.recipe
         terms = plan.partition_by.terms
@@ -134,22 +134,22 @@ class Reloading:
         cut: PartitionBy,
         base: DatasetVersion | None = None,
     ) -> Successor:
-        """Have all rows stored; those of the base are among them, with its log."""
-        head = self._head
+        """Store all rows as one new part, including those of `base` and its log."""
+        current = self._current
         logs = {base.key: base.read_log} if base is not None else {}
-        part = await head.make(sql, self._progressed, cut, logs)
+        part = await current.make(sql, self._progressed, cut, logs)
         if base is not None:
             columns.check_kept(self._plan.name, base.schema, part.schema)
-        return head.anew(standing, part, sql, cut)
+        return current.anew(standing, part, sql, cut)
 
     def _cut(self, before: DatasetVersion | None) -> PartitionBy:
-        """Say by what rows are parted; a number of buckets is chosen once and kept."""
+        """Return the partition terms; a number of buckets is chosen once and kept."""
         plan = self._plan
         if plan.bucketed is None:
             return plan.partition_by
         if before is not None:
             return before.cut
-        size_bytes, cores = self._size_bytes(plan.name), self._head.maker.cores
+        size_bytes, cores = self._size_bytes(plan.name), self._current.maker.cores
         buckets = partitioning.default_buckets(size_bytes, 0, cores)
         if plan.bucketed.is_one:
             buckets = 1

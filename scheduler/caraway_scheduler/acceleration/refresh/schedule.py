@@ -1,4 +1,4 @@
-"""When a dataset is refreshed; time and chance are arguments."""
+"""Computes when a dataset is refreshed; the time and a random number are arguments."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,14 +10,14 @@ OnStartup = Literal["auto", "always"]
 
 _FIELDS = "minute hour day-of-month month day-of-week"
 _LONGEST_EXPRESSION = 200
-# Any day does; it must not be today, or an expression would be good on some days only.
+# Any fixed day works. With today, an expression would be valid on some days only.
 _TRIED_FROM = datetime(2000, 1, 1, tzinfo=UTC)
 _DEFAULT_JITTER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """So long after the end of the refresh before: one that is slow never runs back to back."""
+    """A fixed pause after the end of the previous refresh, so that slow ones never overlap."""
 
     period_s: float
 
@@ -26,15 +26,16 @@ class Interval:
             raise ValueError(f"an interval of {self.period_s} s is not above zero")
 
     def next_after(self, moment: datetime) -> datetime:
+        """Return the end of the pause that starts at this moment."""
         return moment + timedelta(seconds=self.period_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """At the times of five fields, in UTC.
+    """The times of a cron expression with five fields, in UTC.
 
     Raises:
-        ValueError: it says which field is wrong.
+        ValueError: a field is invalid; the message names it.
     """
 
     expression: str
@@ -51,16 +52,16 @@ class Cron:
         except CronSimError as exc:
             field = str(exc).removeprefix("Bad ")
             raise ValueError(
-                f"'{self.expression}' is not a cron expression: its {field} is wrong; the fields "
+                f"'{self.expression}' is not a cron expression: its {field} is invalid; the fields "
                 f"are {_FIELDS}, for example '0 3 * * MON-FRI'"
             ) from exc
         except StopIteration:
             raise ValueError(
-                f"'{self.expression}' never comes: no such day in fifty years"
+                f"'{self.expression}' never occurs: no such day in fifty years"
             ) from None
 
     def next_after(self, moment: datetime) -> datetime:
-        """Return the first of its times after the moment, never the moment itself."""
+        """Return the first of its times strictly after the moment."""
         return next(CronSim(self.expression, moment.astimezone(UTC)))
 
 
@@ -69,10 +70,10 @@ Schedule = Interval | Cron
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """When one dataset is refreshed. Without a schedule: at the start, and when it is asked for.
+    """The refresh times of one dataset; without a schedule, only the start and requests.
 
-    `jitter_max_s` None means a tenth of the time between two refreshes, and 0 no jitter. A chance
-    in [0, 1) says how much of it is taken; a refresh comes later by it, never sooner.
+    If `jitter_max_s` is None, the jitter is a tenth of the interval; 0 disables it. A chance in [0,
+    1) selects its part of the jitter, which only ever delays a refresh.
     """
 
     schedule: Schedule | None = None
@@ -80,10 +81,10 @@ class Timetable:
     jitter_max_s: float | None = 0
 
     def first(self, now: datetime, refreshed_at: datetime | None, chance: float) -> datetime | None:
-        """Return when to refresh after a start with the data of `refreshed_at`, if there are any.
+        """Return when to refresh after a start; `refreshed_at` is the time of existing rows.
 
-        An interval that passed meanwhile is due at once. A time of a cron expression that passed
-        is left out, because such a time is chosen for its hour.
+        An interval that has passed in the meantime is due at once. A cron time that has passed is
+        skipped, because such a time is chosen deliberately.
         """
         if refreshed_at is None or self.on_startup == "always":
             return now
@@ -92,7 +93,7 @@ class Timetable:
         return self.after(now, chance)
 
     def after(self, ended_at: datetime, chance: float) -> datetime | None:
-        """Return when to refresh after a refresh that has ended, well or badly."""
+        """Return when to refresh after a refresh that succeeded or failed."""
         if self.schedule is None:
             return None
         due = self.schedule.next_after(ended_at)

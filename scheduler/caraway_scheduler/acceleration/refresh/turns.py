@@ -1,7 +1,6 @@
-"""One refresh of a dataset from its turn among the schedulers to the version that stands."""
+"""Runs one refresh: waits for the claim, makes a version and publishes it."""
 
 import asyncio
-from collections.abc import Callable
 
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.reloading import Reloading
@@ -11,13 +10,13 @@ from caraway_scheduler.acceleration.versions.head import CurrentVersion
 class VersionTurns:
     """Waits until no other scheduler makes a version of the dataset, then makes one."""
 
-    def __init__(self, head: CurrentVersion, reloading: Reloading) -> None:
-        self._head = head
+    def __init__(self, current: CurrentVersion, reloading: Reloading) -> None:
+        self._current = current
         self._reloading = reloading
-        self._claim = head.claim()
-        self._wishes = head.wishes()
+        self._claim = current.claim()
+        self._wishes = current.wishes()
 
-    async def take(self, begin: events.BeginRun, on_begun: Callable[[], None]) -> int:
+    async def take(self, begin: events.BeginRun) -> int:
         """Return the number of the version that was made; `release` is to be called after it.
 
         Raises:
@@ -26,7 +25,6 @@ class VersionTurns:
         async with asyncio.TaskGroup() as tasks:
             await self._claim.wait()
             renewing = tasks.create_task(self._claim.keep())
-            on_begun()
             number = await self._done_elsewhere(begin)
             if number is None:
                 number = await self._make(begin)
@@ -35,28 +33,28 @@ class VersionTurns:
         return number
 
     async def release(self) -> None:
-        """Let others have their turn."""
+        """Release the claim, so that other schedulers can refresh."""
         await self._claim.release()
 
     async def _done_elsewhere(self, begin: events.BeginRun) -> int | None:
-        """Return the version of a refresh that another scheduler did meanwhile."""
+        """Return the version of this refresh if another scheduler has already done it."""
         if not begin.ask or await self._wishes.stands(begin.ask):
             return None
-        await self._head.look()
-        await self._head.show()
-        shown = self._head.shown
+        await self._current.look()
+        await self._current.show()
+        shown = self._current.shown
         return shown.number if shown is not None else None
 
     async def _make(self, begin: events.BeginRun) -> int:
-        head = self._head
-        # Whoever has the claim builds on what is there now, and takes nothing back that comes
-        # later: an append that was made of an older version would lose what is newer.
-        async with head.moving:
-            await head.look()
-            standing = head.held
-            await head.show()
-        following = await head.loaded(await self._reloading.version(begin, standing))
-        async with head.moving:
-            await head.flip(following)
-            await head.show()
+        current = self._current
+        # The holder of the claim builds on the current version. An append that is based on an older
+        # version would lose newer rows.
+        async with current.moving:
+            await current.look()
+            standing = current.held
+            await current.show()
+        following = await current.loaded(await self._reloading.version(begin, standing))
+        async with current.moving:
+            await current.flip(following)
+            await current.show()
         return following.version.number

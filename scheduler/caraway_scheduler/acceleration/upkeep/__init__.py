@@ -1,1 +1,1 @@
-"""Maintenance between refreshes: compaction, snapshots, repair and removal of orphans."""
+"""Maintenance between refreshes: compaction, snapshots, repair and orphan collection."""

@@ -1,7 +1,7 @@
-"""Logs of changes as a whole: read back, gathered into fewer entries, and what is kept of one.
+"""Reads logs of changes, merges small entries, and extracts what outlives a compaction.
 
-What is kept when a log has become part of its base are the places in their source of the changes
-to each key, so that changes that come late, or twice, are still told from new ones.
+After a compaction, the position of the last change of each key in its source is kept. So late or
+repeated changes can still be distinguished from new ones.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ _AFTER: dict[int, Op] = {
 
 
 def tail(log: Log) -> int:
-    """Return how many of the last entries are small and many enough to be gathered into one.
+    """Return how many of the last entries are small and should be merged into one.
 
-    An entry is applied in one go, so none becomes a large one.
+    An entry is applied in one step, so the merged entry is limited in size.
     """
     if len(log) <= MOST_ENTRIES:
         return 0
@@ -49,7 +49,7 @@ def tail(log: Log) -> int:
 
 
 async def read(results: ResultStore, log: Log) -> pa.Table:
-    """Return the changes of a log, in order; it has entries.
+    """Return the changes of a log with at least one entry, in order.
 
     Raises:
         ExecutionError: an entry is missing or damaged.
@@ -61,7 +61,7 @@ async def read(results: ResultStore, log: Log) -> pa.Table:
 
 
 async def remember(results: ResultStore, log: Log, keys: Sequence[str]) -> pa.Table | None:
-    """Return what `remembered` does of a whole log, of which only a part is in memory at once.
+    """Return the result of `remembered` for a whole log, reading only a part at a time.
 
     Raises:
         ExecutionError: an entry is missing or damaged.
@@ -87,10 +87,10 @@ def _parts(log: Log) -> Iterator[Log]:
 
 
 def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
-    """Return, for each key and source, the change with the greatest offset; None if there is none.
+    """Return the last change of each key and source, by offset; None if there is none.
 
-    Of each source also its last TRUNCATE, whose key is NULL: what is older must not come back.
-    These are few, and all of them are kept.
+    For each source, its last TRUNCATE is also kept, with a NULL key, so that older rows do not
+    reappear. These are few, and all of them are kept.
     """
     placed = rows.filter(pc.is_valid(rows[OFFSET]))
     if not placed.num_rows or not keys:
@@ -106,7 +106,7 @@ def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
         at = (offset[:SOURCE_BYTES], *key)
         found = emptied if op in WITHOUT_KEY else last
         known = found.pop(at, None)
-        # Put last: what was changed longest ago is forgotten first.
+        # Inserted last, so that the keys that changed longest ago are dropped first.
         found[at] = number if known is None or offset >= offsets[known] else known
     chosen = [*emptied.values(), *list(last.values())[-MOST_REMEMBERED:]]
     if not chosen:

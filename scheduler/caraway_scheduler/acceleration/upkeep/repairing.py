@@ -1,7 +1,7 @@
 """Repairs an accelerated dataset whose stored rows are damaged or missing.
 
-Copies come first: chunks that an executor has in memory, or as a file of its own, are stored again.
-Then the last snapshot, if it has the same rows. Only then are the rows loaded from the source.
+First, executors restore chunks that they have in memory or as files. Second, the last snapshot is
+used if it has the same rows. Otherwise the rows are loaded again from the source.
 """
 
 import asyncio
@@ -16,77 +16,77 @@ from caraway_scheduler.acceleration.versions.head import CurrentVersion
 logger = logging.getLogger(__name__)
 _LATE_S = 30.0
 _FOUND = "a part of its stored rows is damaged or missing"
-_LOOKING = "a copy of them is looked for on the executors and among the snapshots"
-_LOADED = "they are loaded again from its source"
-_DISABLED = "refreshes are disabled: enable them, so that it is loaded again"
+_LOOKING = "a copy is being searched on the executors and in the snapshots"
+_LOADED = "they are being reloaded from its source"
+_DISABLED = "refreshes are disabled: enable them to reload it"
 _CHANGES = (
-    "they came as changes, which cannot be loaded again: put the chunks of the result store back "
-    "from a backup, or send the rows again to a dataset of another name"
+    "they came as changes, which cannot be loaded again: restore the chunks of the result store "
+    "from a backup, or send the rows again to a dataset with another name"
 )
 
 
 class Repairing:
-    """Repairs one dataset, and has its keeper say how that stands."""
+    """Repairs one dataset, and reports the progress through its refresher."""
 
     def __init__(
         self,
-        head: CurrentVersion,
-        keeper: Refresher,
+        current: CurrentVersion,
+        refresher: Refresher,
         snapshots: Snapshotting | None,
         refresh_mode: str,
     ) -> None:
-        self._head = head
-        self._keeper = keeper
+        self._current = current
+        self._refresher = refresher
         self._snapshots = snapshots
         self._mended_at = -_LATE_S
         self._advice = {"changes": _CHANGES, "disabled": _DISABLED}.get(refresh_mode, _LOADED)
 
     async def run(self) -> None:
-        """Look for copies of the rows; where there are none, have them loaded from the source."""
-        extra = {"dataset": self._head.name}
+        """Restore the rows from copies; without copies, have them reloaded from the source."""
+        extra = {"dataset": self._current.name}
         logger.error("stored rows of a dataset are damaged", extra=extra)
-        self._keeper.note(events.Damaged(f"{_FOUND}; {_LOOKING}"))
+        self._refresher.note(events.Damaged(f"{_FOUND}; {_LOOKING}"))
         for source, repair in (("executors", self._put_back), ("snapshot", self._replaced)):
             try:
                 if await repair():
                     logger.info("stored rows are repaired", extra={**extra, "from": source})
-                    self._keeper.note(events.RowsRestored())
+                    self._refresher.note(events.RowsRestored())
                     return
             except CarawayError as exc:
                 logger.warning(
-                    "stored rows are not repaired",
+                    "stored rows could not be repaired",
                     extra={**extra, "from": source, "cause": exc.message},
                 )
-        self._keeper.note(events.RowsLost(f"{_FOUND}; {self._advice}"))
+        self._refresher.note(events.RowsLost(f"{_FOUND}; {self._advice}"))
 
     async def _put_back(self) -> bool:
-        """Have executors store what they have; return whether the version can be read by that."""
-        head, held = self._head, self._head.ours
+        """Let executors restore chunks; return whether the version can be read afterwards."""
+        current, held = self._current, self._current.ours
         if held is None:
             return False
         version, now = held.version, asyncio.get_running_loop().time()
-        count = await head.maker.put_back(head.name, head.table(version), version.log)
-        # A statement that began before the last repair may have failed after it.
+        count = await current.maker.put_back(current.name, current.table(version), version.log)
+        # A statement that started before the last repair may have failed after it.
         if not count and now - self._mended_at > _LATE_S:
             return False
         try:
-            await head.load(version)
+            await current.load(version)
         except DatasetDamagedError:
             return False
         self._mended_at = now
         return True
 
     async def _replaced(self) -> bool:
-        """Have the last snapshot take the place of the version, if it has the same rows."""
-        head, held = self._head, self._head.ours
+        """Replace the version by the last snapshot, if it has the same rows."""
+        current, held = self._current, self._current.ours
         if held is None or self._snapshots is None:
             return False
         following = await self._snapshots.replacement(held)
         if following is None:
             return False
-        following = await head.loaded(following)
-        async with head.moving:
-            await head.flip(following)
-            await head.show()
-        self._keeper.moved()
+        following = await current.loaded(following)
+        async with current.moving:
+            await current.flip(following)
+            await current.show()
+        self._refresher.moved()
         return True

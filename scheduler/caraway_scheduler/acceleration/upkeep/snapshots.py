@@ -1,8 +1,8 @@
-"""Snapshots of an accelerated dataset in a store of their own, to start from without its source.
+"""Stores snapshots of an accelerated dataset, so that it can start without its source.
 
-A snapshot is what a statement over the dataset gave at one moment, stored by executors as any
-version is, and a description of it, a chunk of one row. A third key, without rows that count, is
-written last and carries in its name where the description is; so a snapshot is whole or not there.
+A snapshot consists of rows, which executors store like those of any version, and a description,
+which is a chunk with one row. A third key without rows is written last and refers to the
+description in its name. So a snapshot is either complete or absent.
 """
 
 import json
@@ -40,7 +40,7 @@ _MARK = re.compile(r"(?P<at>[0-9a-f]+)-(?P<sha>[0-9a-f]{64})-(?P<size>[0-9]+)-(?
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A snapshot, by the key that marks it whole."""
+    """A snapshot, with the key that marks it as complete."""
 
     mark: str
     made: int
@@ -49,68 +49,69 @@ class Found:
 
 
 class DatasetSnapshots:
-    """Writes snapshots of one dataset, and has versions start from them.
+    """Writes snapshots of one dataset, and creates versions from them.
 
-    `maker` stores at the place of the snapshots, whose chunks `store` reads.
+    `maker` stores rows in the place of the snapshots, and `store` reads their chunks.
     """
 
-    def __init__(self, head: CurrentVersion, maker: Maker, store: ResultStore) -> None:
-        self._head = head
+    def __init__(self, current: CurrentVersion, maker: Maker, store: ResultStore) -> None:
+        self._current = current
         self._maker = maker
         self._store = store
-        self._prefix = f"m{making.prefix_of(head.name)}"
+        self._prefix = f"m{making.prefix_of(current.name)}"
 
     async def write(self) -> str | None:
-        """Make a snapshot of what readers have; returns which state it is of, None without one.
+        """Write a snapshot of the version that readers see; returns its state, or None without one.
 
         Raises:
-            CarawayError: it could not be stored; there is none of it.
+            CarawayError: the snapshot could not be stored, and does not exist.
         """
-        head = self._head
-        version = head.shown
+        current = self._current
+        version = current.shown
         if version is None:
             return None
-        sql = f"SELECT * FROM {quoted(head.name)}"
+        sql = f"SELECT * FROM {quoted(current.name)}"
         logs = {version.key: version.read_log} if version.read_log else {}
-        part = await self._maker.make(head.name, sql, lambda _: None, version.cut, logs)
+        part = await self._maker.make(current.name, sql, lambda _: None, version.cut, logs)
         await self._describe(part, version)
         await self._remove_old()
         return state_of(version)
 
     async def state(self) -> str | None:
-        """Return which state the last snapshot is of.
+        """Return the state of the last snapshot, or None without one.
 
         Raises:
-            CarawayError: it cannot be read.
+            CarawayError: the snapshot cannot be read.
         """
         document = await self._of_last(self._read)
         return str(document["state"]) if document else None
 
     async def start(self) -> Successor | None:
-        """Bring the last snapshot of this dataset here as its first version.
+        """Copy the last snapshot of this dataset here, as its first version.
 
-        Returns None where there is none, or one of something else.
+        Returns None if there is none, or if it has another origin.
 
         Raises:
-            CarawayError: it cannot be read, or not be stored here.
+            CarawayError: the snapshot cannot be read, or not be stored here.
         """
         return await self._of_last(self._first)
 
     async def replacement(self, held: HeldVersion) -> Successor | None:
-        """Bring the last snapshot here in place of a version, if it has the very same rows.
+        """Copy the last snapshot here to replace a version, if it has exactly the same rows.
 
-        An older one is not taken: readers would lose what they have seen.
+        An older snapshot is not used, because readers would lose rows that they have seen.
 
         Raises:
-            CarawayError: it cannot be read, or not be stored here.
+            CarawayError: the snapshot cannot be read, or not be stored here.
         """
         return await self._of_last(partial(self._same, held))
 
     async def _of_last(self, work: Callable[[Found], Awaitable[T | None]]) -> T | None:
-        """Return what a work on the last snapshot gives, None without a snapshot.
+        """Call `work` with the last snapshot, and return its result; None without a snapshot.
 
-        Whoever makes newer snapshots removes the older ones, also while they are read. The work
-        then begins again with the newest. Each try that fails so means `_KEPT` more snapshots.
+        A writer of newer snapshots deletes older ones, even while they are read. `work` is then
+        called again with the newest one. Each such failure means that `_KEPT` newer snapshots
+        exist.
         """
         for tries_left in reversed(range(_TRIES)):
             found = await self._found()
@@ -119,48 +120,48 @@ class DatasetSnapshots:
             try:
                 return await work(found[-1])
             except CarawayError:
-                # The mark goes first, so one that is still there is no reason for the failure.
+                # The mark is deleted first, so if it still exists, the failure has another reason.
                 if not tries_left or found[-1] in await self._found():
                     raise
         return None
 
     async def _first(self, found: Found) -> Successor | None:
         document = await self._read(found)
-        subject = self._head.subject
+        subject = self._current.subject
         if document["origin"] != subject.origin:
             logger.warning(
-                "the snapshot is of another source, key or choice of rows and is not used",
-                extra={"dataset": self._head.name},
+                "the snapshot has another source, key or selection of rows and is not used",
+                extra={"dataset": self._current.name},
             )
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
-        first = self._head.anew(None, here, document["sql"], _cut(document["cut"]))
+        first = self._current.anew(None, here, document["sql"], _cut(document["cut"]))
         return replace(first, version=replace(first.version, position=document["position"]))
 
     async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
         document = await self._read(found)
-        same = state_of(held.version), self._head.subject.origin
+        same = state_of(held.version), self._current.subject.origin
         if (document["state"], document["origin"]) != same or held.version.pending:
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
-        return self._head.anew(held, here, document["sql"], _cut(document["cut"]))
+        return self._current.anew(held, here, document["sql"], _cut(document["cut"]))
 
     async def _copied(self, part: VersionPart) -> VersionPart:
-        key = making.key_of(self._head.name)
+        key = making.key_of(self._current.name)
         try:
             chunks = [await self._copy(part, number, key) for number in range(len(part.chunks))]
         except CarawayError:
             with suppress(CarawayError):
-                await self._head.results.delete(key)
+                await self._current.results.delete(key)
             raise
         return VersionPart(key, part.schema, tuple(chunks))
 
     async def _copy(self, part: VersionPart, number: int, key: str) -> ChunkInfo:
         chunk = part.chunks[number]
         batches = [each async for each in self._store.read_chunk(part.key, chunk)]
-        written = await self._head.results.write_chunk(key, number, part.schema, batches)
+        written = await self._current.results.write_chunk(key, number, part.schema, batches)
         return replace(written, partition=chunk.partition)
 
     async def _describe(self, part: VersionPart, version: DatasetVersion) -> None:
@@ -199,14 +200,14 @@ class DatasetSnapshots:
         return sorted(found, key=lambda each: each.made)
 
     async def _remove_old(self) -> None:
-        """Remove old snapshots, and rows that belong to none.
+        """Delete old snapshots, and rows that belong to no snapshot.
 
-        Two schedulers may do this at once, and descriptions may be damaged.
+        Two schedulers may do this at the same time, and descriptions may be damaged.
         """
         found = await self._found()
         for old in found[:-_KEPT]:
             rows = await self._rows_of(old)
-            # The mark first: without it there is no such snapshot.
+            # Delete the mark first: without it, the snapshot does not exist.
             for key in (old.mark, old.description, rows):
                 if key is not None:
                     await self._store.delete(key)
@@ -214,21 +215,21 @@ class DatasetSnapshots:
         if None in wanted:
             return
         for key in await self._store.keys():
-            made_at = making.made_at(key, self._head.name)
-            if made_at and key not in wanted and self._head.clock() - made_at > _ORPHANED:
+            made_at = making.made_at(key, self._current.name)
+            if made_at and key not in wanted and self._current.clock() - made_at > _ORPHANED:
                 await self._store.delete(key)
 
     async def _rows_of(self, found: Found) -> str | None:
-        """Return where the rows of a snapshot are, None if its description cannot be read."""
+        """Return the key of a snapshot's rows, or None if its description cannot be read."""
         try:
             return str((await self._read(found))["key"])
         except CarawayError as exc:
-            logger.info("a snapshot cannot be read", extra={"cause": exc.message})
+            logger.info("snapshot cannot be read", extra={"cause": exc.message})
             return None
 
 
 def state_of(version: DatasetVersion) -> str:
-    """Name what readers see of a version: equal where its rows are."""
+    """Return an identifier of the rows that readers see of a version."""
     log = version.read_log
     return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
 

@@ -1,4 +1,4 @@
-"""When snapshots of a dataset are made, and that it starts from the last one."""
+"""Decides when snapshots of a dataset are written, and starts it from the last one."""
 
 import asyncio
 import logging
@@ -21,16 +21,16 @@ OnFailure = Literal["warn", "retry", "fallback"]
 
 
 class Snapshotting:
-    """One for each accelerated dataset and scheduler; one of the schedulers works at a time."""
+    """The snapshots of one dataset in one scheduler; only one scheduler works at a time."""
 
     def __init__(
         self,
-        head: CurrentVersion,
+        current: CurrentVersion,
         store: DatasetSnapshots,
         wanted: SnapshotSettings,
         on_failure: OnFailure,
     ) -> None:
-        self._head = head
+        self._current = current
         self._store = store
         self._wanted = wanted
         self._on_failure = on_failure
@@ -39,12 +39,12 @@ class Snapshotting:
         self._key: str | None = None
 
     def news(self) -> None:
-        """Readers see another state."""
+        """Note that readers see another state."""
         self._batches += 1
         self._news.set()
 
     async def begin(self) -> None:
-        """Start a dataset that has no version from its last snapshot."""
+        """Start a dataset without a version from its last snapshot."""
         if self._wanted.use not in ("enabled", "bootstrap_only"):
             return
         again = Backoff(_STARTING)
@@ -52,19 +52,23 @@ class Snapshotting:
             try:
                 return await self._begin()
             except CarawayError as exc:
-                extra = {"dataset": self._head.name, "cause": exc.message}
+                extra = {"dataset": self._current.name, "cause": exc.message}
                 if self._on_failure != "fallback":
-                    logger.warning("the dataset does not start from its snapshot", extra=extra)
+                    logger.warning("dataset cannot start from its snapshot", extra=extra)
                 if self._on_failure != "retry":
                     return
             await asyncio.sleep(again.failed())
 
     async def replacement(self, held: HeldVersion) -> Successor | None:
-        """Return the last snapshot as a version. Raises as `SnapshotStore.replacement`."""
+        """Return the last snapshot as a version, if it has the same rows.
+
+        Raises:
+            CarawayError: as in `DatasetSnapshots.replacement`.
+        """
         return await self._store.replacement(held)
 
     async def run(self) -> None:
-        """Make snapshots until cancelled."""
+        """Write snapshots until cancelled."""
         if self._wanted.use not in ("enabled", "create_only"):
             return
         again = Backoff(_MAKING)
@@ -76,30 +80,30 @@ class Snapshotting:
                 await self._make()
                 again.succeeded()
             except CarawayError as exc:
-                extra = {"dataset": self._head.name, "cause": exc.message}
-                logger.warning("a snapshot was not made", extra=extra)
+                extra = {"dataset": self._current.name, "cause": exc.message}
+                logger.warning("snapshot was not written", extra=extra)
                 await asyncio.sleep(again.failed())
 
     async def _begin(self) -> None:
-        head = self._head
-        if await head.look() is not None or head.held is not None:
+        current = self._current
+        if await current.look() is not None or current.held is not None:
             return
         first = await self._store.start()
         if first is None:
             return
-        first = await head.loaded(first)
-        async with head.moving:
+        first = await current.loaded(first)
+        async with current.moving:
             with suppress(MovedError):
-                await head.flip(first)
-            await head.show()
-        logger.info("the dataset starts from its snapshot", extra={"dataset": head.name})
+                await current.flip(first)
+            await current.show()
+        logger.info("dataset starts from its snapshot", extra={"dataset": current.name})
 
     async def _wait(self) -> None:
-        """Wait until there is something to make a snapshot of; for ever where time says when."""
+        """Wait until the trigger fires; with a time trigger, until the timeout of the caller."""
         while True:
             await self._news.wait()
             self._news.clear()
-            shown = self._head.shown
+            shown = self._current.shown
             match self._wanted.trigger:
                 case "refresh_complete" if shown is not None and shown.key != self._key:
                     return
@@ -107,8 +111,8 @@ class Snapshotting:
                     return
 
     async def _make(self) -> None:
-        async with self._head.claim(_CLAIM).held() as is_mine:
-            shown = self._head.shown
+        async with self._current.claim(_CLAIM).held() as is_mine:
+            shown = self._current.shown
             if shown is None or not is_mine:
                 return
             self._batches, self._key = 0, shown.key

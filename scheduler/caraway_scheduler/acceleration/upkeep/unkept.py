@@ -1,13 +1,13 @@
-"""What datasets leave that no scheduler keeps any more: removed, but long after.
+"""Collects the orphans of datasets that no scheduler has had in its manifest for 30 days.
 
-Schedulers of one state store may have different manifests, and may be away for long. So a dataset
-goes only when for weeks nobody said that it is kept, and this process has itself seen for an hour
-that nobody does, whatever the clocks of others say.
+Schedulers of one state store may have different manifests, and may be stopped for long. So a
+dataset is removed only if nobody has marked it for 30 days. In addition, this process must have
+observed that for an hour, whatever other clocks say.
 
-Nothing is taken from who comes back meanwhile. He marks the dataset first; then, where the mark was
-old, he writes the version anew as it stands; then he reads it (`Versions.current`). Here the
-version is read first, then the mark, and then it is removed at the revision that was read. So
-either the removal fails, or who comes back finds no version. What he makes then has new keys.
+A returning scheduler renews the mark, rewrites the version if the mark was old, and then reads it
+(`VersionStore.current`). The collector reads the version, then the mark, then deletes at that
+revision. So if both act, either the deletion fails, or the returning scheduler finds no version and
+stores its rows under new keys.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 GONE_AFTER = timedelta(days=30)
 WATCHED_S = 3600.0
 _EVERY_S = 600.0
-_TOLD_AFTER = timedelta(days=1)
+_WARN_AFTER = timedelta(days=1)
 _BEING_MADE = timedelta(hours=6)
-"""Younger chunks may be of somebody who keeps the dataset again."""
+"""Younger chunks may belong to a scheduler that has the dataset in its manifest again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Seen:
 
 
 class Unkept:
-    """Every scheduler looks; removing may be repeated, and goes on after a crash."""
+    """Collects orphaned datasets; every scheduler runs it, and it continues after a crash."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Unkept:
         self._monotonic = monotonic
         self._every_s = every_s
         self._seen: dict[TableName, _Seen] = {}
-        self._told: set[TableName] = set()
+        self._warned: set[TableName] = set()
 
     async def run(self, kept: Callable[[], Collection[TableName]]) -> None:
-        """Say what is kept here, and look for what nobody keeps, until cancelled."""
+        """Mark the datasets of this scheduler, and collect orphaned ones, until cancelled."""
         while True:
             names = list(kept())
             try:
@@ -69,28 +69,28 @@ class Unkept:
                 await self.look(names)
             except CarawayError as exc:
                 logger.warning(
-                    "which datasets are kept is said later", extra={"cause": exc.message}
+                    "marking of datasets failed and is retried", extra={"cause": exc.message}
                 )
             except Exception:
-                logger.exception("which datasets are kept is said later")
+                logger.exception("marking of datasets failed and is retried")
             await asyncio.sleep(self._every_s)
 
     async def look(self, kept: Collection[TableName]) -> None:
-        """Look once at all datasets but those that are kept here.
+        """Check all datasets once, except those of this scheduler.
 
         Raises:
-            StateAwayError: the state store does not answer.
+            StateAwayError: the state store is away.
         """
         known = {*await self._versions.names(), *await self._versions.marks.names()}
         others = known.difference(kept)
         self._seen = {name: seen for name, seen in self._seen.items() if name in others}
-        self._told &= others
+        self._warned &= others
         await self._each(sorted(others), self._look_at)
 
     async def _each(
         self, names: Iterable[TableName], work: Callable[[TableName], Awaitable[object]]
     ) -> None:
-        """Do a work for each dataset; one that is damaged is not to harm the others."""
+        """Call `work` for each dataset; a damaged one must not affect the others."""
         for name in names:
             try:
                 await work(name)
@@ -98,37 +98,40 @@ class Unkept:
                 raise
             except CarawayError as exc:
                 extra = {"dataset": name, "cause": exc.message}
-                logger.warning("whether a dataset is kept is not known", extra=extra)
+                logger.warning("mark of a dataset cannot be read or written", extra=extra)
 
     async def _look_at(self, name: TableName) -> None:
         versions = self._versions
-        # In this order; see above.
+        # The order matters; see the module docstring.
         entry = await versions.entry(name)
         mark = await versions.marks.read(name)
         if mark is None:
-            # Of a time when nobody said so. It counts from now on.
+            # It was stored before marks existed, so its time starts now.
             await versions.marks.renew(name)
             return
         if not self._is_gone(name, mark):
             return
         if entry is not None:
             if versions.location(entry) != self._location:
-                return  # Who can reach that place removes it.
+                return  # A scheduler that can access that location removes it.
             if not await versions.remove(name, entry.revision):
                 return
         await self._remove_rows(name)
         if await versions.marks.remove(name, mark):
-            logger.info("rows that nobody kept are removed", extra={"dataset": name})
+            logger.info("orphaned dataset was removed", extra={"dataset": name})
 
     def _is_gone(self, name: TableName, mark: Mark) -> bool:
         now_s, age = self._monotonic(), self._clock() - mark.at
         seen = self._seen.get(name)
         if seen is None or seen.revision != mark.revision:
             seen = self._seen[name] = _Seen(mark.revision, now_s)
-        if age > _TOLD_AFTER and name not in self._told:
-            self._told.add(name)
+        if age > _WARN_AFTER and name not in self._warned:
+            self._warned.add(name)
             extra = {"dataset": name, "removed_after": (mark.at + GONE_AFTER).isoformat()}
-            logger.warning("no scheduler keeps a dataset any more; its rows will go", extra=extra)
+            logger.warning(
+                "no scheduler has this dataset in its manifest; its rows will be removed",
+                extra=extra,
+            )
         return age > GONE_AFTER and now_s - seen.since_s >= WATCHED_S
 
     async def _remove_rows(self, name: TableName) -> None:

@@ -1,4 +1,4 @@
-"""What is done to a dataset between refreshes: logs become part of their base, old rows go."""
+"""Maintains a dataset between refreshes: compacts its log and removes expired rows."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from caraway_scheduler.acceleration.versions.versions import HeldVersion
 logger = logging.getLogger(__name__)
 LEAST_LOGGED = 50_000
 MOST_LOGGED = 200_000
-"""A log is made part of its base when it is a twentieth of it, but within these bounds."""
+"""A log is compacted when it reaches a twentieth of its base, within these bounds."""
 _SHARE = 20
 _UPKEEP = "/upkeep"
 _TRIES = 16
@@ -32,33 +32,33 @@ _DELAYS = Delays(10.0, 60.0, jitter=0.2)
 
 
 class Upkeep:
-    """One for each accelerated dataset and scheduler; one of the schedulers works at a time."""
+    """The maintenance of one dataset in one scheduler; only one scheduler works at a time."""
 
     def __init__(
         self,
-        head: CurrentVersion,
+        current: CurrentVersion,
         recipe: Recipe,
         results: ResultStore,
         every_s: float | None = None,
     ) -> None:
-        self._head = head
+        self._current = current
         self._recipe = recipe
         self._results = results
         self._every_s = every_s
         self._news = asyncio.Event()
-        self._claims = {work: head.claim(work) for work in ("", _UPKEEP)}
+        self._claims = {work: current.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
     def news(self) -> None:
-        """Changes were logged."""
+        """Note that changes were logged."""
         self._news.set()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Maintain the dataset until cancelled."""
         loop = asyncio.get_running_loop()
         looked_s, again = loop.time(), Backoff(_DELAYS)
         while True:
-            # News may come all the time; they do not put off the look for old rows.
+            # Changes may arrive constantly, but must not delay the check for expired rows.
             due_s = None if self._every_s is None else looked_s + self._every_s
             try:
                 async with asyncio.timeout_at(due_s):
@@ -74,21 +74,21 @@ class Upkeep:
                 await self._compact()
                 again.succeeded()
             except CarawayError as exc:
-                extra = {"dataset": self._head.name, "cause": exc.message}
-                logger.warning("the upkeep of a dataset is put off", extra=extra)
+                extra = {"dataset": self._current.name, "cause": exc.message}
+                logger.warning("maintenance of a dataset failed and is retried", extra=extra)
                 await asyncio.sleep(again.failed())
 
     async def _trim(self) -> None:
-        """Write the dataset anew if it holds rows that are too old."""
-        head = self._head
+        """Rewrite the dataset if it has expired rows."""
+        current = self._current
         async with self._claims[""].held() as is_mine:
             held = await self._shown() if is_mine else None
             if held is None:
                 return
-            counting = self._recipe.expired(held.version.schema, head.clock())
-            if counting is None or not await head.maker.number(counting):
+            counting = self._recipe.expired(held.version.schema, current.clock())
+            if counting is None or not await current.maker.number(counting):
                 return
-            # While another scheduler gathers entries, or has a compaction.
+            # Another scheduler may be merging entries or compacting.
             await self._claims[_UPKEEP].wait()
             async with self._claims[_UPKEEP].held():
                 held = await self._shown()
@@ -96,12 +96,13 @@ class Upkeep:
                     await self._rewrite(held.version)
 
     async def _gather(self) -> None:
-        """Make one entry of many small ones, which cost every statement that reads them.
+        """Merge many small log entries into one, because each costs every statement that reads
+        them.
 
-        Only whoever has the claim does: a compaction on another scheduler would be in vain if
-        entries that it has read became others.
+        This requires the claim: a compaction on another scheduler would fail if the entries that it
+        has read were merged.
         """
-        held = self._head.ours
+        held = self._current.ours
         if held is None or not _crumbs(held.version):
             return
         async with self._claims[_UPKEEP].held() as is_mine:
@@ -109,7 +110,7 @@ class Upkeep:
                 await self._join()
 
     async def _gather_after(self, before: DatasetVersion) -> None:
-        """Gather entries that come after those of a version that is being rewritten."""
+        """Merge entries that were logged after the version that is being rewritten."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -117,12 +118,12 @@ class Upkeep:
                 await self._join(len(before.read_log))
 
     async def _join(self, past: int = 0) -> None:
-        """Replace the last entries of a log by one, but none of the first `past`."""
-        head = self._head
-        if head.ours is None or not _crumbs(head.ours.version, past):
+        """Merge the last entries of a log into one, except the first `past` entries."""
+        current = self._current
+        if current.ours is None or not _crumbs(current.ours.version, past):
             return
-        async with head.moving:
-            held = await head.look()
+        async with current.moving:
+            held = await current.look()
             count = _crumbs(held.version, past) if held else 0
             if held is None or not count:
                 return
@@ -133,16 +134,16 @@ class Upkeep:
                 if held is None or following is None:
                     return
                 try:
-                    await head.flip(await head.loaded(head.next(held, **following)))
+                    await current.flip(await current.loaded(current.next(held, **following)))
                 except MovedError:
-                    held = await head.look()
+                    held = await current.look()
                 else:
-                    return await head.show()
+                    return await current.show()
 
     async def _compact(self) -> None:
-        """Make a log part of its base, while changes go on."""
-        head = self._head
-        if head.ours is None or not _is_due(head.ours.version):
+        """Merge the log into its base, while changes continue."""
+        current = self._current
+        if current.ours is None or not _is_due(current.ours.version):
             return
         async with self._claims[_UPKEEP].held() as is_mine:
             held = await self._shown() if is_mine else None
@@ -153,81 +154,82 @@ class Upkeep:
                 return
             self.compactions += 1
             extra = {
-                "dataset": head.name,
+                "dataset": current.name,
                 "rows": held.version.log_rows,
                 "elapsed_ms": round((time.perf_counter() - began) * 1000),
             }
-            logger.info("changes are part of their base now", extra=extra)
+            logger.info("log was compacted", extra=extra)
 
     async def _shown(self) -> HeldVersion | None:
-        """Have readers see the version that stands, and return it.
+        """Let readers see the current version, and return it.
 
-        A statement reads what readers see. If that were older than the version, the rows it
-        stores would lack the changes between both.
+        A statement reads what readers see. If that were older than the version, the stored rows
+        would lack the changes in between.
         """
-        head = self._head
-        async with head.moving:
-            held = await head.look()
-            await head.show()
+        current = self._current
+        async with current.moving:
+            held = await current.look()
+            await current.show()
         return held
 
     async def _rewrite(self, before: DatasetVersion) -> bool:
-        """Write a base anew with what statements read of its log, while changes go on."""
+        """Rewrite a base together with the log that statements read, while changes continue."""
         gathering = tasks.begin(self._gather_after(before))
         try:
             return await self._rewritten(before)
         finally:
             gathering.cancel()
-            self._news.set()  # What it took may not have been looked at.
+            self._news.set()  # It may have consumed a notification without handling it.
 
     async def _rewritten(self, before: DatasetVersion) -> bool:
-        head = self._head
-        sql = self._recipe.rewritten(before.schema, head.clock())
+        current = self._current
+        sql = self._recipe.rewritten(before.schema, current.clock())
         read = {before.key: before.read_log}
-        part = await head.make(sql, lambda _: None, before.cut, read)
+        part = await current.make(sql, lambda _: None, before.cut, read)
         kept = await self._kept(before)
         following = replace(before, parts=(part,), log=kept, pending=0)
-        await head.load(following)  # Most of the work, before changes have to wait.
+        await current.load(following)  # Do most of the work before changes have to wait.
         is_done = None
         while is_done is None:
-            # Between rounds the changes of this scheduler have their turn.
-            async with head.moving:
+            # Between rounds, changes of this scheduler can proceed.
+            async with current.moving:
                 is_done = await self._rebase(before, part, kept)
         return is_done
 
     async def _rebase(self, before: DatasetVersion, part: VersionPart, kept: Log) -> bool | None:
-        """Put a rewritten base in place of the one that it was made of; False: that one has gone.
+        """Replace a base by its rewritten one; returns False if that base is not current any more.
 
-        None: other schedulers logged changes each time. What was rewritten still holds then.
+        Returns None if other schedulers logged changes in every try; the rewritten base is still
+        valid then.
         """
-        head, past = self._head, len(before.read_log)
+        current, past = self._current, len(before.read_log)
         for _ in range(_TRIES):
-            held = await head.look()
+            held = await current.look()
             if held is None or held.version.key != before.key:
                 return False
             standing = held.version
             if standing.log[:past] != before.read_log:
                 return False
             log = (*kept, *standing.log[past:])
-            following = head.next(held, parts=(part,), log=log, live_rows=None)
+            following = current.next(held, parts=(part,), log=log, live_rows=None)
             try:
-                await head.flip(await head.loaded(following))
+                await current.flip(await current.loaded(following))
             except MovedError:
                 continue
-            await head.show()
+            await current.show()
             return True
         return None
 
     async def _kept(self, before: DatasetVersion) -> Log:
-        """Return an entry with what must be known of the log when it has gone, if anything."""
-        keys = self._head.subject.keys
+        """Return an entry with the positions that must outlive the log, if there are any."""
+        keys = self._current.subject.keys
         if keys is None or not before.read_log:
             return ()
         found = await logs.remember(self._results, before.read_log, keys.primary)
         return () if found is None else (await self._write(found, made_ms=0),)
 
     async def _write(self, rows: pa.Table, made_ms: int | None = None) -> LogEntry:
-        key = making.key_of(self._head.name)
+        key = making.key_of(self._current.name)
         batches = rows.combine_chunks().to_batches()
         chunk = await self._results.write_chunk(key, 0, rows.schema, batches)
         now_ms = time.time_ns() // 1_000_000
@@ -235,13 +237,13 @@ class Upkeep:
 
 
 def _crumbs(version: DatasetVersion, past: int = 0) -> int:
-    """Count the last entries that are worth being gathered; those that are not read stay apart."""
+    """Return how many of the last entries should be merged; unread entries stay separate."""
     unread = len(version.log) - version.pending if version.pending else 0
     return logs.tail(version.log[max(past, unread) :])
 
 
 def _joined(version: DatasetVersion, crumbs: Log, entry: LogEntry) -> dict[str, Any] | None:
-    """Return what changes with one entry in place of some; None: these are not there any more."""
+    """Return the changed fields after a merge, or None if the merged entries are gone."""
     log, pending = version.log, version.pending
     first = log.index(crumbs[0]) if crumbs[0] in log else 0
     end = first + len(crumbs)
@@ -258,7 +260,7 @@ def _is_due(version: DatasetVersion) -> bool:
 
 
 def _remembered(version: DatasetVersion) -> int:
-    """Count the rows of a first entry that only says what was seen; it stays however long."""
+    """Return the row count of a first entry that only has positions; it is never compacted."""
     first = version.log[:1]
     is_kept = bool(first) and not first[0].made_ms
     return first[0].chunk.row_count if is_kept else 0

@@ -1,8 +1,9 @@
-"""Which task of which scheduler does a work on a dataset: an entry that is gone without renewal.
+"""Claims on work for a dataset: leases in the state store that expire unless renewed.
 
-accelerating/DATASET[/WORK]    who makes the next version, or does the work
+  accelerating/DATASET[/WORK]    who makes the next version, or does the named work
 
-A claim spares work; it does not make writes safe. What is written names the revision it replaces.
+A claim only avoids duplicate work and does not make writes safe. For that, each write names the
+revision that it replaces.
 """
 
 import asyncio
@@ -20,23 +21,24 @@ _numbers = itertools.count(1)
 
 
 class Claim:
-    """The claim of one task. Tasks of one process exclude each other, too.
+    """The claim of one task on some work.
 
-    So a task that ends late cannot release what another one has claimed meanwhile.
+    Each task has its own claim, also within a process. So a task that ends late cannot release the
+    claim of another task.
     """
 
     def __init__(self, store: StateStore, key: str, owner: str) -> None:
-        """Take the process as `SCHEDULER/INCARNATION`."""
+        """Create a claim; `owner` is the process as `SCHEDULER/INCARNATION`."""
         self._store = store
         self._key = key
         self._owner = owner
         self._value = f"{owner}#{next(_numbers)}".encode()
 
     async def take(self) -> bool:
-        """Claim the work, or renew the claim; False: somebody else has it.
+        """Acquire or renew the claim; returns False if another task holds it.
 
         Raises:
-            StateAwayError: the state store does not answer.
+            StateAwayError: the state store is away.
         """
         entry = await self._store.get(self._key)
         if entry is not None and not self._may_replace(entry.value):
@@ -48,7 +50,7 @@ class Claim:
         return written is not None
 
     async def wait(self) -> None:
-        """Claim the work, once nobody else has it."""
+        """Wait until the claim is free, and acquire it."""
         while not await self.take():
             await asyncio.sleep(RENEW_S)
 
@@ -56,7 +58,7 @@ class Claim:
         """Renew the claim until cancelled.
 
         Raises:
-            CarawayError: somebody else has it.
+            CarawayError: another task holds the claim.
         """
         while True:
             await asyncio.sleep(RENEW_S)
@@ -65,10 +67,10 @@ class Claim:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[bool]:
-        """Hold the claim during a work of any length; False: somebody else has it.
+        """Hold the claim during a `with` block; yields False if another task holds it.
 
         Raises:
-            StateAwayError: the state store does not answer.
+            StateAwayError: the state store is away.
         """
         if not await self.take():
             yield False
@@ -81,14 +83,14 @@ class Claim:
             await self.release()
 
     async def release(self) -> None:
-        """Give the claim up, if it is still held; otherwise it expires."""
+        """Release the claim if it is still held; otherwise it expires."""
         with suppress(CarawayError):
             entry = await self._store.get(self._key)
             if entry is not None and entry.value == self._value:
                 await self._store.compare_and_set(self._key, None, expected=entry.revision)
 
     async def _renewed(self) -> None:
-        # If it is lost, the work goes on: what it writes names the revision that it replaces.
+        # If the claim is lost, the work continues: its writes name the revision that they replace.
         while True:
             await asyncio.sleep(RENEW_S)
             with suppress(CarawayError):
@@ -97,7 +99,7 @@ class Claim:
     def _may_replace(self, value: bytes) -> bool:
         if value == self._value:
             return True
-        # An earlier process of the same scheduler is dead: two never run under one id.
+        # An earlier process of the same scheduler is dead, because a scheduler id runs only once.
         owner = value.decode().partition("#")[0]
         scheduler_id, _, incarnation = owner.rpartition("/")
         mine, _, life = self._owner.rpartition("/")

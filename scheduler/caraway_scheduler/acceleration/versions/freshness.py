@@ -1,8 +1,8 @@
-"""Makes statements read what any scheduler has acknowledged before they began.
+"""Ensures that statements read everything that was acknowledged before they started.
 
-A change is acknowledged when its version stands in the state store. So a statement asks there at
-which revisions the datasets stand that it may read, and readers are brought that far first. One
-call serves all statements that come while another one is under way.
+A change is acknowledged once its version is in the state store. So before a statement starts, the
+current revisions of its datasets are read from the state store. Local readers then catch up to
+these revisions. One call serves all statements that arrive while another call is running.
 """
 
 import asyncio
@@ -14,20 +14,22 @@ from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_core.ids import TableName
 
 WAIT_S = 5.0
-"""How long a statement waits for the state store before it is refused."""
+"""How many seconds a statement waits for the state store before it is refused."""
 _LONGEST_READ = 256 * 1024
-"""A longer text may read all: to look for each of 200 names in 4 MiB takes a second, in the process
-that serves everybody."""
+"""Longer texts count as reading every dataset.
+
+Searching 4 MiB for 200 names takes a second, in the process that serves all clients.
+"""
 Read = Callable[[Sequence[TableName]], Awaitable[Sequence[int]]]
 Reach = Callable[[TableName, int], Awaitable[None]]
 _NOTHING: frozenset[TableName] = frozenset()
 
 
 class Mentions:
-    """Which datasets a statement may read: those whose name, or a view of theirs, it holds.
+    """Finds the datasets that a statement may read, by searching its text for their names.
 
-    A name that stands in a text or a comment counts as well: what is asked for in vain costs a
-    call that others share, and what is not asked for would be read too old.
+    View names count as the datasets that the views read. Names in literals and comments also match:
+    a false match costs a shared call, whereas a missed name would return old data.
     """
 
     def __init__(self, datasets: Iterable[TableName], views: Mapping[TableName, str]) -> None:
@@ -56,20 +58,20 @@ class Mentions:
 
 
 def _word(name: TableName) -> str:
-    """Return what every way to write a name holds: quotes within one are written twice."""
+    """Return a text that every spelling of the name contains: quotes within a name are doubled."""
     return max(name.lower().rpartition(".")[2].split('"'), key=len)
 
 
 @dataclass(slots=True)
 class _Round:
-    """One call that is about to be made, for all that wait for it."""
+    """A call that is about to be made, for all statements that wait for it."""
 
     found: "asyncio.Future[Mapping[TableName, int]]"
     names: set[TableName] = field(default_factory=set)
 
 
 class Freshness:
-    """Reads revisions, and has readers reach them."""
+    """Reads current revisions, and lets readers catch up to them."""
 
     def __init__(self, read: Read, reach: Reach, wait_s: float = WAIT_S) -> None:
         self._read = read
@@ -81,10 +83,10 @@ class Freshness:
         self.calls = 0
 
     async def reach(self, names: frozenset[TableName]) -> None:
-        """Have readers see these datasets as they were acknowledged up to now, or later.
+        """Let readers see these datasets at least as they are acknowledged now.
 
         Raises:
-            UnavailableError: it cannot be found out in time how far that is.
+            UnavailableError: the current revisions could not be read in time.
         """
         try:
             async with asyncio.timeout(self._wait_s):
@@ -93,15 +95,16 @@ class Freshness:
                     await self._reach(name, newest[name])
         except TimeoutError:
             raise UnavailableError(
-                "the state store did not say in time which changes were acknowledged; try again, "
+                "the state store did not report the acknowledged changes in time; try again, "
                 "or set runtime.query.consistency to eventual"
             ) from None
 
     async def aclose(self) -> None:
+        """Stop the running calls."""
         await self._tasks.aclose()
 
     async def _newest(self, names: frozenset[TableName]) -> Mapping[TableName, int]:
-        # A call that is under way may have been answered before this statement came.
+        # A running call may have been answered before this statement arrived.
         if self._next is None:
             self._next = _Round(asyncio.get_running_loop().create_future())
         waiting = self._next

@@ -1,7 +1,7 @@
-"""The version of one dataset that readers have, and how they move from one to the next.
+"""The current version of one dataset: publishes new versions and moves readers to them.
 
-Refreshes, changes and the upkeep make versions through the head. Readers of this process see
-versions whole and in their order: what they have seen they never see without.
+Refreshes, changes and compactions publish versions through `CurrentVersion`. Readers of this
+process see complete versions in order, and never go back to an older one.
 """
 
 import asyncio
@@ -27,20 +27,20 @@ from caraway_scheduler.acceleration.versions.wishes import Wishes
 
 logger = logging.getLogger(__name__)
 _ORPHANED = timedelta(hours=6)
-"""How old chunks are that no version names and that nobody can be making any more."""
+"""The age from which chunks that no version names count as orphaned."""
 _UNFOLLOWED_S = 30.0
 Show = Callable[[TableName, StoredTable], Coroutine[Any, Any, None]]
 
 
 class MovedError(CarawayError):
-    """Somebody else has made another version meanwhile."""
+    """Another scheduler published a version first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Of what a head is: a dataset, and how its rows are kept.
+    """A dataset and how its rows are kept.
 
-    `origin` changes when versions are of something else.
+    `origin` changes when versions of an earlier definition must not be used any more.
     """
 
     name: TableName
@@ -51,10 +51,10 @@ class Subject:
 
 
 class CurrentVersion:
-    """What this process knows of the version that stands, and what its readers see.
+    """The current version of a dataset as this process knows it, and the version that readers see.
 
-    Writers hold `moving`, so that those of one process do not fail because of each other. Writers
-    of other processes are met by the compare-and-set alone.
+    Writers of this process hold `moving`, so that they do not conflict with each other. Conflicts
+    with other processes are detected by compare-and-set only.
     """
 
     def __init__(
@@ -83,21 +83,22 @@ class CurrentVersion:
 
     @property
     def name(self) -> TableName:
+        """The name of the dataset."""
         return self.subject.name
 
     @property
     def ours(self) -> HeldVersion | None:
-        """The version that stands, if it is of this origin, in this place."""
+        """The current version if it has this origin and location, otherwise None."""
         return self.own(self.held)
 
     def own(self, held: HeldVersion | None) -> HeldVersion | None:
-        """Return what was read if it is of this origin, in this place."""
+        """Return a version if it has this origin, otherwise None."""
         if held is None or held.version.origin != self.subject.origin:
             return None
         return held
 
     async def look(self) -> HeldVersion | None:
-        """Read which version stands; returns it if it is ours."""
+        """Read the current version from the state store; returns it if it is usable here."""
         before = self.held
         found = await self._versions.current(self.name)
         if found is not None and found.version.location != self.maker.place.title:
@@ -106,7 +107,7 @@ class CurrentVersion:
         return self.ours
 
     def _learn(self, before: HeldVersion | None, found: HeldVersion | None) -> None:
-        """Keep what was read, unless something newer was learned during the reading."""
+        """Keep the version that was read, unless a newer one was learned in the meantime."""
         held = self.held
         if held is before or (found and (held is None or found.revision > held.revision)):
             self.held = found
@@ -118,60 +119,65 @@ class CurrentVersion:
         cut: PartitionBy,
         logs: Logs = NO_LOGS,
     ) -> VersionPart:
-        """Have rows stored that will be read here. Raises as `Maker.make` does."""
+        """Store the rows of a statement as a part of a new version.
+
+        Raises:
+            QueryError: as in `Maker.make`.
+        """
         is_kept = not self.subject.is_mapped
         return await self.maker.make(self.name, sql, on_progress, cut, logs, is_kept=is_kept)
 
     async def load(self, version: DatasetVersion) -> DatasetVersion:
-        """Bring a version to where it will be read, and count its rows.
+        """Load a version on the executors that will serve it, and count its rows.
 
         Raises:
-            QueryError: it cannot be read, or does not fit, or has a key twice.
+            QueryError: the version cannot be read, does not fit, or has a duplicate key.
         """
         if version.pending:
-            # Of a long load each part is applied as it comes; else all would be once it is whole.
+            # Pending entries are loaded as they arrive, rather than all at once when they are
+            # complete.
             await self.maker.load(self.name, self.table(version), version.log)
         rows = await self.maker.load(self.name, self.table(version), version.read_log)
-        # Without a log a version of no keys has all the rows that were stored.
+        # Without a log and keys, all stored rows count, and the version knows their number.
         counts = rows is not None and bool(version.read_log or self.subject.keys)
         return replace(version, live_rows=rows if counts else None)
 
     async def flip(self, successor: Successor) -> None:
-        """Make it the version that stands, in place of the one that it was made of.
+        """Publish a version in place of the one that it was made from.
 
         Raises:
-            MovedError: that one does not stand any more.
+            MovedError: that version is not the current one any more.
         """
         held, before = self.held, successor.before
         successor = await self._without_unread(successor)
         flipped = await self._versions.flip(self.name, successor)
         if flipped is None:
-            # What was made here is older than what is there now, or was made of what is not.
+            # The version that was made here is based on one that is no longer current.
             await self.look()
-            raise MovedError("another scheduler has made a version meanwhile")
+            raise MovedError("another scheduler has published a version in the meantime")
         self._learn(held, flipped)
         await self._remove_old(before.version if before else None, flipped.version)
 
     async def show(self) -> None:
-        """Have readers see the version that stands, if it is ours."""
+        """Let readers see the current version, if it is usable here."""
         async with self._showing:
             held = self.ours
             if held is not None and held.version != self.shown and not self._is_over:
                 await self._move_readers(held.version)
 
     def stop(self) -> None:
-        """Show nothing any more: another head has the readers, and they never go back."""
+        """Show no more versions: a successor serves the readers, and they must not go back."""
         self._is_over = True
 
     async def ended(self) -> None:
-        """Wait until nothing is being shown."""
+        """Wait until no version is being shown."""
         async with self._showing:
             pass
 
     async def reach(self, revision: int) -> None:
-        """Have readers see the version of a revision, or a later one."""
+        """Let readers see the version of a revision, or a later one."""
         async with self._looking:
-            # Those that waited for another look mostly find that it was enough.
+            # A call that waited for another look usually finds that it was sufficient.
             if self.held is None or self.held.revision < revision:
                 await self.look()
         await self.show()
@@ -183,15 +189,15 @@ class CurrentVersion:
         if before is None or before.key != version.key:
             await self._show(self.name, table)
             if before is not None and before.read_log:
-                # Statements that have begun know the log that they read; for a while longer
-                # there may be some that are about to.
+                # Running statements keep the log that they started with; others are about to start
+                # with it.
                 loop = asyncio.get_running_loop()
                 loop.call_later(_UNFOLLOWED_S, self.maker.follow, self.table(before), ())
         self.shown = version
         self._on_moved()
 
     def next(self, held: HeldVersion, **changed: Any) -> Successor:
-        """Return what comes after a version: what it does not need is superseded."""
+        """Return the successor of a version; keys that it does not need are superseded."""
         version, now = held.version, self.clock()
         following = replace(version, number=version.number + 1, **changed)
         past = [Superseded(key, now) for key in sorted(version.keys - following.keys)]
@@ -200,7 +206,7 @@ class CurrentVersion:
     def anew(
         self, held: HeldVersion | None, part: VersionPart, sql: str, cut: PartitionBy
     ) -> Successor:
-        """Return a version of nothing but this part, to stand after what was read."""
+        """Return a successor that consists of one part only."""
         now, location, origin = self.clock(), self.maker.place.title, self.subject.origin
         if held is None:
             return Successor(None, DatasetVersion(1, (part,), location, now, sql, origin, cut=cut))
@@ -218,10 +224,15 @@ class CurrentVersion:
         )
 
     async def loaded(self, successor: Successor) -> Successor:
-        """Bring a version to where it will be read, before it stands. Raises as `load`."""
+        """Load a version before it is published.
+
+        Raises:
+            QueryError: as in `load`.
+        """
         return replace(successor, version=await self.load(successor.version))
 
     def table(self, version: DatasetVersion) -> StoredTable:
+        """Return the table spec of a version."""
         subject = self.subject
         return version.table(
             self.maker.place,
@@ -231,21 +242,21 @@ class CurrentVersion:
         )
 
     def wishes(self) -> Wishes:
-        """Return what users asked of the dataset."""
+        """Return the requests of users for this dataset."""
         return self._versions.wishes(self.name)
 
     def requests(self) -> Requests:
-        """Return which requests were applied to the dataset."""
+        """Return the applied change requests of this dataset."""
         return self._versions.requests(self.name)
 
     def claim(self, work: str = "") -> Claim:
-        """Return a claim on a work for one task; without a name it is making versions."""
+        """Return a claim on named work for one task; without a name, on making versions."""
         return self._versions.claim(self.name, work)
 
     async def _without_unread(self, successor: Successor) -> Successor:
-        """Take from what is superseded what no statement of any scheduler can read.
+        """Drop superseded keys that no statement of any scheduler can read.
 
-        It is looked for from time to time only: a flip should not cost one look more.
+        This is done only from time to time, so that a flip usually needs no extra read.
         """
         now, version = self.clock(), successor.version
         due = {each.key for each in version.superseded if now - each.since >= reads.KEPT}
@@ -257,14 +268,14 @@ class CurrentVersion:
         return replace(successor, version=replace(version, superseded=left))
 
     async def _remove_old(self, before: DatasetVersion | None, version: DatasetVersion) -> None:
-        """Remove what no statement can read, and what failed refreshes left long ago.
+        """Delete chunks that no statement can read, and old leftovers of failed refreshes.
 
-        What is not known and not old may be what another scheduler is making.
+        Unknown chunks that are not old may belong to a version that another scheduler is making.
         """
         wanted = version.keys | {each.key for each in version.superseded}
         past = {each.key for each in before.superseded} if before else set()
         if before is not None and before.key == version.key and not past - wanted:
-            return  # A change; there is nothing to look for.
+            return  # Only the log changed, so nothing was superseded.
         try:
             keys = set(await self.results.keys()) - wanted
             old = [key for key in sorted(keys) if self._is_old(key, past)]
@@ -274,7 +285,9 @@ class CurrentVersion:
                     await self.results.delete(key)
                     await self._versions.forget_parts(self.name, [key])
         except CarawayError as exc:
-            logger.warning("old versions are removed later", extra={"cause": exc.message})
+            logger.warning(
+                "removal of old versions failed and is retried", extra={"cause": exc.message}
+            )
 
     def _is_old(self, key: str, past: Collection[str]) -> bool:
         made_at = making.made_at(key, self.name)

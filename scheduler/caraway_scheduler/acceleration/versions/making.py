@@ -1,4 +1,4 @@
-"""Makes the next version of an accelerated dataset: by SQL over its source, stored by executors."""
+"""Makes versions of accelerated datasets: runs SQL over the source and stores the rows."""
 
 import logging
 import re
@@ -34,14 +34,14 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class StoredSize:
-    """How much is stored so far."""
+    """The rows and bytes that are stored so far."""
 
     rows: int = 0
     size_bytes: int = 0
 
 
 class Maker:
-    """Runs such statements in the background, and has executors store what comes."""
+    """Runs load statements in the background, and has executors store their rows."""
 
     def __init__(
         self,
@@ -49,52 +49,55 @@ class Maker:
         place: ResultPlace,
         on_damaged: Callable[[TableName], None] = lambda _name: None,
     ) -> None:
-        """Take where to store; `on_damaged` is told of datasets whose rows cannot be read."""
+        """Create a maker; `on_damaged` is called with datasets whose rows cannot be read."""
         self._dispatch = dispatch
         self._place = place
         self._on_damaged = on_damaged
 
     @property
     def place(self) -> ResultPlace:
+        """The place where chunks are stored."""
         return self._place
 
     @property
     def cores(self) -> int:
-        """Those of all executors together."""
+        """The number of cores of all executors together."""
         return sum(each.cores for each in self._dispatch.executors() if each.is_registered)
 
     async def load(self, name: TableName, table: StoredTable, log: Log = ()) -> int | None:
-        """Bring a version to where it will be read, so that no reader waits for it.
+        """Load a version on the executors that will serve it, so that readers need not wait.
 
-        Returns how many rows it has, if that is known: an executor that is lost meanwhile costs
-        those that read from it later a moment.
+        Returns the row count, or None if an executor was lost while loading. Queries then load its
+        share on first read.
 
         Raises:
-            QueryError: it does not fit into memory, or has a key twice.
+            QueryError: the version does not fit into memory, or has a duplicate key.
         """
         try:
             return await self._dispatch.load(name, table, log)
         except (ExecutorLostError, OverloadedError, ShuttingDownError) as exc:
-            logger.info("a version is loaded later", extra={"dataset": name, "cause": exc.message})
+            logger.info(
+                "version is loaded on first read", extra={"dataset": name, "cause": exc.message}
+            )
             return None
         except DatasetDamagedError as exc:
             self._on_damaged(exc.table)
             raise
 
     async def put_back(self, name: TableName, table: StoredTable, log: Log) -> int:
-        """Store damaged chunks of a version again, where an executor has their rows; count them.
+        """Restore damaged chunks of a version from executors' memory, and return their number.
 
         Raises:
-            CarawayError: the store takes nothing.
+            CarawayError: the chunk store cannot be written.
         """
         return await self._dispatch.put_back(name, table, log)
 
     def follow(self, table: StoredTable, log: Log) -> None:
-        """Have statements read a version with this log from now on."""
+        """Let statements read a version with this log from now on."""
         self._dispatch.follow(table, log)
 
     async def plan(self, sql: str) -> None:
-        """Look whether a statement can be planned.
+        """Check that a statement can be planned.
 
         Raises:
             InvalidQueryError: it cannot.
@@ -105,7 +108,7 @@ class Maker:
         await stream.aclose()
 
     async def number(self, sql: str) -> int | None:
-        """Return the one number that a query gives, if it is not NULL."""
+        """Return the single number that a query yields, or None if it is NULL."""
         stream = await self._dispatch.execute(new_query_id(), Statement(sql, {}))
         try:
             batches = [batch async for batch in stream]
@@ -124,12 +127,13 @@ class Maker:
         *,
         is_kept: bool = False,
     ) -> VersionPart:
-        """Store what the statement gives, cut into partitions.
+        """Store the rows of a statement, divided into partitions.
 
-        With `is_kept` rows stay in memory where they are made, for whoever loads them next.
+        With `is_kept`, executors also keep the rows that they produce in memory, for the load that
+        follows.
 
         Raises:
-            QueryError: it failed. What was stored lies under a key that no version names.
+            QueryError: the statement failed. Its stored chunks have a key that no version names.
         """
         for attempt in range(1, _TRIES + 1):
             key = key_of(name)
@@ -142,7 +146,7 @@ class Maker:
             )
             statement = Statement(sql, {}, store=order, in_background=True, logs=logs)
 
-            def told(words: list[StoredChunk]) -> None:
+            def on_word(words: list[StoredChunk]) -> None:
                 chunks = in_order(words)
                 on_progress(
                     StoredSize(
@@ -152,7 +156,7 @@ class Maker:
                 )
 
             try:
-                answer = await storing.store(self._dispatch, new_query_id(), statement, told)
+                answer = await storing.store(self._dispatch, new_query_id(), statement, on_word)
             except DatasetDamagedError as exc:
                 self._on_damaged(exc.table)
                 raise
@@ -165,12 +169,12 @@ class Maker:
 
 
 def key_of(name: TableName) -> str:
-    """Return a new key for a version; it says of which dataset it is, and since when."""
+    """Return a new key for chunks, with the dataset and the current time."""
     return f"{prefix_of(name)}{int(time.time()):x}-{uuid.uuid4().hex[:12]}"
 
 
 def made_at(key: str, name: TableName) -> datetime | None:
-    """Return since when a key is there; None if it is not of this dataset."""
+    """Return the time of a key, or None if it does not belong to this dataset."""
     prefix = prefix_of(name)
     stamp = key.removeprefix(prefix).partition("-")[0]
     if not key.startswith(prefix) or not stamp:
@@ -182,7 +186,8 @@ def made_at(key: str, name: TableName) -> datetime | None:
 
 
 def prefix_of(name: TableName) -> str:
-    """Return how the keys of a dataset begin, and those of no other one."""
-    # Names may hold anything; what cannot stand in a key is told apart by the end.
+    """Return the prefix of all keys of a dataset, which no other dataset has."""
+    # Names may contain any character. The digest distinguishes names that are equal after
+    # replacing.
     digest = uuid.uuid5(uuid.NAMESPACE_OID, name).hex[:8]
     return f"d-{_UNSAFE.sub('_', name)[:60]}-{digest}."

@@ -1,6 +1,6 @@
-"""Which accelerated datasets are still kept: their schedulers say so from time to time.
+"""Records which accelerated datasets are in use, so that orphan collection spares them.
 
-accelerated-kept/DATASET       when a scheduler last said that the dataset is in its manifest
+accelerated-kept/DATASET       when a scheduler last reported the dataset as in its manifest
 """
 
 from collections.abc import Callable
@@ -18,30 +18,33 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """When a dataset was last said to be kept, and the revision of that."""
+    """When a dataset was last reported as in use, with the revision of that entry."""
 
     at: datetime
     revision: int
 
 
 class Marks:
-    """Each method raises StateAwayError while the store does not answer."""
+    """Reads and writes the marks; methods raise StateAwayError while the store is away."""
 
     def __init__(self, store: StateStore, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
 
     async def read(self, name: TableName) -> Mark | None:
+        """Return the mark of a dataset, or None."""
         entry = await self._store.get(_key(name))
         if entry is None:
             return None
         try:
             return Mark(datetime.fromisoformat(entry.value.decode()), entry.revision)
         except ValueError as exc:
-            raise CarawayError(f"dataset '{name}': the mark that it is kept is damaged") from exc
+            raise CarawayError(
+                f"dataset '{name}': its entry accelerated-kept/ in the state store is damaged"
+            ) from exc
 
     async def renew(self, name: TableName) -> datetime | None:
-        """Say that a dataset is kept; returns when that was last said before, if it was."""
+        """Mark a dataset as in use now; returns the previous time, or None."""
         value = self._clock().isoformat().encode()
         for _ in range(_TRIES):
             before = await self.read(name)
@@ -49,14 +52,15 @@ class Marks:
             written = await self._store.compare_and_set(_key(name), value, expected=expected)
             if written is not None:
                 return before.at if before else None
-        raise CarawayError(f"dataset '{name}': others say all the time that they keep it")
+        raise CarawayError(f"dataset '{name}': other schedulers keep renewing its mark; try again")
 
     async def remove(self, name: TableName, mark: Mark) -> bool:
-        """Forget a dataset, unless it is kept again."""
+        """Delete a mark, unless it was renewed."""
         removed = await self._store.compare_and_set(_key(name), None, expected=mark.revision)
         return removed is not None
 
     async def names(self) -> set[TableName]:
+        """Return the datasets that have a mark."""
         entries = await self._store.scan(_KEPT)
         return {TableName(unquote(entry.key.removeprefix(_KEPT))) for entry in entries}
 

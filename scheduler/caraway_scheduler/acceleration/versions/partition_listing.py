@@ -1,4 +1,4 @@
-"""The table `runtime.partitions`: who has which part of the accelerated datasets."""
+"""The table `runtime.partitions`: the placement of accelerated datasets on executors."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -28,9 +28,9 @@ def table(
     read: Iterable[tuple[TableName, DatasetVersion, StoredTable]],
     executors: Sequence[ExecutorStatus],
 ) -> pa.Table:
-    """Tell of each partition of the versions that are read which executors it belongs to.
+    """List each partition of the current versions with the executors that hold it.
 
-    A query asks the first of them. Rows are those of the base: what has changed since is not
+    Queries read from the first of them. Row counts are those of the base, because changes are not
     counted by partition.
     """
     ready = [each.executor_id for each in executors if each.is_ready]

@@ -1,10 +1,10 @@
-"""What long statements still read of superseded versions: nobody removes it before they end.
+"""Tracks which superseded chunks long statements still read, so that nobody deletes them.
 
-accelerated-reading/OWNER   the keys of chunks that statements of one process read; expires
+  accelerated-reading/OWNER   the chunk keys that statements of one process read; expires
 
-Superseded chunks stay for KEPT in any case. A statement that has run for half of that is written
-down, and is written again until it ends. Every scheduler looks there before it removes a chunk. The
-entry of a scheduler that died is gone after KEPT, so a dead reader keeps nothing for long.
+Superseded chunks are kept for KEPT in any case. A statement that has run for half of that is
+recorded repeatedly until it ends. Every scheduler checks these entries before it deletes a chunk.
+The entry of a dead scheduler expires after KEPT.
 """
 
 import asyncio
@@ -22,20 +22,23 @@ from caraway_scheduler.acceleration.versions.freshness import Mentions
 
 logger = logging.getLogger(__name__)
 KEPT = timedelta(seconds=120)
-"""How long a version stays that new statements do not read any more: some may have begun."""
+"""How long a superseded version is kept, because statements may have just started with it."""
 MOST_KEYS = 50_000
-"""So many keys of one process count, those of its oldest statements first: some 3 MB."""
+"""The maximum number of keys of one process, oldest statements first: about 3 MB."""
 _READING = "accelerated-reading/"
 _TRIES = 5
 
 
 def look_s() -> float:
-    """Return how often statements under way are written down, and old chunks are looked for."""
+    """Return the interval of recording running statements and of looking for old chunks."""
     return KEPT.total_seconds() / 8
 
 
 class Reads:
-    """What statements of all schedulers read. Methods raise StateAwayError while it is away."""
+    """The chunks that statements of all schedulers read.
+
+    Methods raise StateAwayError while the state store is away.
+    """
 
     def __init__(self, store: StateStore, owner: str) -> None:
         self._store = store
@@ -43,12 +46,12 @@ class Reads:
         self._revision: int | None = None
 
     async def keys(self) -> frozenset[str]:
-        """Return the keys that any scheduler has said it reads."""
+        """Return the keys that any scheduler reported as read."""
         entries = await self._store.scan(_READING)
         return frozenset(key for entry in entries for key in entry.value.decode().split("\n"))
 
     async def write(self, keys: Sequence[str]) -> None:
-        """Say what this process reads, in place of what it said before."""
+        """Report the keys that this process reads, replacing its previous report."""
         if not keys and self._revision is None:
             return
         value = "\n".join(keys[:MOST_KEYS]).encode() or None
@@ -60,25 +63,25 @@ class Reads:
             if written is not None:
                 self._revision = written if value else None
                 return
-            # It has expired, or the answer to an earlier attempt was lost.
+            # The entry expired, or the answer to an earlier attempt was lost.
             entry = await self._store.get(self._key)
             self._revision = entry.revision if entry is not None else None
             if value is None and entry is None:
                 return
-        raise CarawayError("what statements read could not be written down; it is tried again")
+        raise CarawayError("the chunks that statements read could not be recorded; this is retried")
 
     async def run(self, under_way: Callable[[], Collection[ActiveStatement]]) -> None:
-        """Keep what long statements read until cancelled."""
+        """Report the chunks that long statements read, until cancelled."""
         while True:
             await asyncio.sleep(look_s())
             try:
                 keys = keys_of(_long(under_way(), asyncio.get_running_loop().time()))
                 if len(keys) > MOST_KEYS:
-                    logger.warning("statements read too many old chunks to keep all of them")
+                    logger.warning("running statements read too many superseded chunks to keep all")
                 await self.write(keys)
             except CarawayError as exc:
                 logger.warning(
-                    "what statements read is written down later", extra={"cause": exc.message}
+                    "recording of chunks in use failed and is retried", extra={"cause": exc.message}
                 )
 
 
@@ -89,7 +92,7 @@ def _long(statements: Iterable[ActiveStatement], now_s: float) -> list[ActiveSta
 
 
 def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:
-    """Return the keys of all chunks that statements may read, each once, in their order."""
+    """Return the keys of all chunks that the statements may read, without duplicates, in order."""
     mentions: dict[int, Mentions] = {}
     keys: dict[str, None] = {}
     for statement in statements:

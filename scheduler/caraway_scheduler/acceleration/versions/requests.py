@@ -1,10 +1,10 @@
-"""Which requests with an Idempotency-Key were applied to a dataset: for a day, by any scheduler.
+"""Remembers applied requests with an Idempotency-Key for a day, for all schedulers.
 
-accelerated-requests/DATASET/N   the N-th page of requests, oldest first; expires by itself
+  accelerated-requests/DATASET/N   the N-th page of requests, oldest first; expires
 
-The latest requests stand in the version itself, written with their changes in one compare-and-set.
-Before they leave it, they are written as a page. Requests are only ever added behind the others,
-so a page holds the same whichever scheduler writes it.
+The latest requests are part of the version, written with their changes in one compare-and-set.
+Older ones are moved to pages first. Requests are only appended, so every scheduler writes the same
+content for a page.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from caraway_scheduler.acceleration.versions.version import DatasetVersion
 
 logger = logging.getLogger(__name__)
 KEPT_S = 24 * 3600.0
-"""How long a page is kept at least."""
+"""The minimum time in seconds that a page is kept."""
 RECENT = 1000
 PAGE = 500
 MOST_PAGES = 400
-"""So many pages count of a dataset: 200,000 requests, some 30 MB of memory.
+"""The maximum number of pages of a dataset: 200,000 requests, about 30 MB of memory.
 
-Beyond that the oldest page is forgotten first, also within KEPT_S, and the log says so. To refuse
-requests instead would hold up every producer of more than two requests a second.
+Beyond that the oldest page is dropped, even within KEPT_S, and a warning is logged. Refusing
+requests instead would block every producer of more than two requests per second.
 """
 _PAGES = "accelerated-requests/"
 _ID = 32
@@ -35,7 +35,7 @@ _WARNED_S = 3600.0
 
 
 def token(key: str, *content: bytes) -> str:
-    """Return what is kept of a request: one hash of its key, and one of what it holds."""
+    """Return the record of a request: a hash of its key followed by a hash of its content."""
     held = hashlib.sha256()
     for each in content:
         held.update(len(each).to_bytes(8) + each)
@@ -43,12 +43,15 @@ def token(key: str, *content: bytes) -> str:
 
 
 def id_of(request: str) -> str:
-    """Return what stands for the key of a request."""
+    """Return the part of a record that identifies the key of the request."""
     return request[:_ID]
 
 
 class Requests:
-    """The requests of one dataset. Methods raise StateAwayError while the store is away."""
+    """The applied requests of one dataset.
+
+    Methods raise StateAwayError while the state store is away.
+    """
 
     def __init__(self, store: StateStore, name: TableName) -> None:
         self._store = store
@@ -58,7 +61,7 @@ class Requests:
         self._pages: dict[int, dict[str, str]] = {}
 
     async def learn(self, version: DatasetVersion) -> None:
-        """Read the pages that a version names and that are not known yet."""
+        """Read the pages of a version that are not known yet."""
         first = max(0, version.request_pages - MOST_PAGES)
         for number in [each for each in self._pages if each < first]:
             del self._pages[number]
@@ -68,7 +71,7 @@ class Requests:
             self._pages[number] = _read(entry.value) if entry is not None else {}
 
     def find(self, version: DatasetVersion, request: str) -> str | None:
-        """Return what was applied under the key of a request, of the pages that are known."""
+        """Return the record with the key of a request, from the version or a known page."""
         wanted = request[:_ID]
         for each in reversed(version.requests):
             if each[:_ID] == wanted:
@@ -79,9 +82,9 @@ class Requests:
         return None
 
     async def turned(self, version: DatasetVersion) -> tuple[Sequence[str], int]:
-        """Return the requests that the next version names, and how many pages there are then.
+        """Return the requests for the next version and its number of pages.
 
-        Those that it does not name any more are in a page before this returns.
+        Requests that it drops are written to a page before this returns.
         """
         if len(version.requests) < RECENT:
             return version.requests, version.request_pages
@@ -90,14 +93,14 @@ class Requests:
         return version.requests[PAGE:], version.request_pages + 1
 
     async def _warn_of(self, number: int) -> None:
-        """Say that a page is forgotten, if that is before its time."""
+        """Warn that a page is dropped, if it has not expired yet."""
         now_s = asyncio.get_running_loop().time()
         if number < 0 or now_s < self._quiet_until_s:
             return
         if await self._store.get(self._key(number)) is not None:
             self._quiet_until_s = now_s + _WARNED_S
             extra = {"dataset": self._name, "requests": MOST_PAGES * PAGE}
-            logger.warning("an Idempotency-Key is known for less than 24 hours", extra=extra)
+            logger.warning("Idempotency-Keys are kept for less than 24 hours", extra=extra)
 
     async def _write(self, number: int, requests: Sequence[str]) -> None:
         value, key = "\n".join(requests).encode(), self._key(number)
@@ -105,7 +108,7 @@ class Requests:
             entry = await self._store.get(key)
             if entry is not None and entry.value == value:
                 return
-            # Another page of this number is of a dataset of this name that is gone.
+            # A different page with this number belongs to a removed dataset of the same name.
             expected = entry.revision if entry is not None else None
             await self._store.compare_and_set(key, value, expected=expected, ttl_s=KEPT_S)
 

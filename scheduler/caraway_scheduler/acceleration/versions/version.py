@@ -1,4 +1,4 @@
-"""What a version of an accelerated dataset is, as a frozen value."""
+"""Defines the version of an accelerated dataset, as a frozen value."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -13,7 +13,7 @@ from caraway_core.tables import Keys, ResultPlace, StoredTable
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A key of the result store that new statements do not read; some under way may."""
+    """A chunk store key that new statements do not read; running statements may."""
 
     key: str
     since: datetime
@@ -21,7 +21,7 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True)
 class VersionPart:
-    """Chunks that were stored under one key, by one load. It never changes."""
+    """The immutable chunks that one load stored under one key."""
 
     key: str
     schema: pa.Schema
@@ -30,12 +30,12 @@ class VersionPart:
 
 @dataclass(frozen=True, slots=True)
 class DatasetVersion:
-    """What readers see of a dataset: the rows of its parts, and the changes of its log.
+    """The rows of a dataset's parts, and the changes of its log.
 
-    `sql` is what it was made by, of the source `origin`. `location` is where its chunks lie: a
-    version that was made elsewhere is not for us. `position` is how far the source of its changes
-    was read, and `requests` what the latest requests were called that brought changes.
-    `live_rows` is there where rows and changes were counted that do not show any more.
+    `sql` made it from the source `origin`. `location` is where its chunks are stored; versions of
+    other locations are unusable here. `position` is how far the source of changes was read.
+    `requests` are records of the latest change requests. `live_rows` is the number of visible rows,
+    if it differs from the stored rows.
     """
 
     number: int
@@ -51,22 +51,23 @@ class DatasetVersion:
     live_rows: int | None = None
     requests: tuple[str, ...] = ()
     request_pages: int = 0
-    """How many pages of earlier requests there are, see `requests`."""
+    """The number of pages of earlier requests; see `requests`."""
     pending: int = 0
-    """So many of the last entries are not read yet: more has to come before they are whole."""
+    """How many of the last log entries are incomplete, and therefore not read yet."""
 
     @property
     def key(self) -> str:
-        """The name of the base: all that is there but for the log."""
+        """The key of the base: of everything except the log."""
         return self.parts[-1].key
 
     @property
     def schema(self) -> pa.Schema:
+        """The schema of the rows."""
         return self.parts[-1].schema
 
     @property
     def chunks(self) -> tuple[ChunkInfo, ...]:
-        """All chunks of the base, in the order of the rows."""
+        """All chunks of the base, in row order."""
         return tuple(
             chunk if part.key == self.key else replace(chunk, key=part.key)
             for part in self.parts
@@ -75,30 +76,33 @@ class DatasetVersion:
 
     @property
     def keys(self) -> frozenset[str]:
-        """All that it needs in the result store."""
+        """All keys in the chunk store that the version needs."""
         return frozenset(part.key for part in self.parts) | {each.chunk.key for each in self.log}
 
     @property
     def read_log(self) -> Log:
-        """The entries that statements read."""
+        """The log entries that statements read."""
         return self.log[: len(self.log) - self.pending]
 
     @property
     def base_rows(self) -> int:
+        """The number of rows in the base."""
         return sum(chunk.row_count for part in self.parts for chunk in part.chunks)
 
     @property
     def rows(self) -> int:
+        """The number of visible rows."""
         return self.base_rows if self.live_rows is None else self.live_rows
 
     @property
     def size_bytes(self) -> int:
+        """The stored size in bytes, including the log."""
         chunks = [chunk for part in self.parts for chunk in part.chunks]
         return sum(each.size_bytes for each in (*chunks, *(entry.chunk for entry in self.log)))
 
     @property
     def log_rows(self) -> int:
-        """How many changes statements read."""
+        """The number of changes that statements read."""
         return sum(entry.chunk.row_count for entry in self.read_log)
 
     def table(
@@ -109,7 +113,7 @@ class DatasetVersion:
         is_mapped: bool = False,
         replicas: int = 1,
     ) -> StoredTable:
-        """Return what queries read; the log goes its own way."""
+        """Return the table spec for queries; the log is passed separately."""
         return StoredTable(
             self.schema,
             place,

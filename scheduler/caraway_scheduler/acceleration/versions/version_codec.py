@@ -1,4 +1,4 @@
-"""How versions of accelerated datasets, and their parts, are written in the state store."""
+"""Encodes versions of accelerated datasets, and their parts, for the state store."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ _FORMAT = 3
 
 
 def encode(version: DatasetVersion) -> bytes:
-    """Write a version; its parts are named, and written by `encode_part`."""
+    """Encode a version. It refers to its parts by key; `encode_part` encodes them."""
     document = {
         "format": _FORMAT,
         "number": version.number,
@@ -40,28 +40,28 @@ def encode(version: DatasetVersion) -> bytes:
 
 
 def part_keys(stored: bytes) -> tuple[str, ...]:
-    """Return what a written version is made of.
+    """Return the keys of the parts of an encoded version.
 
     Raises:
-        CarawayError: it cannot be read.
+        CarawayError: the version cannot be read.
     """
     return tuple(_read(stored)["parts"])
 
 
 def location(stored: bytes) -> str:
-    """Return where the chunks of a written version lie.
+    """Return the location of an encoded version.
 
     Raises:
-        CarawayError: it cannot be read.
+        CarawayError: the version cannot be read.
     """
     return str(_read(stored)["location"])
 
 
 def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
-    """Read a version that is made of these parts.
+    """Decode a version with these parts.
 
     Raises:
-        CarawayError: it cannot be read.
+        CarawayError: the version cannot be read.
     """
     document = _read(stored)
     try:
@@ -89,15 +89,16 @@ def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
 
 
 def encode_part(part: VersionPart) -> bytes:
+    """Encode a part."""
     schema = base64.b64encode(part.schema.serialize()).decode()
     return _text({"schema": schema, "chunks": [_chunk(each) for each in part.chunks]})
 
 
 def decode_part(key: str, stored: bytes) -> VersionPart:
-    """Read a part.
+    """Decode a part.
 
     Raises:
-        CarawayError: it cannot be read.
+        CarawayError: the part cannot be read.
     """
     try:
         document = json.loads(stored)
@@ -112,7 +113,7 @@ def _read(stored: bytes) -> Any:
         document = json.loads(stored)
         if document["format"] > _FORMAT:
             raise CarawayError(
-                "a newer version of Caraway made this version of an accelerated dataset; run that"
+                "a newer release of Caraway made this version of an accelerated dataset; run it"
             )
     except (ValueError, KeyError, TypeError) as exc:
         raise _damaged(exc) from exc
@@ -136,7 +137,7 @@ def _read_entry(written: list[Any]) -> LogEntry:
 
 
 def term(written: Term) -> list[Any]:
-    """Write what parts rows; `read_term` reads it."""
+    """Encode a partition term; `read_term` decodes it."""
     match written:
         case BucketKey(count, column, name):
             return ["bucket", column, name, count]
@@ -147,6 +148,7 @@ def term(written: Term) -> list[Any]:
 
 
 def read_term(written: list[Any]) -> Term:
+    """Decode a partition term."""
     kind, text, name, *more = written
     if kind == "bucket":
         return BucketKey(more[0], text, name)

@@ -1,12 +1,12 @@
-"""Versions of accelerated datasets in the state store, and how the next one takes its place.
+"""Stores versions of accelerated datasets, and replaces them with their successors.
 
-accelerated/DATASET            the version that is read, and what statements may still read
-accelerated-parts/DATASET/KEY  the chunks that lie under a key, written once
-accelerated-kept/DATASET       see `marks`
-accelerating/DATASET           see `claims`
-accelerated-reading/OWNER      see `reads`
+  accelerated/DATASET            the current version, and keys that statements may still read
+  accelerated-parts/DATASET/KEY  the chunks of a part, written once
+  accelerated-kept/DATASET       see `marks`
+  accelerating/DATASET           see `claims`
+  accelerated-reading/OWNER      see `reads`
 
-So a change, which makes a version that differs in its log alone, writes little.
+A change only extends the log, so publishing it writes little.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -44,7 +44,7 @@ _OLD_MARK = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class HeldVersion:
-    """A version as it was read: with the revision at which it stood in the state store."""
+    """A version with the revision at which it was read from the state store."""
 
     version: DatasetVersion
     revision: int
@@ -52,10 +52,11 @@ class HeldVersion:
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """A version, with what was read to make it: it takes the place of that, or of nothing.
+    """A new version, with the version that it replaces, if any.
 
-    What was read is one value from the reading to the writing, so a version cannot be written
-    over another one than the one it was made of. `Head.next` and `Head.anew` make these.
+    `before` is the exact value that was read to make the new version. So a version can only replace
+    the one that it was made from. `CurrentVersion.next` and `CurrentVersion.anew` create
+    successors.
     """
 
     before: HeldVersion | None
@@ -63,9 +64,9 @@ class Successor:
 
 
 class VersionStore:
-    """Reads versions, and has successors take their place.
+    """Reads versions, and replaces them with their successors.
 
-    Each method raises StateAwayError while the store does not answer.
+    Each method raises StateAwayError while the state store is away.
     """
 
     def __init__(
@@ -83,10 +84,10 @@ class VersionStore:
         self._kept: set[TableName] = set()
 
     async def current(self, name: TableName) -> HeldVersion | None:
-        """Return the version that is read; from then on it counts as kept here.
+        """Return the current version, and mark the dataset as in use.
 
         Raises:
-            CarawayError: it is damaged.
+            CarawayError: the version is damaged.
         """
         if name not in self._kept:
             await self._keep(name)
@@ -97,11 +98,14 @@ class VersionStore:
             parts = await self._read(name, version_codec.part_keys(entry.value))
             if parts is not None:
                 return HeldVersion(version_codec.decode(entry.value, parts), entry.revision)
-            # They went with the version while it was read; there is another one by now.
-        raise CarawayError(f"dataset '{name}': what its version is made of is not known any more")
+            # The parts were removed with their version during the read; there is a newer version
+            # now.
+        raise CarawayError(
+            f"dataset '{name}': the parts of its version are missing in the state store"
+        )
 
     async def flip(self, name: TableName, successor: Successor) -> HeldVersion | None:
-        """Make a version the one that is read; None: what it was made of is not read any more."""
+        """Publish a version; returns None if its predecessor is not current any more."""
         version, before = successor.version, successor.before
         known = self._parts.setdefault(name, {})
         for part in version.parts:
@@ -120,7 +124,7 @@ class VersionStore:
         return standing if standing is not None and standing.version == version else None
 
     async def forget_parts(self, name: TableName, keys: Iterable[str]) -> None:
-        """Remove what is known of keys that no version names."""
+        """Delete the parts with these keys, which no version names."""
         for key in keys:
             entry = await self._store.get(_part_key(name, key))
             if entry is not None:
@@ -129,32 +133,32 @@ class VersionStore:
                 )
 
     def end(self, name: TableName) -> None:
-        """Keep a dataset no longer."""
+        """Stop marking a dataset as in use."""
         self._kept.discard(name)
 
     async def entry(self, name: TableName) -> StateEntry | None:
-        """Return a version as it is written, and do not keep it."""
+        """Return the encoded version of a dataset, without marking it as in use."""
         return await self._store.get(_key(VERSIONS, name))
 
     async def revisions(self, names: Sequence[TableName]) -> Sequence[int]:
-        """Return at which revision the version of each dataset stands; 0: there is none."""
+        """Return the revision of each dataset's version; 0 if it has none."""
         return await self._store.revisions([_key(VERSIONS, name) for name in names])
 
     def location(self, entry: StateEntry) -> str:
-        """Return where the chunks of a written version lie.
+        """Return the location of an encoded version.
 
         Raises:
-            CarawayError: it cannot be read.
+            CarawayError: the version cannot be read.
         """
         return version_codec.location(entry.value)
 
     async def remove(self, name: TableName, revision: int) -> bool:
-        """Remove a version, if it still stands at a revision."""
+        """Delete a version, if it is still at this revision."""
         removed = await self._store.compare_and_set(_key(VERSIONS, name), None, expected=revision)
         return removed is not None
 
     async def parts(self, name: TableName) -> Sequence[str]:
-        """Return the keys of which it is written what lies there."""
+        """Return the keys of all stored parts of a dataset."""
         prefix = _part_key(name, "")
         return [entry.key.removeprefix(prefix) for entry in await self._store.scan(prefix)]
 
@@ -167,31 +171,31 @@ class VersionStore:
         return self._store.watch(VERSIONS)
 
     def wishes(self, name: TableName) -> Wishes:
-        """Return what users asked of a dataset."""
+        """Return the requests of users for a dataset."""
         return Wishes(self._store, name)
 
     async def forget_settings(self) -> None:
-        """Forget what was set of any dataset."""
+        """Delete the stored settings of all datasets."""
         for entry in await self._store.scan(SETTINGS):
             await self._store.compare_and_set(entry.key, None, expected=entry.revision)
 
     def wished(self, prefix: str) -> AsyncIterator[StateEntry]:
-        """Yield what users ask of datasets, through any scheduler."""
+        """Yield the requests that users make through any scheduler."""
         return self._store.watch(prefix)
 
     def requests(self, name: TableName) -> Requests:
-        """Return which requests were applied to a dataset."""
+        """Return the applied change requests of a dataset."""
         return Requests(self._store, name)
 
     def claim(self, name: TableName, work: str = "") -> Claim:
-        """Return a claim for one task; without the name of a work it is making versions."""
+        """Return a claim on named work for one task; without a name, on making versions."""
         return Claim(self._store, _key(_CLAIMS, name) + work, self._owner)
 
     async def _keep(self, name: TableName) -> None:
-        """Say that a dataset is kept here, before its version is read (see `unkept`)."""
+        """Mark a dataset as in use before its version is read; see `unkept`."""
         before = await self.marks.renew(name)
         if before is not None and abs(self._clock() - before) > _OLD_MARK:
-            # Somebody may be about to remove it, at the revision that it has.
+            # A collector may be about to delete it at its current revision, so write a new one.
             entry = await self.entry(name)
             if entry is not None:
                 await self._store.compare_and_set(entry.key, entry.value, expected=entry.revision)
@@ -212,14 +216,14 @@ class VersionStore:
         return parts
 
     async def _write(self, name: TableName, part: VersionPart) -> None:
-        # Written before, by an attempt whose answer was lost, it is the same.
+        # If an earlier attempt wrote it and its answer was lost, the content is the same.
         await self._store.compare_and_set(
             _part_key(name, part.key), version_codec.encode_part(part), expected=None
         )
 
 
 def name_in(entry: StateEntry) -> TableName:
-    """Return whose version an entry is."""
+    """Return the dataset of an entry."""
     return TableName(unquote(entry.key.removeprefix(VERSIONS)))
 
 

@@ -1,9 +1,10 @@
-"""What users asked of a dataset and were answered for: written down before the answer.
+"""Stores what users requested for a dataset, before their requests are answered.
 
-accelerated-asked/DATASET      a refresh that was asked for and is not done yet
-accelerated-settings/DATASET   the refresh_sql that was set, while a scheduler of the cluster lives
+  accelerated-asked/DATASET      a requested refresh that is not done yet
+  accelerated-settings/DATASET   a changed refresh_sql, while any scheduler of the cluster runs
 
-So a refresh outlives the scheduler that took it, and all schedulers load by the same statement.
+So a refresh survives the scheduler that accepted it, and all schedulers load with the same
+statement.
 """
 
 import json
@@ -19,21 +20,24 @@ from caraway_core.protocols.state import StateEntry, StateStore
 ASKED, SETTINGS = "accelerated-asked/", "accelerated-settings/"
 _KEPT_S = 7 * 86400.0
 SETTINGS_TTL_S = 60.0
-"""Settings are forgotten when no scheduler has renewed them for so long."""
+"""Settings expire if no scheduler renews them for this many seconds."""
 _FIELDS = ("refresh_sql", "refresh_mode", "refresh_jitter_max")
 _TRIES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A refresh that was asked for, with the body of the request; a later one replaces it."""
+    """A requested refresh with the body of the request; a later request replaces it."""
 
     id: str
     body: Mapping[str, object]
 
 
 class Wishes:
-    """Those of one dataset. Each method raises StateAwayError while the store is away."""
+    """The requests of users for one dataset.
+
+    Methods raise StateAwayError while the state store is away.
+    """
 
     def __init__(self, store: StateStore, name: TableName) -> None:
         self._store = store
@@ -41,34 +45,34 @@ class Wishes:
         self._settings = SETTINGS + quote(name, safe="")
 
     async def ask(self, body: Mapping[str, object]) -> Ask:
-        """Write down that a refresh was asked for."""
+        """Record that a refresh was requested."""
         kept = {key: body[key] for key in _FIELDS if body.get(key) is not None}
         ask = Ask(uuid.uuid4().hex, kept)
         await self._write(self._asked, {"id": ask.id, "body": kept}, _KEPT_S)
         return ask
 
     async def asked(self) -> Ask | None:
-        """Return the refresh that is not done yet."""
+        """Return the requested refresh that is not done yet, or None."""
         entry = await self._store.get(self._asked)
         return ask_of(entry) if entry is not None else None
 
     async def stands(self, ask_id: str) -> bool:
-        """Return whether nobody has done a refresh yet, and no later one took its place."""
+        """Return whether a requested refresh is neither done nor replaced."""
         ask = await self.asked()
         return ask is not None and ask.id == ask_id
 
     async def done(self, ask_id: str) -> None:
-        """Note that a refresh is done."""
+        """Delete the record of a refresh that is done."""
         entry = await self._store.get(self._asked)
         if entry is not None and ask_of(entry).id == ask_id:
             await self._store.compare_and_set(self._asked, None, expected=entry.revision)
 
     async def set_sql(self, sql: str, manifest: str) -> None:
-        """Write down by which statement to load, as long as the manifest says the same."""
+        """Store the statement to load with; it applies while the manifest is unchanged."""
         await self._write(self._settings, {"sql": sql, "manifest": manifest}, SETTINGS_TTL_S)
 
     async def sql(self, manifest: str) -> str | None:
-        """Return the statement that was set, and keep it for longer."""
+        """Return the stored statement, and renew it."""
         entry = await self._store.get(self._settings)
         if entry is None or (found := sql_of(entry, manifest)) is None:
             return None
@@ -88,21 +92,22 @@ class Wishes:
 
 
 def manifest(origin: str, sql: str) -> str:
-    """Return what written settings belong to: with another manifest they do not count."""
+    """Return the identity of the manifest to which stored settings belong."""
     return f"{origin}\n{sql}"
 
 
 def name_in(entry: StateEntry) -> TableName:
-    """Return the dataset that an entry is about."""
+    """Return the dataset of an entry."""
     return TableName(unquote(entry.key.partition("/")[2]))
 
 
 def ask_of(entry: StateEntry) -> Ask:
+    """Decode a requested refresh."""
     document = json.loads(entry.value)
     return Ask(document["id"], document["body"])
 
 
 def sql_of(entry: StateEntry, manifest: str) -> str | None:
-    """Return the statement of written settings, unless the manifest was another one."""
+    """Return the statement of stored settings, or None if they belong to another manifest."""
     document = json.loads(entry.value)
     return str(document["sql"]) if document["manifest"] == manifest else None

@@ -1,1 +1,1 @@
-"""What operators of a cluster ask and tell a scheduler, on the metrics port; no user comes here."""
+"""Internal routes for the operators of a cluster, on the metrics port."""

@@ -1,4 +1,4 @@
-"""`/internal/...`: how busy the cluster is, and which executors shall take no more work."""
+"""The routes `/internal/...`: load of the cluster, and drains of executors."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -20,7 +20,7 @@ _UNAUTHORIZED = (
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """One executor; `running` counts what it does for every scheduler."""
+    """An executor of the internal listing; `running` counts its tasks for all schedulers."""
 
     id: ExecutorId
     state: str
@@ -34,10 +34,10 @@ class _Standing:
 
 
 def operating(request: Request) -> Membership:
-    """Let in who shows the token.
+    """Authorize a request that proves knowledge of the cluster's token.
 
     Raises:
-        HTTPException: 401 for everybody else.
+        HTTPException: 401 for all other requests.
     """
     found = app_state.services(request).operating
     assert found is not None, "the routes are served in a cluster only"
@@ -54,13 +54,13 @@ Operating = Annotated[Membership, Depends(operating)]
 
 @router.get("/executors")
 async def list_executors(members: Operating) -> Response:
-    """List the executors, those that are lost or refused too."""
-    return JSONResponse([_told(members, each) for each in members.executors()])
+    """List the executors, including lost and refused ones."""
+    return JSONResponse([_document(members, each) for each in members.executors()])
 
 
 @router.post("/executors/{executor_id}/drain")
 async def drain(executor_id: str, members: Operating) -> Response:
-    """Have no scheduler give the executor new work; to ask again changes nothing."""
+    """Let no scheduler give the executor new work; repeating this changes nothing."""
     try:
         await members.drain(ExecutorId(executor_id))
     except ExecutorLostError:
@@ -72,7 +72,7 @@ async def drain(executor_id: str, members: Operating) -> Response:
 
 @router.delete("/executors/{executor_id}/drain")
 async def undo_drain(executor_id: str, members: Operating) -> Response:
-    """Give the executor work again."""
+    """Let the executor receive work again."""
     try:
         await members.undo_drain(ExecutorId(executor_id))
     except CarawayError as exc:
@@ -82,16 +82,16 @@ async def undo_drain(executor_id: str, members: Operating) -> Response:
 
 @router.get("/load")
 async def load(request: Request, members: Operating) -> Response:
-    """Tell what waits and runs here, and how full the executors are."""
+    """Report the waiting and running work of this scheduler, and the load of executors."""
     services = app_state.services(request)
-    admission, works = services.queries.admission, services.job_works
+    admission, jobs = services.queries.admission, services.jobs
     return JSONResponse(
         {
             "queued": admission.queued,
             "running": len(services.queries.active) - admission.queued,
             "max_concurrent": admission.max_running,
-            "jobs_queued": works.foreman.queued if works else 0,
-            "jobs_running": works.foreman.running if works else 0,
+            "jobs_queued": jobs.foreman.queued,
+            "jobs_running": jobs.foreman.running,
             "schedulers": members.scheduler_count,
             "executors": [
                 {
@@ -112,10 +112,10 @@ def _standing(members: Membership, executor_id: str, status: int) -> Response:
     found = [each for each in members.executors() if each.executor_id == executor_id]
     if not found:
         return _unknown(executor_id)
-    return JSONResponse(_told(members, found[0]), status)
+    return JSONResponse(_document(members, found[0]), status)
 
 
-def _told(members: Membership, status: ExecutorStatus) -> dict[str, object]:
+def _document(members: Membership, status: ExecutorStatus) -> dict[str, object]:
     return asdict(
         _Standing(
             status.executor_id,

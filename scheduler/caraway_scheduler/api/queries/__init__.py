@@ -1,5 +1,5 @@
-"""`/v1/queries`: submit a query, come back for its answer.
+"""The routes of `/v1/queries`: submit a query and fetch its answer later.
 
-`submissions` and `documents` say what goes over the wire, over Arrow Flight too, and know no web
-framework; `answers` opens what is stored, `routes` are the routes.
+`submissions` and `documents` define the wire format, also for Arrow Flight, without a web
+framework. `answers` opens stored results, and `routes` has the routes.
 """

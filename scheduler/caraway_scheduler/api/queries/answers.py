@@ -1,4 +1,4 @@
-"""Opens stored answers: whether there is one, which chunks are meant, and their rows."""
+"""Opens stored answers: their manifest, a selection of chunks, and the rows."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -10,15 +10,15 @@ from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.api.queries.errors import NoResultsError
+from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.queries.storing import StoredAnswer
 
 _EXPIRED = "the results of query '{}' have expired; submit it again"
 
 
 class ChunkRows:
-    """The rows of some chunks; the next batch is fetched while the present one is in use."""
+    """The rows of some chunks; the next batch is fetched while the current one is used."""
 
     def __init__(self, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> None:
         self.schema = schema
@@ -26,7 +26,7 @@ class ChunkRows:
         self._next = tasks.begin(_fetch(batches))
 
     async def open(self) -> None:
-        """Wait for the first batch, so that most errors come from here."""
+        """Wait for the first batch, so that most errors are raised here."""
         await asyncio.wait((self._next,))
         if self._next.exception() is not None:
             await self._next
@@ -42,32 +42,32 @@ class ChunkRows:
         return batch
 
     async def aclose(self) -> None:
-        """End the reading, wherever it stands."""
+        """Stop reading at any point."""
         self._next.cancel()
         await asyncio.wait((self._next,))
         if not self._next.cancelled():
-            # Looked at, so that nobody is told of a failure for which nobody waits any more.
+            # Retrieve the exception, so that asyncio does not log it as never retrieved.
             self._next.exception()
         if isinstance(self._batches, AsyncGenerator):
             await self._batches.aclose()
 
 
-async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
+async def manifest(desk: Desk, job: Job, unfinished: int) -> StoredAnswer:
     """Return what the job has stored; `unfinished` is the answer while it has not ended.
 
     Raises:
-        NoResultsError: it has nothing to show: not yet, no longer, or never.
+        NoResultsError: the job has no results, not yet or no longer.
     """
     match job.status:
         case "PENDING" | "RUNNING":
             raise NoResultsError(
                 unfinished,
-                f"query '{job.job_id}' is {job.status}; ask /v1/queries/{job.job_id}/status, "
-                "with wait=SECONDS if you like, until it has SUCCEEDED",
+                f"query '{job.job_id}' is {job.status}; poll /v1/queries/{job.job_id}/status, "
+                "optionally with wait=SECONDS, until it has SUCCEEDED",
                 job.status,
             )
         case "FAILED":
-            cause = job.error.message if job.error else "the cause is not known"
+            cause = job.error.message if job.error else "the cause is unknown"
             raise NoResultsError(500, cause, job.status)
         case "CANCELLED":
             raise NoResultsError(410, f"query '{job.job_id}' was cancelled", job.status)
@@ -79,7 +79,7 @@ async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
         raise _expired(job) from exc
 
 
-async def described(desk: JobDesk, job: Job) -> tuple[Job, StoredAnswer | None]:
+async def described(desk: Desk, job: Job) -> tuple[Job, StoredAnswer | None]:
     """Return the job as it now stands, and what it has stored, if it has succeeded."""
     if job.status != "SUCCEEDED":
         return job, None
@@ -90,25 +90,23 @@ async def described(desk: JobDesk, job: Job) -> tuple[Job, StoredAnswer | None]:
 
 
 def chunk(manifest: StoredAnswer, job: Job, index: int) -> Sequence[ChunkInfo]:
-    """Return the chunk at an index. Of an answer without rows the first one is empty.
+    """Return the chunk at an index; an answer without rows has one empty chunk.
 
     Raises:
-        NoResultsError: there is no such chunk.
+        NoResultsError: the chunk does not exist.
     """
     if 0 <= index < max(1, len(manifest.chunks)):
         return manifest.chunks[index : index + 1]
     last = f"its chunks are 0 to {len(manifest.chunks) - 1}"
-    known = last if manifest.chunks else "it has no rows, and chunk 0 alone"
+    known = last if manifest.chunks else "it has no rows, so only chunk 0"
     raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
-async def read(
-    desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]
-) -> ChunkRows:
+async def read(desk: Desk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> ChunkRows:
     """Open some chunks, whose reading must be closed.
 
     Raises:
-        NoResultsError: they have expired, or are missing or damaged.
+        NoResultsError: the chunks have expired, or are missing or damaged.
     """
     reading = ChunkRows(schema, desk.read(job, chunks))
     try:
@@ -121,7 +119,7 @@ async def read(
     return reading
 
 
-async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> NoResultsError:
+async def _unreadable(desk: Desk, job: Job, exc: ResultStoreError) -> NoResultsError:
     """Tell an answer that expired while it was asked for from one that is broken."""
     try:
         now = await desk.find(job.principal, job.job_id)
@@ -137,5 +135,5 @@ def _expired(job: Job) -> NoResultsError:
 
 
 async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
-    # A task may not end in StopAsyncIteration, so the end of the rows is None.
+    # A task must not raise StopAsyncIteration, so None marks the end of the rows.
     return await anext(batches, None)

@@ -1,4 +1,4 @@
-"""What the API description says of the query routes; their bodies are too free to be derived."""
+"""The OpenAPI description of the query routes, whose bodies cannot be derived."""
 
 from typing import Any, get_args
 
@@ -55,7 +55,7 @@ _CHUNK = _object(
     chunk_index=_COUNT,
     row_offset=_COUNT,
     row_count=_COUNT,
-    next_chunk_index={**_COUNT, "description": "Left out on the last chunk."},
+    next_chunk_index={**_COUNT, "description": "Omitted on the last chunk."},
     next_chunk_url=_TEXT,
     data_array=_array({"type": "object", "additionalProperties": True}),
 )
@@ -84,7 +84,7 @@ _SUBMISSION: Schema = {
     "properties": {
         "sql": {"type": "string", "examples": ["SELECT 1"]},
         "parameters": {
-            "description": "Values by name, or in order.",
+            "description": "Values by name, or by position.",
             "anyOf": [
                 {"type": "object", "additionalProperties": True},
                 {"type": "array", "items": {}},
@@ -92,11 +92,11 @@ _SUBMISSION: Schema = {
             ],
         },
         "timeout_seconds": {
-            "description": "The query fails with TIMEOUT after so long; absent: never.",
+            "description": "The query fails with TIMEOUT after this many seconds; default: none.",
             "anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}],
         },
         "maximum_size": {
-            "description": "The query fails if its answer takes more bytes where it is stored.",
+            "description": "The query fails if its stored answer exceeds this many bytes.",
             "anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}],
         },
     },
@@ -106,11 +106,11 @@ _WITH_STATUS: Schema = {
 }
 _COMMON: dict[int | str, Any] = {
     503: {
-        "description": "The state store is away, or the runtime starts or stops.",
+        "description": "The state store is unavailable, or the runtime starts or stops.",
         "content": shapes.ERROR,
     },
     507: {
-        "description": "A disk or the state store has no room.",
+        "description": "A disk or the state store is full.",
         "content": shapes.ERROR,
         "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
     },
@@ -120,14 +120,14 @@ _ACCEPT: Schema = {
     "name": "Accept",
     "in": "header",
     "required": False,
-    "description": "The form of the rows; q-values are honoured.",
+    "description": "The format of the rows; q-values are honoured.",
     "schema": {"type": "string", "default": "application/json"},
 }
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "The same key gives the same query again, however often it is sent.",
+    "description": "Repeated requests with the same key return the same query.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
 }
 
@@ -143,11 +143,11 @@ def _rows(description: str, unfinished: int, error: Schema) -> Schema:
     return {
         "responses": {
             200: {"description": description, "content": forms},
-            400: _error("A parameter is wrong."),
-            404: refused("The caller has no such query, or it no such chunk."),
-            406: _error("No accepted form can be made of these rows."),
+            400: _error("A parameter is invalid."),
+            404: refused("The caller has no such query, or the query has no such chunk."),
+            406: _error("These rows cannot be encoded in an accepted format."),
             410: refused("The query was cancelled, or its rows have expired."),
-            unfinished: refused("The query is not over."),
+            unfinished: refused("The query has not ended."),
             500: refused("The query failed, or its rows cannot be read."),
             **_COMMON,
         },
@@ -159,7 +159,7 @@ SUBMIT: Schema = {
     "status_code": 202,
     "responses": {
         202: _answer(
-            "The query is kept, and runs as soon as it can.",
+            "The query is stored durably and runs as soon as possible.",
             _object(
                 ("query_id", "status", "status_url", "results_url"),
                 **_STATE,
@@ -167,11 +167,11 @@ SUBMIT: Schema = {
                 results_url=_TEXT,
             ),
         ),
-        400: _error("The body is not JSON, the statement is empty, or a header is wrong."),
+        400: _error("The body is not JSON, the statement is empty, or a header is invalid."),
         408: _error("The request body stopped arriving."),
         413: _error("The request body is too large."),
-        415: _error("The body is not said to be JSON, or its encoding is not read."),
-        422: _error("A field is wrong, or the Idempotency-Key was used for another query."),
+        415: _error("The Content-Type is not JSON, or the Content-Encoding is not supported."),
+        422: _error("A field is invalid, or the Idempotency-Key was used for another query."),
         429: _error("Too many queries wait, or there are too many requests."),
         **_COMMON,
     },
@@ -186,7 +186,7 @@ SUBMIT: Schema = {
 LIST: Schema = {
     "responses": {
         200: _answer(
-            "The caller's queries, the newest first.",
+            "The caller's queries, newest first.",
             _object(
                 ("queries", "total_count"),
                 queries=_array(
@@ -198,7 +198,7 @@ LIST: Schema = {
                         created_at=_TIME,
                     )
                 ),
-                total_count={**_COUNT, "description": "How many are listed here."},
+                total_count={**_COUNT, "description": "The number of queries in this list."},
             ),
         ),
         **_COMMON,
@@ -210,22 +210,22 @@ DESCRIBE: Schema = {
 STATUS: Schema = {
     "responses": {
         200: _answer(
-            "The state of the query; how far it is, while it runs and where that is known.",
+            "The state of the query, with its progress while it runs, if known.",
             _object(("query_id", "status"), **_STATE, progress=_PROGRESS, waits_for=_TEXT),
         ),
         **_UNKNOWN,
     }
 }
 RESULTS = _rows(
-    "One chunk as JSON. In other forms the whole answer, or the chunk that `partition` names.",
+    "One chunk as JSON. In other formats, the whole answer or the chunk `partition`.",
     425,
     _WITH_STATUS,
 )
 CHUNK = _rows("One chunk.", 409, shapes.ERROR)
 CANCEL: Schema = {
     "responses": {
-        200: _answer("The query as it now stands; one that was over is unchanged.", _QUERY),
-        403: _error("The key may only read."),
+        200: _answer("The query after the request; one that had ended is unchanged.", _QUERY),
+        403: _error("The key is read-only."),
         **_UNKNOWN,
     }
 }

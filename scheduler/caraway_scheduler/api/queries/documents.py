@@ -1,4 +1,4 @@
-"""What jobs look like on the wire, and rows in the middle of such a document."""
+"""Builds the JSON documents of jobs, and streams rows inside such a document."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,15 +25,17 @@ FILTERS: Mapping[str, JobStatus] = {
     "cancelled": "CANCELLED",
     "closed": "CLOSED",
 }
-"""By what the list can be filtered, in lower case."""
+"""The values by which the list can be filtered, in lower case."""
 
 
 def submitted(job: Job) -> Document:
+    """Return the document of a submitted job."""
     path = f"/v1/queries/{job.job_id}"
     return {**_state(job), "status_url": f"{path}/status", "results_url": f"{path}/results"}
 
 
 def status(job: Job, progress: JobProgress | None) -> Document:
+    """Return the status document of a job."""
     document = _state(job)
     if progress is not None and progress.waits_for and not job.is_over:
         document["waits_for"] = progress.waits_for
@@ -50,7 +52,7 @@ def status(job: Job, progress: JobProgress | None) -> Document:
 
 
 def described(job: Job, manifest: StoredAnswer | None) -> Document:
-    """The whole job but for its rows."""
+    """Return the document of a job, without its rows."""
     document = _state(job)
     if manifest is not None:
         document["manifest"] = _manifest(manifest)
@@ -62,6 +64,7 @@ def described(job: Job, manifest: StoredAnswer | None) -> Document:
 
 
 def listed(jobs: Sequence[Job]) -> Document:
+    """Return the document that lists jobs."""
     entries = [
         {
             "query_id": job.job_id,
@@ -75,7 +78,10 @@ def listed(jobs: Sequence[Job]) -> Document:
 
 
 def chunk(job: Job, manifest: StoredAnswer, index: int) -> Document:
-    """One chunk but for its rows. Clients test `next_chunk_index` for being there at all."""
+    """Return the document of a chunk, without its rows.
+
+    The last chunk has no `next_chunk_index`, because clients test whether it is present.
+    """
     before, at = manifest.chunks[:index], manifest.chunks[index : index + 1]
     document: Document = {
         "chunk_index": index,
@@ -90,7 +96,7 @@ def chunk(job: Job, manifest: StoredAnswer, index: int) -> Document:
 
 
 class ChunkJson:
-    """Encodes the rows of a chunk into its document, which may stand in another one."""
+    """Encodes the rows of a chunk into its document, optionally nested in another document."""
 
     def __init__(self, chunk: Document, within: Document | None = None) -> None:
         self._rows = formats.make("json")
@@ -101,17 +107,20 @@ class ChunkJson:
             self._after = b"}}"
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Return the document up to the rows."""
         return self._before + self._rows.begin(schema)
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Encode a batch of rows."""
         return self._rows.encode(batch)
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the end of the document."""
         return self._rows.end(elapsed_ms) + self._after
 
 
 def _opened(document: Document, field: str) -> bytes:
-    """The text of a document up to the value of one more field."""
+    """Return the text of a document up to the value of an additional last field."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return f'{text[:-1]},"{field}":'.encode()
 

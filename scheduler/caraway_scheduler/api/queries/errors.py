@@ -1,4 +1,4 @@
-"""Answers the errors of the query routes, as JSON."""
+"""Converts the errors of the query routes to JSON responses."""
 
 import functools
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 
 
 class NoResultsError(RefusedRequestError):
-    """The results of a job cannot be had, or not now; `job_status` says why."""
+    """The results of a job are unavailable, now or for good; `job_status` says why."""
 
     def __init__(self, status: int, message: str, job_status: JobStatus) -> None:
         super().__init__(status, message)
@@ -24,7 +24,7 @@ class NoResultsError(RefusedRequestError):
 
 
 def worded(handler: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[Response]]:
-    """Answer what a route raises."""
+    """Wrap a route handler, and convert the errors that it raises to responses."""
 
     @functools.wraps(handler)
     async def wording(*args: P.args, **kwargs: P.kwargs) -> Response:

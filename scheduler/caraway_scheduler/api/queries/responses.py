@@ -1,4 +1,4 @@
-"""Sends stored rows; the connection is broken off where they turn out to be damaged."""
+"""Sends stored rows, and aborts the connection if they turn out to be damaged."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class StoredResponse(Response):
-    """Sends itself; nothing of its base is used. `head` is what the encoder began with."""
+    """A response that sends rows itself, unlike its base. `head` is the encoder's beginning."""
 
     def __init__(
         self, job_id: JobId, reading: ChunkRows, encoder: Encoder, head: bytes, form: AnswerForm
@@ -42,9 +42,7 @@ class StoredResponse(Response):
         except ClientDisconnect:
             pass
         except CarawayError as exc:
-            logger.warning(
-                "answer broken off", extra={"job_id": self._job_id, "reason": exc.message}
-            )
+            logger.warning("answer aborted", extra={"job_id": self._job_id, "reason": exc.message})
         finally:
             gone.cancel()
             await self._reading.aclose()

@@ -1,4 +1,4 @@
-"""Routes of `/v1/queries`."""
+"""The routes of `/v1/queries`."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -7,7 +7,7 @@ import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import InvalidQueryError, UnavailableError
+from caraway_core.errors import InvalidQueryError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine import formats
 from caraway_engine.formats import Encoder
@@ -15,8 +15,8 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
 from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
+from caraway_scheduler.jobs.desk import MOST_WAIT_S, Desk
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.protocol import MOST_WAIT_S, JobDesk
 from caraway_serving import bodies, negotiation, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES
@@ -29,13 +29,13 @@ _TOO_EARLY = 425
 _CONFLICT = 409
 _JSON = "application/json"
 
-QueryIdParameter = Annotated[str, Path(description="The `query_id` that the submission gave.")]
+QueryIdParameter = Annotated[str, Path(description="The `query_id` from the submission.")]
 
 
 @router.post("/v1/queries", **documentation.SUBMIT)
 @errors.worded
 async def submit(request: Request) -> Response:
-    """Take a query, and answer at once with its id; it runs on whether or not anybody waits."""
+    """Submit a query and return its id at once; it runs whether or not a client waits."""
     desk = _desk(request)
     key = submissions.idempotency_key(request.headers.get("idempotency-key"))
     body = await bodies.read(request, app_state.services(request).max_body_bytes)
@@ -49,11 +49,11 @@ async def submit(request: Request) -> Response:
 async def list_queries(
     request: Request,
     status: Annotated[
-        str, Query(description="Only these: `pending`, `running`, `succeeded`, `failed`, ...")
+        str, Query(description="Filter by status: `pending`, `running`, `succeeded`, `failed`, ...")
     ] = "",
-    limit: Annotated[int, Query(ge=0, description="At most so many.")] = _LISTED,
+    limit: Annotated[int, Query(ge=0, description="The maximum number of queries.")] = _LISTED,
 ) -> Response:
-    """List the caller's queries, the newest first; expired ones only where asked for."""
+    """List the caller's queries, newest first; expired ones only if the filter selects them."""
     wanted = documents.FILTERS.get(status.strip().lower())
     principal = scopes.principal(request)
     jobs = await _desk(request).list(principal.id, wanted, min(limit, _MOST_LISTED))
@@ -63,7 +63,7 @@ async def list_queries(
 @router.get("/v1/queries/{query_id}", **documentation.DESCRIBE)
 @errors.worded
 async def describe(request: Request, query_id: QueryIdParameter) -> Response:
-    """Tell all about a query, with the first chunk of its rows once it has succeeded."""
+    """Describe a query, with the first chunk of its rows once it has succeeded."""
     desk = _desk(request)
     return await _described(request, desk, await _find(request, desk, query_id))
 
@@ -76,10 +76,10 @@ async def status(
     wait: Annotated[
         float,
         Query(ge=0, le=MOST_WAIT_S, allow_inf_nan=False,
-              description="Answer once the query is over, or after so many seconds."),
+              description="Answer once the query has ended, or after this many seconds."),
     ] = 0.0,
 ) -> Response:  # fmt: skip
-    """Tell how far a query is."""
+    """Return the status and progress of a query."""
     desk = _desk(request)
     if wait:
         waiting = desk.wait(scopes.principal(request).id, submissions.job_id(query_id), wait)
@@ -96,13 +96,13 @@ async def results(
     request: Request,
     query_id: QueryIdParameter,
     partition: Annotated[
-        int | None, Query(description="The chunk; as JSON the first one if not given.")
+        int | None, Query(description="The index of the chunk; for JSON, the default is 0.")
     ] = None,
-    format: Annotated[str, Query(description="`json`; other forms are asked for by `Accept`.")] = (
+    format: Annotated[str, Query(description="`json`; select other formats with `Accept`.")] = (
         "json"
     ),
 ) -> Response:
-    """Send one chunk as JSON, or the whole answer in another form."""
+    """Send one chunk as JSON, or the whole answer in another format."""
     _refuse_format(format)
     return await _results(request, query_id, partition, _TOO_EARLY)
 
@@ -112,12 +112,12 @@ async def results(
 async def chunk(
     request: Request,
     query_id: QueryIdParameter,
-    index: Annotated[int, Path(description="Counts from 0.")],
-    format: Annotated[str, Query(description="`json`; other forms are asked for by `Accept`.")] = (
+    index: Annotated[int, Path(description="The index, starting at 0.")],
+    format: Annotated[str, Query(description="`json`; select other formats with `Accept`.")] = (
         "json"
     ),
 ) -> Response:
-    """Send one chunk, in the form that `Accept` asks for."""
+    """Send one chunk in the format that `Accept` selects."""
     _refuse_format(format)
     try:
         return await _results(request, query_id, index, _CONFLICT)
@@ -128,7 +128,7 @@ async def chunk(
 @router.post("/v1/queries/{query_id}/cancel", **documentation.CANCEL)
 @errors.worded
 async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
-    """Stop a query, unless it is over; tell how it then stands."""
+    """Cancel a query unless it has ended, and describe it."""
     desk = _desk(request)
     principal = scopes.principal(request)
     if not principal.may_write:
@@ -138,7 +138,7 @@ async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
     )
 
 
-async def _described(request: Request, desk: JobDesk, job: Job) -> Response:
+async def _described(request: Request, desk: Desk, job: Job) -> Response:
     job, manifest = await answers.described(desk, job)
     document = documents.described(job, manifest)
     if manifest is None:
@@ -165,7 +165,7 @@ async def _results(request: Request, query_id: str, index: int | None, unfinishe
 
 async def _stored(
     request: Request,
-    desk: JobDesk,
+    desk: Desk,
     job: Job,
     schema: pa.Schema,
     chunks: Sequence[ChunkInfo],
@@ -175,7 +175,7 @@ async def _stored(
     try:
         head = encoder.begin(schema)
     except InvalidQueryError as exc:
-        # The answer is there, only not in this form.
+        # The answer exists, but cannot be encoded in this format.
         raise RefusedRequestError(406, exc.message) from exc
     reading = await answers.read(desk, job, schema, chunks)
     return StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
@@ -195,14 +195,11 @@ def _form(request: Request, content_type: str) -> AnswerForm:
     return AnswerForm(content_type, coding, count_bytes, {"vary": vary})
 
 
-def _desk(request: Request) -> JobDesk:
-    desk = app_state.services(request).jobs
-    if desk is None:
-        raise UnavailableError("asynchronous queries are still initializing; retry in a moment")
-    return desk
+def _desk(request: Request) -> Desk:
+    return app_state.services(request).jobs.desk
 
 
-async def _find(request: Request, desk: JobDesk, query_id: str) -> Job:
+async def _find(request: Request, desk: Desk, query_id: str) -> Job:
     return await desk.find(scopes.principal(request).id, submissions.job_id(query_id))
 
 
@@ -210,6 +207,6 @@ def _refuse_format(format_: str) -> None:
     if format_.lower() != "json":
         raise RefusedRequestError(
             400,
-            f"format '{format_[:100]}' cannot be asked for in the query string; other forms than "
-            f"JSON are asked for by Accept: {', '.join(STORED_TYPES)}",
+            f"format '{format_[:100]}' is not supported in the query string; select other formats "
+            f"than JSON with Accept: {', '.join(STORED_TYPES)}",
         )

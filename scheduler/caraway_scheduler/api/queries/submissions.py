@@ -1,4 +1,4 @@
-"""Reads what clients send: a request, the key that keeps it from running twice, an id."""
+"""Parses submissions: the request, its idempotency key and job ids."""
 
 import math
 import re
@@ -14,16 +14,16 @@ from caraway_serving.errors import RefusedRequestError
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _LONGEST_S = 1e9
-"""Thirty years: no limit to a client, and still a date when it is added to one."""
+"""Thirty years: unlimited for clients, but still a valid date when added to one."""
 _LARGEST = 2**63 - 1
 _EXAMPLE = 'send {"sql": "SELECT ...", "parameters": {...}}'
 
 
 def parse(body: bytes, content_type: str | None) -> JobRequest:
-    """Read a JSON body; fields that are not known are left to clients of other versions.
+    """Parse a JSON body; unknown fields are ignored for compatibility with other versions.
 
     Raises:
-        RefusedError: it is not JSON, or a field is not what it must be.
+        RefusedRequestError: the body is not JSON, or a field is invalid.
     """
     media_type = (content_type or "").partition(";")[0].strip().lower()
     if media_type and media_type != "application/json" and not media_type.endswith("+json"):
@@ -43,10 +43,10 @@ def parse(body: bytes, content_type: str | None) -> JobRequest:
 
 
 def idempotency_key(header: str | None) -> str:
-    """Return the key, "" if there is none.
+    """Return the idempotency key, or "" if there is none.
 
     Raises:
-        RefusedError: it is empty, too long, or not plain text.
+        RefusedRequestError: the key is empty, too long, or not visible ASCII.
     """
     if header is None:
         return ""
@@ -58,10 +58,10 @@ def idempotency_key(header: str | None) -> str:
 
 
 def job_id(text: str) -> JobId:
-    """Take the id that a client sent; what cannot be one is not looked for.
+    """Return a job id from a request, without looking it up if it is malformed.
 
     Raises:
-        JobNotFoundError: it cannot be one.
+        JobNotFoundError: the text cannot be a job id.
     """
     if not _ID.fullmatch(text):
         raise JobNotFoundError(f"no query '{text[:100]}'; GET /v1/queries lists yours")

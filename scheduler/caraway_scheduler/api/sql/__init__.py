@@ -1,1 +1,1 @@
-"""`/v1/sql`: run a statement, list what runs, stop it."""
+"""The routes of `/v1/sql`: run a statement, list running statements, cancel one."""

@@ -1,4 +1,4 @@
-"""What the API description says of the SQL routes; their bodies are too free to be derived."""
+"""The OpenAPI description of the SQL routes, whose bodies cannot be derived."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 RUN_SQL: dict[str, Any] = {
     "responses": {
         200: {
-            "description": "The rows, in the form that `Accept` asks for, as they are computed.",
+            "description": "The rows, streamed in the format that `Accept` selects.",
             "content": {
                 media_type: {"schema": _SCHEMAS.get(format_, {"type": "string"})}
                 for media_type, format_ in MEDIA_TYPES.items()
@@ -62,7 +62,7 @@ RUN_SQL: dict[str, Any] = {
                     "schema": {"type": "string", "enum": ["HIT", "MISS", "BYPASS"]},
                 },
                 "Results-Cache-Scope": {
-                    "description": "Who shares the cached answer.",
+                    "description": "The scope in which the cached answer is shared.",
                     "schema": {"type": "string", "enum": ["shared", "user"]},
                 },
                 "X-Query-Id": {
@@ -71,12 +71,14 @@ RUN_SQL: dict[str, Any] = {
                 },
             },
         },
-        400: _text("The statement, a value or the body is wrong; the text says what to do."),
-        403: _text("The statement writes, and the key or the dataset may only be read."),
-        406: _text("No accepted form can be made."),
+        400: _text("The statement, a parameter or the body is invalid; the text says what to do."),
+        403: _text("The statement writes, but the key or the dataset is read-only."),
+        406: _text("The rows cannot be encoded in an accepted format."),
         408: _text("The request body stopped arriving."),
         413: _text("The request body is too large."),
-        415: _text("The Content-Encoding is not read.", Accept_Encoding="What is read."),
+        415: _text(
+            "The Content-Encoding is not supported.", Accept_Encoding="The supported encodings."
+        ),
         429: _text("Too many statements wait, or there are too many requests."),
         499: _text("The statement was cancelled."),
         500: _text("A dataset or the engine failed."),
@@ -90,14 +92,14 @@ RUN_SQL: dict[str, Any] = {
                 "name": "Accept",
                 "in": "header",
                 "required": False,
-                "description": "The form of the rows; q-values are honoured.",
+                "description": "The format of the rows; q-values are honoured.",
                 "schema": {"type": "string", "default": "application/json"},
             },
             {
                 "name": "Cache-Control",
                 "in": "header",
                 "required": False,
-                "description": "`no-cache` computes the answer anew.",
+                "description": "`no-cache` bypasses the results cache.",
                 "schema": {"type": "string"},
             },
         ],
@@ -113,7 +115,7 @@ RUN_SQL: dict[str, Any] = {
                         "properties": {
                             "sql": {"type": "string"},
                             "parameters": {
-                                "description": "Values by name, or in order.",
+                                "description": "Values by name, or by position.",
                                 "anyOf": [
                                     {"type": "object", "additionalProperties": True},
                                     {"type": "array", "items": {}},
@@ -145,7 +147,7 @@ _QUERY = {
 LIST_ACTIVE: dict[str, Any] = {
     "responses": {
         200: {
-            "description": "The caller's statements, the oldest first.",
+            "description": "The caller's running statements, oldest first.",
             "content": {
                 "application/json": {
                     "schema": {
@@ -159,7 +161,7 @@ LIST_ACTIVE: dict[str, Any] = {
                 }
             },
         },
-        403: {"description": "The key may only read.", "content": shapes.ERROR},
+        403: {"description": "The key is read-only.", "content": shapes.ERROR},
     }
 }
 
@@ -181,9 +183,9 @@ CANCEL: dict[str, Any] = {
             },
         },
         400: {"description": "Not a query id.", "content": shapes.ERROR},
-        403: {"description": "The key may only read.", "content": shapes.ERROR},
+        403: {"description": "The key is read-only.", "content": shapes.ERROR},
         404: {
-            "description": "No such statement is under way.",
+            "description": "No such statement is running.",
             "content": shapes.ERROR,
         },
     }

@@ -1,4 +1,4 @@
-"""Reads a statement and its values out of a request body."""
+"""Parses a statement and its parameters from a request body."""
 
 import difflib
 from dataclasses import dataclass, field
@@ -13,17 +13,17 @@ _FIELDS = ("sql", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class SqlBody:
-    """A statement, and its values by placeholder name."""
+    """A statement and its parameters by placeholder name."""
 
     sql: str
     parameters: dict[str, object] = field(default_factory=dict)
 
 
 def parse(body: bytes, content_type: str | None) -> SqlBody:
-    """Read JSON if the content type says so, else SQL text.
+    """Parse JSON if the content type is JSON, otherwise plain SQL.
 
     Raises:
-        InvalidQueryError: the body is not what its content type says.
+        InvalidQueryError: the body does not match its content type.
     """
     media_type = (content_type or "").partition(";")[0].strip().lower()
     text = _text(body)

@@ -1,4 +1,4 @@
-"""Sends the answer of a statement: whole where it is small, else as it is computed."""
+"""Sends the answer of a statement: at once if it is small, otherwise as it is computed."""
 
 import logging
 import time
@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 class AnswerResponse(Response):
-    """Sends itself; nothing of its base is used.
+    """A response that sends an answer itself, unlike its base class.
 
-    After the first byte a failure can only be told by breaking the connection off.
+    After the first byte, an error can only be signalled by aborting the connection.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class AnswerResponse(Response):
         except CarawayError as exc:
             if not gone.done():
                 logger.warning(
-                    "answer broken off",
+                    "answer aborted",
                     extra={"query_id": self._answer.query_id, "reason": exc.message},
                 )
         finally:

@@ -1,4 +1,4 @@
-"""Routes of `/v1/sql`."""
+"""The routes of `/v1/sql`."""
 
 import time
 import uuid
@@ -48,7 +48,7 @@ async def run_sql(request: Request) -> Response:
 
 @router.get("/v1/sql/active", **documentation.LIST_ACTIVE)
 async def list_active(request: Request) -> Response:
-    """List the statements of the caller that are under way."""
+    """List the running statements of the caller."""
     principal = scopes.principal(request)
     if not principal.may_write:
         return _refusal(403, "listing active queries needs a key that ends in :rw")
@@ -66,9 +66,10 @@ async def list_active(request: Request) -> Response:
 
 @router.post("/v1/sql/{query_id}/cancel", **documentation.CANCEL)
 async def cancel(
-    request: Request, query_id: Annotated[str, Path(description="A `query_id` of the list.")]
+    request: Request,
+    query_id: Annotated[str, Path(description="The `query_id` of a running statement.")],
 ) -> Response:
-    """Stop a statement of the caller."""
+    """Cancel a running statement of the caller."""
     principal = scopes.principal(request)
     if not principal.may_write:
         return _refusal(403, "cancelling a query needs a key that ends in :rw")

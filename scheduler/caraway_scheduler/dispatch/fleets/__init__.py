@@ -1,1 +1,1 @@
-"""Executors behind one protocol: calls over Ray, pages of rows, files of the scheduler."""
+"""Implementations of the Fleet protocol: Ray actors, paged answers and the scheduler's files."""

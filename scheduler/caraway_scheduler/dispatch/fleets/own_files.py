@@ -1,4 +1,4 @@
-"""Files in the scheduler's own cache, which executors on other hosts cannot see."""
+"""Finds tables over files in the scheduler's cache, which executors on other hosts cannot read."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 30
 class OwnFiles:
     """Finds the tables that are read from files below `folder`.
 
-    A file there never changes under its path, so that it is hashed once.
+    A file there never changes under its path, so it is hashed only once.
     """
 
     def __init__(self, folder: Path, most_bytes: int = _MOST_BYTES) -> None:
@@ -27,11 +27,11 @@ class OwnFiles:
         self._known: dict[str, OwnFile] = {}
 
     def tables(self, tables: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
-        """Return those that executors may read under other paths than the scheduler."""
+        """Return the tables whose files may have other paths on executors."""
         return frozenset(name for name, spec in tables.items() if self._paths(spec))
 
     def find(self, tables: Mapping[TableName, TableSpec]) -> tuple[OwnFile, ...]:
-        """Return the files; blocks while new ones are read. One that is gone is left out."""
+        """Return the files, hashing new ones, which blocks. Missing files are left out."""
         found: dict[str, OwnFile] = {}
         for spec in tables.values():
             for path, scan in self._paths(spec).items():
@@ -54,7 +54,7 @@ class OwnFiles:
         return not path.endswith("/") and os.path.realpath(path).startswith(self._folder)
 
     def _described(self, path: str, scan: FileScan) -> OwnFile:
-        # The engine looks at how a file's name ends.
+        # The engine selects a format by the file extension.
         suffix = scan.extension if path.endswith(scan.extension) else ""
         with open(path, "rb") as file:
             size_bytes = os.fstat(file.fileno()).st_size
@@ -64,10 +64,10 @@ class OwnFiles:
 
 
 def content(file: OwnFile) -> pa.Buffer:
-    """Map the bytes of a file.
+    """Memory-map a file and return its bytes.
 
     Raises:
-        ExecutionError: it is not there any more.
+        ExecutionError: the file no longer exists.
     """
     try:
         if not file.size_bytes:
@@ -76,5 +76,5 @@ def content(file: OwnFile) -> pa.Buffer:
             return mapped.read_buffer()
     except OSError as exc:
         raise ExecutionError(
-            "a file that the statement reads is gone from the scheduler's cache; run it again"
+            "a file that the statement reads was removed from the scheduler's cache; run it again"
         ) from exc

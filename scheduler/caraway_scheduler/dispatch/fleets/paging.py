@@ -1,4 +1,4 @@
-"""An answer that lies open on an executor, read page by page."""
+"""Reads an answer that an executor holds open, page by page."""
 
 import asyncio
 from collections import deque
@@ -13,7 +13,7 @@ from caraway_core.protocols.fleet import AnswerPage
 
 
 class PagedStream:
-    """While the reader works on one page, the next one is on its way; never more than that."""
+    """A stream over the pages of an answer; it fetches at most one page ahead."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class PagedStream:
         return self._batches.popleft()
 
     async def aclose(self) -> None:
-        """Let go of the answer, and of what is open for it on the executor."""
+        """Close the answer and its cursor on the executor."""
         self._batches.clear()
         if self._coming is not None:
             self._coming.cancel()
@@ -64,7 +64,7 @@ class PagedStream:
             await self.aclose()
             raise
         except BaseException:
-            # The executor has closed what failed.
+            # The executor closes a cursor that failed.
             self._coming = self._cursor = None
             raise
         self._coming = None

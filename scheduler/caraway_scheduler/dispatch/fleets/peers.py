@@ -1,4 +1,4 @@
-"""An executor as a fleet of actors sees it, and the inputs of a task in the form it takes."""
+"""Describes an executor as the fleet sees it, and converts task inputs for its actor."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from caraway_core.protocols.wire import InputShape
 
 @dataclass(slots=True, eq=False)
 class Peer:
-    """An executor that was found; `gone` is done when calls to it must not wait any longer."""
+    """A known executor. When `gone` completes, calls to it stop waiting."""
 
     executor_id: ExecutorId
     actor: Any
@@ -20,13 +20,14 @@ class Peer:
     asked: "asyncio.Future[Description] | None" = field(default=None)
 
     def let_go(self) -> None:
-        """Fail the calls under way; those that follow wait again."""
+        """Fail the running calls; later calls wait again."""
         gone, self.gone = self.gone, asyncio.get_running_loop().create_future()
         if not gone.done():
             gone.set_result(None)
 
 
 def shapes(inputs: Sequence[Input]) -> list[InputShape]:
+    """Return the descriptions of task inputs that an actor needs."""
     return [
         InputShape(each.name, each.schema, tuple(part.executor_id for part in each.parts))
         for each in inputs
@@ -34,13 +35,15 @@ def shapes(inputs: Sequence[Input]) -> list[InputShape]:
 
 
 def handles(inputs: Sequence[Input]) -> list[Any]:
+    """Return the object references of all parts of the inputs."""
     return [part.handle for each in inputs for part in each.parts]
 
 
 def send(method: Any, *arguments: Any) -> None:
-    """Call and let the answer go; no failure is kept that nobody asks for."""
+    """Call a method without waiting for its answer; failures are ignored."""
     method.remote(*arguments)
 
 
 async def got(answer: Any) -> Any:
+    """Await an object reference."""
     return await answer

@@ -1,4 +1,4 @@
-"""What failed calls over Ray mean to a query."""
+"""Maps failures of Ray calls to errors."""
 
 from collections.abc import Mapping, Sequence
 
@@ -65,13 +65,13 @@ FATES: Mapping[type[BaseException], Fate] = {
 def translate(
     exc: BaseException, executor_id: ExecutorId, inputs: Sequence[Input] = ()
 ) -> CarawayError:
-    """What a failed call means. What the executor itself raised comes as the cause of Ray's error.
+    """Return the error for a failed call; an error of the executor itself is Ray's cause.
 
-    An object that the executor could not get is a lost part; one that we could not get was made
-    by the executor, and is lost with it.
+    An object that the executor could not fetch is a lost part of an exchange. An object that the
+    scheduler could not fetch means that its executor is lost.
     """
-    is_told = isinstance(exc, exceptions.RayTaskError)
-    cause: BaseException = exc.cause if is_told else exc  # type: ignore[attr-defined]
+    is_remote = isinstance(exc, exceptions.RayTaskError)
+    cause: BaseException = exc.cause if is_remote else exc  # type: ignore[attr-defined]
     if isinstance(cause, CarawayError):
         return cause
     fate = next((FATES[kind] for kind in type(cause).__mro__ if kind in FATES), "failed")
@@ -80,13 +80,15 @@ def translate(
         case "lost":
             return ExecutorLostError(executor_id, text)
         case "part" if inputs:
-            return PartLostError(f"an exchange of the query is gone: {text}", _maker(cause, inputs))
+            return PartLostError(
+                f"an exchange of the query was lost: {text}", _maker(cause, inputs)
+            )
         case "part":
-            return ExecutorLostError(executor_id, f"its answer is gone: {text}")
+            return ExecutorLostError(executor_id, f"its answer was lost: {text}")
         case "full":
             return OutOfMemoryQueryError(
-                f"executor '{executor_id}' has no room for what the query exchanges: {text}; give "
-                "executors more with --object-store-memory, or select less"
+                f"executor '{executor_id}' has no memory for the exchanges of the query: {text}; "
+                "give executors more with --object-store-memory, or select fewer rows"
             )
         case "cancelled":
             return QueryCancelledError("the query was cancelled")

@@ -1,4 +1,4 @@
-"""Executors that are reached over Ray. This is the one module of the scheduler that knows Ray."""
+"""The fleet of executors on Ray. This is the only module of the scheduler that calls Ray."""
 
 import asyncio
 import logging
@@ -51,9 +51,9 @@ _JOIN_S = 30.0
 _LEAVE_S = 5.0
 _FETCH_S = 10.0
 _FIND_S = 0.3
-"""Within ANSWER_S, so that executors that are known are asked also while the head is away."""
+"""Below ANSWER_S, so that known executors are asked even while the head is away."""
 _ABANDONED_S = 60.0
-_TOLD_LENGTH = 200
+_CAUSE_LENGTH = 200
 _DEAD = (
     exceptions.ActorHandleNotFoundError,
     exceptions.ActorUnschedulableError,
@@ -63,7 +63,7 @@ _DEAD = (
 
 
 class RayFleet:
-    """Joins Ray as a driver and calls the executors' actors by their names."""
+    """Joins Ray as a driver and calls the actors of executors by name."""
 
     def __init__(self, *, leaves: bool = False) -> None:
         self._leaves = leaves
@@ -79,22 +79,22 @@ class RayFleet:
     async def join(
         cls, head: Address, node_ip: str | None, variables: Mapping[str, str]
     ) -> "RayFleet":
-        """Join through the node of that address; its process must be up.
+        """Join the cluster through the node at that address, whose process must be running.
 
         Raises:
             CarawayError: the cluster cannot be joined.
         """
         os.environ.update(variables)
-        # Ray has read its variables when it was imported.
+        # Ray has already read its variables at import.
         Config.initialize("")
         arguments = ray_nodes.init_arguments(head, node_ip)
         try:
-            # In a thread of its own: in the main thread Ray takes over SIGTERM.
+            # In its own thread, because Ray takes over SIGTERM in the main thread.
             await asyncio.wait_for(in_thread(partial(ray.init, **arguments), "ray"), _JOIN_S)
         except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
             raise CarawayError(
                 f"cannot join the Ray cluster at {head}: {exc or 'no answer'}; is `caraway head` "
-                "up, and is the token file the same?"
+                "running, and is the token file the same?"
             ) from exc
         return cls(leaves=True)
 
@@ -124,7 +124,8 @@ class RayFleet:
     async def _send_files(self, peer: Peer, files: tuple[OwnFile, ...]) -> None:
         missing: tuple[OwnFile, ...] = await self._answer(peer, peer.actor.missing.remote(files))
         for file in missing:
-            # Executors that want a file at once share one object, which goes with the last.
+            # Executors that need a file at the same time share one object, freed after the last
+            # call.
             putting = self._files.get(file.path)
             if putting is None:
                 putting = tasks.begin(asyncio.to_thread(_put, file))
@@ -171,8 +172,8 @@ class RayFleet:
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
         call = self._call(task.query_id)
-        told, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
-        report: TaskReport = await self._work(peer, call, told, inputs)
+        reported, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
+        report: TaskReport = await self._work(peer, call, reported, inputs)
         parts = (
             ExchangePart(table, executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
@@ -194,7 +195,7 @@ class RayFleet:
             async with asyncio.timeout(_FETCH_S):
                 tables = iter(await asyncio.gather(*(got(part.handle) for part in parts)))
         except (exceptions.RayError, TimeoutError) as exc:
-            raise PartLostError(f"an exchange of the query is gone: {exc}", None) from exc
+            raise PartLostError(f"an exchange of the query was lost: {exc}", None) from exc
         return [
             TaskTable(each.name, each.schema, tuple(islice(tables, len(each.parts))))
             for each in inputs
@@ -229,10 +230,10 @@ class RayFleet:
         try:
             await asyncio.wait_for(in_thread(ray.shutdown, "ray"), _LEAVE_S)
         except TimeoutError:
-            logger.warning("left Ray without its answer", extra={"after_s": _LEAVE_S})
+            logger.warning("Ray did not shut down in time", extra={"after_s": _LEAVE_S})
 
     async def _find(self) -> None:
-        """Look for executors that are new; when the head is away those that are known stay."""
+        """Look for new executors; while the head is away, the known ones stay."""
         if self._finding is None:
             self._finding = tasks.begin(in_thread(partial(_find, set(self._peers)), "ray"))
         done, _ = await asyncio.wait((self._finding,), timeout=_FIND_S)
@@ -241,7 +242,7 @@ class RayFleet:
         finding, self._finding = self._finding, None
         if (exc := finding.exception()) is not None:
             if not self._is_blind:
-                cause = str(exc).split("\n")[0][:_TOLD_LENGTH]
+                cause = str(exc).split("\n")[0][:_CAUSE_LENGTH]
                 logger.warning("cannot list executors", extra={"cause": cause})
             self._is_blind = True
             return
@@ -254,8 +255,8 @@ class RayFleet:
     async def _heartbeat(
         self, peer: Peer, origin: str, pinned: Pinned | None, wait_s: float
     ) -> Description | None:
-        # One question at a time: a process that is stopped would answer all of them at once.
-        # An answer that came after an earlier call had given up is old, and asked for again.
+        # One question at a time: otherwise a paused process would answer all of them at once. An
+        # answer that arrives after its caller gave up is outdated, so ask again.
         try:
             if peer.asked is None or peer.asked.done():
                 peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
@@ -264,10 +265,10 @@ class RayFleet:
         except exceptions.RayError as exc:
             self._forget_if_dead(peer, exc)
         except Exception as exc:
-            # Ray gives out a handle without methods where it cannot load the class of an actor.
-            # The others are heard all the same, and this one is looked for again.
-            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_TOLD_LENGTH]}
-            logger.warning("executor cannot be asked", extra=extra)
+            # Ray returns a handle without methods if it cannot load an actor's class. Report it,
+            # continue with the other executors, and look this one up again.
+            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_CAUSE_LENGTH]}
+            logger.warning("executor cannot be called", extra=extra)
             self._forget(peer)
         return None
 
@@ -278,7 +279,7 @@ class RayFleet:
         return peer
 
     def _call(self, query_id: QueryId) -> str:
-        """Name a call, so that it can be cancelled alone: its query may be tried again already."""
+        """Name a call, so that it can be cancelled alone: its query may already run again."""
         self._calls += 1
         return f"{query_id}/{self._calls}"
 
@@ -306,7 +307,7 @@ class RayFleet:
         finally:
             answered.cancel()
         if not answered.done():
-            raise ExecutorLostError(peer.executor_id, "it does not answer any more")
+            raise ExecutorLostError(peer.executor_id, "it no longer answers")
         try:
             return answered.result()
         except exceptions.RayError as exc:
@@ -314,7 +315,7 @@ class RayFleet:
             raise translate(exc, peer.executor_id, inputs) from exc
 
     async def _see_off(self, peer: Peer, answer: Any) -> None:
-        """Close what a cancelled call may yet have opened."""
+        """Close what a cancelled call may have opened after its cancellation."""
         try:
             opened = await asyncio.wait_for(self._answer(peer, answer), _ABANDONED_S)
         except (CarawayError, TimeoutError):
@@ -323,8 +324,8 @@ class RayFleet:
             send(peer.actor.close, opened.cursor)
 
     def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
-        # An actor that is only unavailable restarts under the same handle; any other is looked
-        # for anew by its name.
+        # An actor that is only unavailable restarts under the same handle. Any other is looked up
+        # again by name.
         is_dead = isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
         if is_dead:
             self._forget(peer)
@@ -347,5 +348,5 @@ def _find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
             try:
                 found[executor_id] = ray.get_actor(name)
             except ValueError:
-                continue  # It has ended since it was listed.
+                continue  # It ended after it was listed.
     return found

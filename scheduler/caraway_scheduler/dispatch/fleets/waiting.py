@@ -1,4 +1,4 @@
-"""Waiting for what may hang."""
+"""Waits for blocking calls that may hang."""
 
 import asyncio
 import threading
@@ -7,7 +7,7 @@ from typing import Any
 
 
 async def in_thread(action: Callable[[], Any], name: str) -> Any:
-    """Run what may hang in a thread that does not keep the process from ending."""
+    """Run a call in a daemon thread, so that it cannot delay the end of the process."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[Any] = loop.create_future()
 
@@ -22,7 +22,7 @@ async def in_thread(action: Callable[[], Any], name: str) -> Any:
         try:
             value = action()
         except StopIteration as exc:
-            # A future rejects StopIteration: the caller would wait forever.
+            # A future rejects StopIteration, so the caller would wait forever.
             failure = RuntimeError(f"StopIteration: {exc}")
         except BaseException as exc:
             failure = exc

@@ -1,4 +1,4 @@
-"""One PostgreSQL for all tests here, and tables and datasets of their own in it."""
+"""One PostgreSQL server for all tests of this package, with a table and a dataset per test."""
 
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -21,7 +21,7 @@ _NUMBERS = itertools.count(1)
 
 @dataclass
 class Followed:
-    """A table, and a dataset that follows it."""
+    """A table, and a dataset that replicates it."""
 
     server: Server
     table: str
@@ -65,7 +65,7 @@ class Feed:
     batches: AsyncGenerator[SourceBatch, None]
 
     async def next(self, confirms: bool = True) -> SourceBatch:
-        """Apply one batch; those that only say that the source is there are passed over."""
+        """Apply one batch; skip those that only report that the source is available."""
         batch = await anext(self.batches)
         while batch.position == self.replica.position and not batch.changes.rows.num_rows:
             batch = await anext(self.batches)
@@ -88,14 +88,14 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture
 def followed(postgres: Server) -> Iterator[Followed]:
-    """A table of an id and a text with two rows, and a dataset that follows it."""
+    """A table with an id and a text column and two rows, and a dataset that replicates it."""
     name = f"t{next(_NUMBERS)}"
     postgres.execute(
         f"CREATE TABLE {name} (id bigint PRIMARY KEY, note text)",
         f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two')",
     )
     yield Followed(postgres, name, Replica("id"))
-    # The server notices a moment later that whoever had the slot is gone.
+    # The server notices only after a moment that the previous reader of the slot is gone.
     until(
         lambda: not postgres.rows("SELECT FROM pg_replication_slots WHERE active"),
         "no slot is in use",

@@ -1,4 +1,4 @@
-"""Messages of the log, byte for byte."""
+"""Parsing of replication messages, byte by byte."""
 
 import struct
 
@@ -52,8 +52,8 @@ def test_messages_are_read(payload: bytes, message: pgoutput.Message | None) -> 
 
 
 @pytest.mark.parametrize("payload", [b"S" + bytes(5), b"I" + OID + b"N" + row(b"b"), b""])
-def test_what_was_not_asked_for_is_refused(payload: bytes) -> None:
-    with pytest.raises(ValueError, match="of the unknown kind"):
+def test_unknown_messages_are_rejected(payload: bytes) -> None:
+    with pytest.raises(ValueError, match="of unknown kind"):
         pgoutput.parse(payload)
 
 
@@ -64,8 +64,8 @@ def test_a_position_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"topic": "t", "offsets": {}}'])
-def test_a_position_of_something_else_is_lost(text: str) -> None:
-    with pytest.raises(PositionLostError, match="not one of PostgreSQL"):
+def test_a_position_of_another_source_is_lost(text: str) -> None:
+    with pytest.raises(PositionLostError, match="not a PostgreSQL position"):
         positions.read(text)
 
 

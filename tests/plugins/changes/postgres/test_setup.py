@@ -1,4 +1,4 @@
-"""What a database and a manifest must say before a table can be followed."""
+"""The requirements on a database and a manifest for replication."""
 
 import psycopg2.errors
 import pytest
@@ -19,7 +19,7 @@ def request(path: str = "t", **params: str) -> ChangeRequest:
 
 @pytest.fixture
 def plain_user(followed: Followed) -> Followed:
-    """A dataset that signs in as one who may read and replicate, and owns nothing."""
+    """A dataset whose user may read and replicate, but owns nothing."""
     name = f"reader_{followed.table}"
     followed.sql(f"CREATE ROLE {name} LOGIN REPLICATION", f"GRANT SELECT ON $t TO {name}")
     followed.params = {"pg_user": name}
@@ -58,17 +58,17 @@ async def test_one_who_may_not_replicate_is_refused(plain_user: Followed) -> Non
         (("CREATE PUBLICATION caraway_$t",), 'ALTER PUBLICATION "caraway_t.*" ADD TABLE'),
         (
             ("CREATE PUBLICATION caraway_$t FOR TABLE $t WITH (publish = 'insert')",),
-            "leaves changes out; run: ALTER PUBLICATION",
+            "omits some changes; run: ALTER PUBLICATION",
         ),
         (("ALTER TABLE $t DROP CONSTRAINT $t_pkey",), "add a primary key, or run: ALTER TABLE"),
-        (("ALTER TABLE $t REPLICA IDENTITY NOTHING",), "nothing that tells its rows apart"),
+        (("ALTER TABLE $t REPLICA IDENTITY NOTHING",), "no replica identity"),
         (
             ("ALTER TABLE $t DROP CONSTRAINT $t_pkey", "ALTER TABLE $t REPLICA IDENTITY FULL"),
             "no primary key; set the dataset's 'primary_key'",
         ),
     ],
 )
-async def test_what_the_database_lacks_is_said_with_its_remedy(
+async def test_errors_name_missing_settings_of_the_database_and_the_remedy(
     followed: Followed, statements: tuple[str, ...], said: str
 ) -> None:
     followed.sql(*statements)
@@ -77,9 +77,9 @@ async def test_what_the_database_lacks_is_said_with_its_remedy(
             await feed.next()
 
 
-async def test_a_key_that_the_log_does_not_tell_is_refused(followed: Followed) -> None:
+async def test_a_key_that_the_log_does_not_have_is_rejected(followed: Followed) -> None:
     followed.primary_key = ("note",)
-    with pytest.raises(DatasetError, match=r"is \(note\), but the log tells rows apart by \(id\)"):
+    with pytest.raises(DatasetError, match=r"is \(note\), but the log identifies rows by \(id\)"):
         await followed.source().schema()
     followed.sql("ALTER TABLE $t REPLICA IDENTITY FULL")
     assert await followed.source().primary_key() == ("note",)
@@ -107,19 +107,21 @@ async def test_a_table_that_is_not_there_is_named(postgres: Server) -> None:
     assert told.value.type == "not_found"
 
 
-async def test_a_table_that_was_replaced_is_loaded_anew(followed: Followed) -> None:
+async def test_a_replaced_table_is_reloaded(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
     followed.sql("DROP TABLE $t", "CREATE TABLE $t (id bigint PRIMARY KEY, note text)")
     async with followed.following() as feed:
-        with pytest.raises(DatasetError, match="is another one than before; it is loaded anew"):
+        with pytest.raises(DatasetError, match="was replaced by another table; reloading"):
             await feed.next()
 
 
-async def test_a_slot_of_something_else_is_left_alone(followed: Followed) -> None:
+async def test_a_slot_of_another_plugin_is_not_touched(followed: Followed) -> None:
     followed.sql("SELECT pg_create_physical_replication_slot('caraway_$t')")
     async with followed.following() as feed:
-        with pytest.raises(DatasetError, match="belongs to something else; name another one"):
+        with pytest.raises(
+            DatasetError, match="belongs to another plug-in or database; set another name"
+        ):
             await feed.next()
 
 
@@ -130,8 +132,8 @@ async def test_a_slot_of_something_else_is_left_alone(followed: Followed) -> Non
         ("t", {"pg_user": "u"}, "params.pg_host is missing"),
         ("t", {"pg_host": "h", "pg_port": "x"}, "params.pg_port is 'x'; give a number"),
         ("t", {"pg_host": "h", "pg_sslmode": "on"}, "params.pg_sslmode is 'on'; give one of"),
-        ("", {"pg_host": "h"}, "names no table; write 'postgres:schema.table'"),
-        ("a.b.c", {"pg_host": "h"}, "names no table"),
+        ("", {"pg_host": "h"}, "is not a table name; write 'postgres:schema.table'"),
+        ("a.b.c", {"pg_host": "h"}, "is not a table name"),
     ],
 )
 def test_wrong_params_are_refused(path: str, params: dict[str, str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""A table that is followed, over a real server."""
+"""Replication of a table from a real server."""
 
 import asyncio
 from typing import Any
@@ -248,7 +248,7 @@ async def test_a_load_that_has_to_wait_can_be_cancelled(followed: Followed) -> N
 
             await eventually(waits, "the slot waits for the transaction")
             loading.cancel()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await asyncio.gather(loading, return_exceptions=True)
         assert loading.cancelled()
     finally:
@@ -271,7 +271,7 @@ async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
         )
         return f'"lsn":"{confirmed}"' in batch.position
 
-    # The server reads what it was told when it comes to it.
+    # The server processes the feedback only when it gets to it.
     await eventually(is_confirmed, "the server was told how far changes were read")
 
 
@@ -281,7 +281,9 @@ async def test_a_lost_slot_is_told_and_rows_are_read_anew(followed: Followed) ->
     followed.server.execute(f"SELECT pg_drop_replication_slot('caraway_{followed.table}')")
     followed.sql("DELETE FROM $t WHERE id = 1")
     async with followed.following() as feed:
-        with pytest.raises(PositionLostError, match=r"slot 'caraway_\w+' is gone.* loaded anew"):
+        with pytest.raises(
+            PositionLostError, match=r"slot 'caraway_\w+' no longer exists.* reloading"
+        ):
             await feed.next()
     followed.replica.position = None
     async with followed.following() as feed:
@@ -289,7 +291,7 @@ async def test_a_lost_slot_is_told_and_rows_are_read_anew(followed: Followed) ->
     assert notes(followed) == {2: "two"}
 
 
-async def test_a_slot_that_somebody_else_read_is_noticed(followed: Followed) -> None:
+async def test_a_slot_that_another_client_read_is_detected(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
         position = feed.replica.position
@@ -297,11 +299,11 @@ async def test_a_slot_that_somebody_else_read_is_noticed(followed: Followed) -> 
         await feed.next()
     followed.replica.position = position
     async with followed.following() as feed:
-        with pytest.raises(PositionLostError, match="somebody else read"):
+        with pytest.raises(PositionLostError, match="another client read"):
             await feed.next()
 
 
-async def test_a_slot_in_use_is_left_alone(followed: Followed) -> None:
+async def test_a_slot_in_use_is_not_touched(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
         followed.sql("INSERT INTO $t VALUES (3, 'three')")
@@ -315,11 +317,11 @@ async def test_a_new_column_stops_the_stream_and_says_what_to_do(followed: Follo
     async with followed.following() as feed:
         await feed.load()
         followed.sql("ALTER TABLE $t ADD extra int", "INSERT INTO $t VALUES (3, 'x', 1)")
-        with pytest.raises(DatasetError, match="new column 'extra'; undo that, or write") as told:
+        with pytest.raises(DatasetError, match="new column 'extra'; undo that, or list") as told:
             await feed.next()
     assert told.value.code == "dataset.schema"
     async with followed.following() as feed:
-        with pytest.raises(DatasetError, match="other columns than when it was loaded"):
+        with pytest.raises(DatasetError, match="different columns than when it was loaded"):
             await feed.next()
 
 
@@ -327,7 +329,7 @@ async def test_a_new_type_stops_the_stream(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
         followed.sql("ALTER TABLE $t ALTER note TYPE varchar(9)", "INSERT INTO $t VALUES (3, 'x')")
-        with pytest.raises(DatasetError, match="another type of column 'note'"):
+        with pytest.raises(DatasetError, match="different type for column 'note'"):
             await feed.next()
 
 

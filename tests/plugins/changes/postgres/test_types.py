@@ -1,4 +1,4 @@
-"""Values of every kind, as a snapshot has them and as the log has them."""
+"""Values of every type, in the snapshot and in the log."""
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -108,13 +108,13 @@ async def test_values_of_all_types(followed: Followed, kinds: None) -> None:
 @pytest.mark.parametrize(
     ("kind", "literal", "said"),
     [
-        ("numeric", "'NaN'", "column 'v': 'NaN' is no decimal128"),
-        ("timestamp", "'infinity'", "column 'v': 'infinity' is no timestamp"),
-        ("date", "'0044-03-15 BC'", "column 'v': '0044-03-15 BC' is no date32"),
-        ("integer[]", "'{{1,2},{3,4}}'", r"column 'v': '\{\{1,2\},\{3,4\}\}' is no list"),
+        ("numeric", "'NaN'", "column 'v': 'NaN' is not a decimal128"),
+        ("timestamp", "'infinity'", "column 'v': 'infinity' is not a timestamp"),
+        ("date", "'0044-03-15 BC'", "column 'v': '0044-03-15 BC' is not a date32"),
+        ("integer[]", "'{{1,2},{3,4}}'", r"column 'v': '\{\{1,2\},\{3,4\}\}' is not a list"),
     ],
 )
-async def test_a_value_that_arrow_has_not_is_named_with_its_remedy(
+async def test_errors_name_values_without_an_arrow_form_and_the_remedy(
     followed: Followed, kind: str, literal: str, said: str
 ) -> None:
     followed.sql(f"ALTER TABLE $t ADD v {kind}", f"UPDATE $t SET v = {literal} WHERE id = 2")

@@ -210,7 +210,7 @@ async def test_rows_that_break_off_are_an_error(postgres: Server) -> None:
 
 
 async def test_database_cannot_be_written(postgres: Server) -> None:
-    """A function that a view calls may write; the connection is read-only."""
+    """A function in a view may write, so the connection must be read-only."""
     name = made(postgres, "a bigint")
     postgres.execute(
         f"CREATE FUNCTION w_{name}() RETURNS int LANGUAGE sql AS"

@@ -1,6 +1,7 @@
-"""Changes on their way into the log of a dataset, and logs that become part of their base.
+"""Changes on their way into the log of a dataset, and compactions of logs.
 
-State store and result store are real; those who read are told of, and hold nothing.
+The state store and the result store are real. A fake replaces the readers, and only records what
+they would load.
 """
 
 import asyncio
@@ -61,7 +62,7 @@ def changes(*rows: Upsert, op: Op = Op.UPSERT, offset: int | None = None) -> Cha
 
 
 class Readers:
-    """In place of those who make, load and read versions."""
+    """Replaces the objects that make, load and read versions."""
 
     def __init__(self, place: ResultPlace, results: FolderResultStore) -> None:
         self.place = place
@@ -94,7 +95,7 @@ class Readers:
         *,
         is_kept: bool,
     ) -> VersionPart:
-        """Store a row that tells how many changes the statement saw."""
+        """Store a row with the number of changes that the statement saw."""
         self.made.append(logs)
         count = sum(each.chunk.row_count for log in logs.values() for each in log)
         batch = pa.record_batch({"id": [0], "v": [str(count)]}, schema=SCHEMA)
@@ -104,26 +105,26 @@ class Readers:
 
 @dataclass
 class Taking:
-    """One scheduler that takes changes."""
+    """One scheduler that applies changes."""
 
-    head: CurrentVersion
+    current: CurrentVersion
     feed: Feed
     upkeep: Upkeep
     readers: Readers
     store: MortalStore
     shown: list[StoredTable] = field(default_factory=list)
 
-    async def apply(self, made: Changes, request: str | None = None, within_s: float = 10) -> int:
+    async def apply(self, made: Changes, request: str | None = None, within_s: float = 60) -> int:
         return await self.feed.apply(made, request, within_s)
 
     @property
     def log(self) -> Log:
-        held = self.head.ours
+        held = self.current.ours
         assert held is not None
         return held.version.log
 
     async def ids(self) -> list[int]:
-        """What is in the log that readers follow."""
+        """Return the ids in the log that readers follow."""
         log = self.readers.followed[self.shown[-1].key]
         rows = await logs.read(self.results, log) if log else None
         return rows["id"].to_pylist() if rows is not None else []
@@ -148,20 +149,20 @@ class Site:
         async def show(_name: TableName, table: StoredTable) -> None:
             shown.append(table)
 
-        head = CurrentVersion(
+        current = CurrentVersion(
             Subject(NAME, origin, Keys(("id",))),
-            readers,  # type: ignore[arg-type] # of a maker it does what a head needs
+            readers,  # type: ignore[arg-type] # implements what CurrentVersion uses
             VersionStore(store, scheduler),
             self.results,
             show,
             lambda: datetime.now(UTC),
         )
-        care = Upkeep(head, Recipe(NAME), self.results)
-        feed = Feed(head, self.results, lambda: SCHEMA, lambda: CUT, care.news)
+        care = Upkeep(current, Recipe(NAME), self.results)
+        feed = Feed(current, self.results, lambda: SCHEMA, lambda: CUT, care.news)
         await feed.begin()
         working = asyncio.create_task(feed.run())
         try:
-            yield Taking(head, feed, care, readers, store, shown)
+            yield Taking(current, feed, care, readers, store, shown)
         finally:
             working.cancel()
             await asyncio.wait((working,))
@@ -209,7 +210,7 @@ async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> Non
             assert two.feed.position == "at 2"
 
 
-async def test_requests_that_wait_are_logged_together_in_their_order(tmp_path: Path) -> None:
+async def test_waiting_requests_are_logged_together_in_order(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one:
         one.readers.may_load.clear()
         asked = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in range(20)]
@@ -220,7 +221,7 @@ async def test_requests_that_wait_are_logged_together_in_their_order(tmp_path: P
         assert len(one.log) < 20
 
 
-async def test_a_request_that_is_sent_again_changes_nothing(tmp_path: Path) -> None:
+async def test_a_repeated_request_changes_nothing(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         async with place.taking() as one:
             assert await one.apply(changes((1, "a")), "r1") == 1
@@ -232,20 +233,20 @@ async def test_a_request_that_is_sent_again_changes_nothing(tmp_path: Path) -> N
             assert await two.ids() == [1, 2]
 
 
-async def test_what_a_source_says_is_applied_once_and_in_its_order(tmp_path: Path) -> None:
+async def test_batches_of_a_source_are_applied_once_and_in_order(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
         await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1"))
         for whence in (Whence(None, "1"), Whence("2", "3")):
-            with pytest.raises(ChangesRefusedError, match="moved on"):
+            with pytest.raises(ChangesRefusedError, match="has advanced"):
                 await two.feed.apply(changes((1, "a")), None, 10, whence)
         await two.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
-        with pytest.raises(ChangesRefusedError, match="moved on"):
+        with pytest.raises(ChangesRefusedError, match="has advanced"):
             await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
         await one.feed.apply(changes((3, "c")), None, 10, Whence("2", "3"))
         assert await one.ids() == [1, 2, 3]
 
 
-async def test_what_is_not_whole_is_durable_and_not_read(
+async def test_an_incomplete_load_is_durable_but_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
@@ -258,7 +259,7 @@ async def test_what_is_not_whole_is_durable_and_not_read(
                 whence = Whence(after, str(number), is_whole=False)
                 await one.feed.apply(changes((number, "new")), None, 10, whence)
                 assert await one.ids() == [0]
-                # What is not read is brought all the same, a part at a time.
+                # Entries that are not read yet are loaded anyway, one part at a time.
                 assert one.readers.most_rows == 1 + number
 
             async def look() -> bool:
@@ -275,7 +276,7 @@ async def test_what_is_not_whole_is_durable_and_not_read(
             assert await two.ids() == list(range(10))
 
 
-async def test_what_was_refused_is_not_applied_when_the_others_are_tried_again(
+async def test_rejected_changes_stay_rejected_when_others_are_retried(
     tmp_path: Path,
 ) -> None:
     async with site(tmp_path) as place, place.taking() as one:
@@ -287,16 +288,16 @@ async def test_what_was_refused_is_not_applied_when_the_others_are_tried_again(
             late = asyncio.ensure_future(two.feed.apply(changes((2, "b")), None, 10, part))
             with pytest.raises(StreamStoppedError, match="is being loaded"):
                 await refused
-            # The load becomes whole beside it, so changes of clients are taken again.
+            # The load completes meanwhile, so changes of clients are accepted again.
             await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
             two.readers.may_load.set()
-            with pytest.raises(ChangesRefusedError, match="moved on"):
+            with pytest.raises(ChangesRefusedError, match="has advanced"):
                 await late
             assert await two.apply(changes((3, "c"))) == 1
             assert await two.ids() == [1, 2, 3]
 
 
-async def test_schedulers_take_changes_side_by_side(tmp_path: Path) -> None:
+async def test_schedulers_apply_changes_concurrently(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
         asked = [(one if n % 2 else two).apply(changes((n, "x"))) for n in range(40)]
         assert await asyncio.gather(*asked) == [1] * 40
@@ -304,7 +305,7 @@ async def test_schedulers_take_changes_side_by_side(tmp_path: Path) -> None:
         assert sorted(await one.ids()) == [*range(40), 100]
 
 
-async def test_of_requests_that_are_logged_together_only_the_faulty_one_fails(
+async def test_only_the_faulty_request_of_a_group_fails(
     tmp_path: Path,
 ) -> None:
     async with site(tmp_path) as place, place.taking() as one:
@@ -329,7 +330,7 @@ async def test_of_requests_that_are_logged_together_only_the_faulty_one_fails(
         assert sorted(await one.ids()) == [0, 1, 2]
 
 
-async def test_a_queue_that_stays_full_is_told_of_in_time(tmp_path: Path) -> None:
+async def test_a_queue_that_stays_full_is_an_error_in_time(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one:
         one.readers.may_load.clear()
         held = asyncio.ensure_future(one.apply(changes((0, "x"))))
@@ -350,7 +351,7 @@ async def test_a_queue_that_stays_full_is_told_of_in_time(tmp_path: Path) -> Non
 async def test_time_that_runs_out_in_the_middle_says_so(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one:
         one.readers.may_load.clear()
-        with pytest.raises(QueueFullError, match="may be applied or not; send them again"):
+        with pytest.raises(QueueFullError, match="may or may not be applied; send them again"):
             await one.apply(changes((1, "x")), within_s=0.1)
         one.readers.may_load.set()
         await one.apply(changes((2, "x")))
@@ -367,7 +368,7 @@ async def test_nothing_is_answered_while_the_state_store_is_away(tmp_path: Path)
         assert await one.ids() == [2]
 
 
-async def test_a_feed_that_ends_refuses_what_waits(tmp_path: Path) -> None:
+async def test_a_feed_that_ends_rejects_waiting_requests(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         async with place.taking() as one:
             one.readers.may_load.clear()
@@ -380,7 +381,7 @@ async def test_a_feed_that_ends_refuses_what_waits(tmp_path: Path) -> None:
             await one.apply(changes((9, "x")))
 
 
-async def test_rows_of_other_columns_are_not_thrown_away(tmp_path: Path) -> None:
+async def test_rows_with_other_columns_are_not_discarded(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         async with place.taking() as one:
             await one.apply(changes((1, "a")))
@@ -389,7 +390,7 @@ async def test_rows_of_other_columns_are_not_thrown_away(tmp_path: Path) -> None
                 pass
 
 
-async def test_a_log_becomes_part_of_its_base_while_changes_go_on(
+async def test_a_log_is_compacted_while_changes_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 5)
@@ -407,7 +408,7 @@ async def test_a_log_becomes_part_of_its_base_while_changes_go_on(
         finally:
             working.cancel()
             await asyncio.wait((working,))
-        version = one.head.ours
+        version = one.current.ours
         assert version is not None and version.version.base_rows == 1
         [seen] = one.readers.made
         known = sum(each.chunk.row_count for log in seen.values() for each in log)
@@ -420,7 +421,7 @@ async def test_a_log_becomes_part_of_its_base_while_changes_go_on(
         assert one.readers.followed[version.version.key] == one.log
 
 
-async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_small_entries_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
     async with site(tmp_path) as place, place.taking() as one:
         working = asyncio.create_task(one.upkeep.run())
@@ -433,7 +434,7 @@ async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.Mo
 
             await eventually(look, "entries are few")
             await one.apply(changes((30, "x")))
-            held = one.head.ours
+            held = one.current.ours
             assert held is not None
             going = {each.key for each in held.version.superseded}
             assert going and not going & held.version.keys
@@ -443,21 +444,21 @@ async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.Mo
         assert await one.ids() == list(range(31))
 
 
-def test_changes_that_lose_against_others_each_time_are_to_be_sent_again() -> None:
+def test_changes_that_always_lose_the_race_are_rejected() -> None:
     async def work(world: World) -> None:
         one, two = (Member(world, name, []).begin() for name in ("one", "two"))
-        while one.head.shown is None or two.head.shown is None:
+        while one.current.shown is None or two.current.shown is None:
             await asyncio.sleep(1)
-        real = one.head.loaded
+        real = one.current.loaded
 
         async def overtaken(successor: Successor) -> Successor:
             assert await two.insert()
             return await real(successor)
 
-        one.head.loaded = overtaken  # type: ignore[method-assign]
+        one.current.loaded = overtaken  # type: ignore[method-assign]
         with pytest.raises(UnavailableError, match="none of these is applied; send them again"):
             await one.feed.apply(members.changes(1000), None, 1e6)
-        one.head.loaded = real  # type: ignore[method-assign]
+        one.current.loaded = real  # type: ignore[method-assign]
         assert await one.insert()
         await settled(world, [one, two])
 

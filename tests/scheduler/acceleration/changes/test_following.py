@@ -1,4 +1,4 @@
-"""One source driven into one dataset, with all that goes wrong on the way."""
+"""One source followed into one dataset, with failures at every step."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -35,7 +35,7 @@ def batch(number: int, *ids: int) -> SourceBatch:
 
 @dataclass
 class Source:
-    """Yields batches 1, 2, ... after a position, as far as it was let."""
+    """Yields batches 1, 2, ... after a position, up to the number that the test allows."""
 
     batches_: list[SourceBatch] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Source:
 
 @dataclass
 class Dataset:
-    """Keeps what is applied, and its position; refuses what it is told to."""
+    """Records applied changes and their position; rejects batches on demand."""
 
     ids: list[int] = field(default_factory=list)
     wholes: list[bool] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Bench:
         self.told.append(error.message if error else "")
 
     async def sleep(self, seconds: float) -> None:
-        """Let others go on; the claim's own rhythm is of no interest."""
+        """Yield to other tasks without waiting; renewals of the claim are not recorded."""
         if seconds != 5.0:
             self.waited.append(seconds)
         await turn()
@@ -148,7 +148,7 @@ class Bench:
 
 
 async def until(bench: Bench, ids: list[int]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while bench.dataset.ids != ids:
             await turn()
 
@@ -157,7 +157,7 @@ async def test_batches_are_applied_in_order_and_then_confirmed() -> None:
     bench = Bench(Source([batch(1, 10, 11), batch(2)]))
     async with bench.running() as running:
         await until(bench, [10, 11, 2])
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while bench.source.confirmed != ["1", "2"]:
                 await turn()
         await turn()
@@ -172,7 +172,7 @@ async def test_one_batch_is_read_ahead_and_no_more() -> None:
     async with bench.running():
         for _ in range(50):
             await turn()
-        # One is being applied, one waits, and one is held out to the queue.
+        # One is being applied, one is queued, and one waits for room in the queue.
         assert bench.source.read == 3
         assert bench.source.confirmed == []
 
@@ -184,11 +184,11 @@ async def test_it_begins_where_the_dataset_is() -> None:
     assert bench.source.begun == ["2"]
 
 
-async def test_a_source_that_fails_is_tried_again_ever_later() -> None:
+async def test_a_failing_source_is_retried_with_growing_delays() -> None:
     away: list[BaseException] = [DatasetError("unavailable", "away") for _ in range(3)]
     bench = Bench(Source([], away))
     async with bench.running():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(bench.source.begun) < 4:
                 await turn()
     assert bench.told == ["away"] * 3 and bench.waited == [DELAYS.delay_s(n) for n in (1, 2, 3)]
@@ -198,16 +198,16 @@ RAISED = (asyncio.CancelledError(), Panic(), KeyError("x"), BaseExceptionGroup("
 
 
 @pytest.mark.parametrize("raised", RAISED, ids=lambda each: type(each).__name__)
-async def test_a_source_that_raises_anything_is_tried_again(raised: BaseException) -> None:
-    """A source that raised CancelledError was silently not followed any more."""
+async def test_a_source_that_raises_anything_is_retried(raised: BaseException) -> None:
+    """A source that raised CancelledError was once silently no longer followed."""
     bench = Bench(Source([], [raised]))
     bench.dataset.gate.set()
     async with bench.running():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while len(bench.source.begun) < 2:
                 await turn()
     (reason,) = bench.told
-    assert "for a reason that is in the log" in reason
+    assert "the reason is in the log" in reason
 
 
 async def test_what_was_read_before_a_failure_is_applied() -> None:
@@ -218,13 +218,13 @@ async def test_what_was_read_before_a_failure_is_applied() -> None:
             await turn()
         assert bench.told == []
         bench.dataset.gate.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while "bad event" not in bench.told:
                 await turn()
     assert bench.dataset.ids == [1, 2] and bench.waited[:1] == [DELAYS.delay_s(1)]
 
 
-async def test_a_refused_batch_is_told_and_tried_again() -> None:
+async def test_a_rejected_batch_is_reported_and_retried() -> None:
     bench = Bench(Source([batch(1), batch(2)]))
     bench.dataset.refusals = [ChangesRefusedError("no such column")]
     async with bench.running():
@@ -234,7 +234,7 @@ async def test_a_refused_batch_is_told_and_tried_again() -> None:
     assert bench.source.begun == [None, None]
 
 
-async def test_a_lost_position_means_all_rows_anew() -> None:
+async def test_a_lost_position_causes_a_full_load() -> None:
     bench = Bench(Source([batch(1), batch(2)]), Dataset(at="2"))
     bench.source.failures = [PositionLostError("the slot is gone")]
     async with bench.running():
@@ -267,16 +267,16 @@ async def test_what_was_read_of_a_load_before_a_failure_is_applied() -> None:
     pages = [SourceBatch(changes(n), str(n), is_whole=False) for n in (1, 2)]
     bench = Bench(Source(pages, [DatasetError("unavailable", "away")]))
     async with bench.running():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while "away" not in bench.told:
                 await turn()
     assert bench.dataset.ids == [1, 2] and bench.dataset.wholes == [False]
 
 
-async def test_that_a_source_is_there_again_is_told_at_once() -> None:
+async def test_recovery_of_a_source_is_reported_at_once() -> None:
     bench = Bench(Source([SourceBatch(changes(), "1", is_whole=False)]), Dataset(at="0"))
     async with bench.running():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while bench.told != [""]:
                 await turn()
 
@@ -288,11 +288,11 @@ async def test_a_batch_without_rows_moves_the_position() -> None:
     assert bench.source.begun == [None] and bench.dataset.at == "2"
 
 
-async def test_a_batch_without_anything_only_says_that_all_is_well() -> None:
+async def test_an_empty_batch_only_reports_health() -> None:
     bench = Bench(Source([batch(1), SourceBatch(changes(), "1")]), Dataset(at="1"))
     bench.dataset.refusals = [AssertionError("nothing is to be applied")]  # type: ignore[list-item]
     async with bench.running():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while bench.told != [""]:
                 await turn()
 
@@ -300,14 +300,14 @@ async def test_a_batch_without_anything_only_says_that_all_is_well() -> None:
 async def test_a_scheduler_without_the_claim_waits_for_it() -> None:
     bench = Bench(Source([batch(1)]), is_mine=False)
     async with bench.running():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while bench.asked < 3:
                 await turn()
         assert bench.source.begun == []
         bench.is_mine = True
         await until(bench, [1])
         bench.is_mine = False
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             asked = bench.asked
             while bench.asked < asked + 3:
                 await turn()
@@ -317,7 +317,7 @@ async def test_a_scheduler_without_the_claim_waits_for_it() -> None:
         assert bench.dataset.ids == [1] and bench.source.begun == [None]
 
 
-async def test_a_fault_of_ours_is_logged_and_tried_again() -> None:
+async def test_an_internal_error_is_logged_and_retried() -> None:
     bench = Bench(Source([batch(1)]))
     bench.dataset.refusals = [KeyError("hidden")]  # type: ignore[list-item]
     async with bench.running():

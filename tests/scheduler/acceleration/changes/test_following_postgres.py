@@ -1,4 +1,4 @@
-"""A real PostgreSQL followed into a dataset, over crashes of either."""
+"""A real PostgreSQL followed into a dataset, with crashes on both sides."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ TOTAL = 100 * len(IDS)
 
 
 class Dataset:
-    """Applies to a replica, and now and then fails just before or just after that."""
+    """Applies changes to a replica, and sometimes fails just before or just after."""
 
     def __init__(self, chance: random.Random) -> None:
         self.replica = Replica("id")
@@ -65,7 +65,7 @@ class Dataset:
 
 @asynccontextmanager
 async def following(server: Server, dataset: Dataset) -> AsyncIterator[list[str]]:
-    """Follow with no patience between tries; yields what was told."""
+    """Follow without delays between attempts; yields the reported errors."""
     told: list[str] = []
 
     async def is_mine() -> bool:
@@ -88,7 +88,7 @@ async def following(server: Server, dataset: Dataset) -> AsyncIterator[list[str]
 
 
 def transaction(chance: random.Random) -> str:
-    """Move money between accounts, and accounts to other numbers; the total stays."""
+    """Return SQL that moves money and renumbers accounts; the total is constant."""
     one, other = chance.sample(IDS, 2)
     moved = chance.randrange(1, 9)
     return ";".join(
@@ -118,14 +118,14 @@ def server() -> Iterator[Server]:
 
 
 async def same(server: Server, dataset: Dataset) -> None:
-    """Wait until the dataset holds what the table holds."""
+    """Wait until the dataset has the rows of the table."""
     rows = server.rows("SELECT id, n, note FROM accounts")
     expected = {(id_,): {"id": id_, "n": n, "note": note} for id_, n, note in rows}
 
     async def is_same() -> bool:
         return dataset.replica.rows == expected
 
-    await eventually(is_same, "the dataset holds what the table holds", 20)
+    await eventually(is_same, "the dataset holds what the table holds")
 
 
 async def test_nothing_is_lost_doubled_or_mixed_over_crashes(server: Server) -> None:
@@ -143,7 +143,7 @@ async def test_nothing_is_lost_doubled_or_mixed_over_crashes(server: Server) -> 
             if round_ == 3:
                 dataset.faults = 0.0
                 await same(server, dataset)
-        # The scheduler is gone now; what happens meanwhile comes later.
+        # The scheduler is stopped now; changes made meanwhile are applied later.
         await asyncio.to_thread(server.execute, *(transaction(chance) for _ in range(20)))
     dataset.faults = 0.0
     async with following(server, dataset):
@@ -151,7 +151,7 @@ async def test_nothing_is_lost_doubled_or_mixed_over_crashes(server: Server) -> 
     assert dataset.mixtures == 0
 
 
-async def test_a_lost_slot_is_told_and_all_rows_come_anew(server: Server) -> None:
+async def test_a_lost_slot_is_reported_and_causes_a_full_load(server: Server) -> None:
     chance = random.Random(1)
     dataset = Dataset(chance)
     async with following(server, dataset):

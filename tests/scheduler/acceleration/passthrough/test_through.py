@@ -1,4 +1,6 @@
-"""Statements that reach the sources of datasets, and those that must not."""
+"""Statements that use the sources of datasets, and statements that must not."""
+
+from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -10,7 +12,9 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import PassthroughSources, SourceDispatch
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
+from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.engine import memory, snapshot
 
@@ -18,7 +22,7 @@ ORDERS = TableName("orders")
 
 
 class Counting(InProcessDispatch):
-    """Counts what is executed."""
+    """Counts executed statements."""
 
     def __init__(self) -> None:
         super().__init__(LocalExecutor(EngineSettings(2)), ExecutorId("e"))
@@ -72,8 +76,7 @@ async def _asked(
     sql: str, sources: PassthroughSources
 ) -> tuple[list[dict[str, object]], Counting, Known]:
     inner, known = Counting(), Known(sources)
-    dispatch = SourceDispatch(inner)
-    dispatch.attach(known)
+    dispatch = SourceDispatch(inner, cast(Accelerations, known))
     tables = snapshot(
         {
             "orders": memory(id=[1, 2]),
@@ -103,7 +106,7 @@ async def _asked(
         ("SELECT o.id FROM orders o, others WHERE o.id = others.id + 35", [42]),
     ],
 )
-async def test_the_source_answers_what_the_dataset_has_not(sql: str, ids: list[int]) -> None:
+async def test_the_source_answers_if_the_dataset_has_no_rows(sql: str, ids: list[int]) -> None:
     found, inner, _ = await _asked(sql, PassthroughSources(answering=frozenset({ORDERS})))
     assert [row["id"] for row in found] == ids
     assert len(inner.executed) == 2
@@ -120,7 +123,7 @@ async def test_the_source_answers_what_the_dataset_has_not(sql: str, ids: list[i
         "INSERT INTO others SELECT id FROM orders WHERE id = 42",
     ],
 )
-async def test_what_reads_no_such_dataset_is_executed_once(sql: str) -> None:
+async def test_a_statement_without_such_a_dataset_is_executed_once(sql: str) -> None:
     _, inner, _ = await _asked(sql, PassthroughSources(answering=frozenset({ORDERS})))
     assert len(inner.executed) == 1
 
@@ -144,7 +147,7 @@ async def test_inserted_rows_go_to_the_source(sql: str) -> None:
 @pytest.mark.parametrize(
     "sql", ["INSERT INTO others VALUES (1)", "SELECT 'INSERT INTO orders VALUES (1)' AS a"]
 )
-async def test_other_statements_stay_as_they_are(sql: str) -> None:
+async def test_other_statements_are_unchanged(sql: str) -> None:
     _, inner, known = await _asked(sql, PassthroughSources(taking=frozenset({ORDERS})))
     assert [each.targets for each in inner.executed] == [{}]
     assert known.refreshes == []

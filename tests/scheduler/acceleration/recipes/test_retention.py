@@ -1,4 +1,4 @@
-"""Conditions on time columns, run by the engine over every kind of column."""
+"""Time column conditions, executed by the engine over every kind of column."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.ids import TableName
 from caraway_core.tables import MemoryTable
-from caraway_scheduler.acceleration.recipes import retention, statements
+from caraway_scheduler.acceleration.recipes import retention
 from caraway_scheduler.acceleration.recipes.retention import TimeColumn, TimeFormat
 from tests.kit import engine
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 NOW = datetime(2026, 11, 4, 10, 30, tzinfo=UTC)
-# Seconds before NOW; None is a row without a time. Two hours are the window of most tests.
+# Ages in seconds before NOW; None is a row without a time. Most tests use a window of two hours.
 AGES = (0.0, HOUR, 2 * HOUR, 2 * HOUR + 1, 25 * HOUR, 49 * HOUR, None, -10 * DAY)
 FAR = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -87,7 +86,7 @@ def column_of(values: pa.Array, time_format: TimeFormat | None) -> TimeColumn:
 
 
 async def rows(values: pa.Array, condition: str) -> list[int]:
-    """Return which rows a condition holds for."""
+    """Return the rows for which a condition holds."""
     table = pa.table({'the "time"': values, "row": list(range(len(values)))})
     session = engine.session({"t": MemoryTable(table.schema, table)})
     found = await engine.rows(session, f"SELECT row FROM t WHERE {condition} ORDER BY row")
@@ -104,7 +103,9 @@ async def newest_of(values: pa.Array, column: TimeColumn) -> int | None:
 
 
 @named(INSTANTS)
-async def test_a_window_holds_what_is_not_older(time_format: TimeFormat, values: pa.Array) -> None:
+async def test_a_window_contains_rows_up_to_its_age(
+    time_format: TimeFormat, values: pa.Array
+) -> None:
     column = column_of(values, time_format)
     assert await rows(values, retention.window(column, 2 * HOUR, NOW)) == [0, 1, 2, 7]
     assert await rows(values, retention.expired(column, 2 * HOUR, NOW)) == [3, 4, 5]
@@ -131,7 +132,7 @@ async def test_every_row_is_either_expired_or_kept(
 
 
 @named(EVERY)
-async def test_an_append_takes_what_is_newer(time_format: TimeFormat, values: pa.Array) -> None:
+async def test_an_append_loads_newer_rows(time_format: TimeFormat, values: pa.Array) -> None:
     column = column_of(values, time_format)
     loaded = pa.concat_arrays([values.slice(4, 3)])  # The ages of 25 and 49 hours, and no time.
     newest = await newest_of(loaded, column)
@@ -147,9 +148,7 @@ async def test_an_append_takes_what_is_newer(time_format: TimeFormat, values: pa
 
 
 @named(EVERY)
-async def test_nothing_is_newest_where_no_row_has_a_time(
-    time_format: TimeFormat, values: pa.Array
-) -> None:
+async def test_rows_without_times_have_no_newest(time_format: TimeFormat, values: pa.Array) -> None:
     column = column_of(values, time_format)
     assert await newest_of(pa.concat_arrays([values.slice(6, 1)]), column) is None
     assert retention.to_append(column, NOW, None, HOUR, None) is None
@@ -157,7 +156,7 @@ async def test_nothing_is_newest_where_no_row_has_a_time(
     assert retention.to_append(column, NOW, None, HOUR, HOUR) == within
 
 
-async def test_nanoseconds_are_told_apart() -> None:
+async def test_nanoseconds_are_distinguished() -> None:
     values = pa.array([10**18, 10**18 + 1, 10**18 + 2], pa.timestamp("ns"))
     column = column_of(values, None)
     newest = await newest_of(values.slice(0, 2), column)
@@ -165,7 +164,7 @@ async def test_nanoseconds_are_told_apart() -> None:
     assert await rows(values, retention.since(column, newest)) == [2]
 
 
-async def test_times_far_away_and_texts_that_are_none_do_no_harm() -> None:
+async def test_extreme_times_and_unreadable_strings_are_handled() -> None:
     far = pa.array([FAR, NOW, NOW - timedelta(days=9), None], pa.timestamp("us", "UTC"))
     text = pa.array(["9999-12-31T00:00:00Z", f"{NOW.isoformat()}", "soon", ""])
     condition = retention.expired(column_of(far, "timestamptz"), DAY, NOW)
@@ -185,8 +184,8 @@ async def test_times_far_away_and_texts_that_are_none_do_no_harm() -> None:
         (pa.int64(), "timestamptz", "needs a column of timestamps or dates"),
         (pa.float64(), "unix_seconds", "needs a column of whole numbers"),
         (pa.timestamp("s"), "unix_millis", "needs a column of whole numbers"),
-        (pa.int64(), "ISO8601", "needs a column of texts, timestamps or dates"),
-        (pa.bool_(), "date", "needs a column of dates, timestamps or texts"),
+        (pa.int64(), "ISO8601", "needs a column of strings, timestamps or dates"),
+        (pa.bool_(), "date", "needs a column of dates, timestamps or strings"),
     ],
 )
 def test_a_column_that_does_not_fit_is_named(
@@ -198,7 +197,7 @@ def test_a_column_that_does_not_fit_is_named(
 
 
 def test_a_column_that_is_missing_is_named() -> None:
-    with pytest.raises(ValueError, match=r"time_column 'at' is not there.*: id, name"):
+    with pytest.raises(ValueError, match=r"time_column 'at' does not exist.*: id, name"):
         retention.time_column(pa.schema([("id", pa.int64()), ("name", pa.string())]), "at", None)
 
 
@@ -214,14 +213,3 @@ def test_a_moment_is_within_its_tick_and_its_day(moment: datetime, unit: str) ->
     daily = column_of(pa.array([], pa.timestamp(unit)), "date")
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     assert daily.ticks(moment) == column.ticks(midnight)
-
-
-async def test_a_deletion_names_the_table_and_takes_any_condition() -> None:
-    orders = TableName("sales.orders")
-    own = statements.retention_sql("DELETE FROM sales.orders WHERE id < 3 -- old", orders)
-    sql = retention.deletion(orders, own.condition)
-    assert sql == 'DELETE FROM "sales"."orders" WHERE id < 3'
-    assert statements.retention_sql(sql, orders).condition == "id < 3"
-    assert retention.deletion(TableName("orders"), "true").startswith(
-        'DELETE FROM "public"."orders"'
-    )

@@ -1,4 +1,4 @@
-"""Which texts are taken as `refresh_sql` and `retention_sql`, and what is kept of them."""
+"""The texts that are accepted as `refresh_sql` and `retention_sql`, and how they are stored."""
 
 import re
 
@@ -33,7 +33,7 @@ SELECTS = {
 
 
 @pytest.mark.parametrize("text", SELECTS)
-async def test_a_refresh_sql_stands_in_parentheses(text: str) -> None:
+async def test_a_refresh_sql_can_be_put_in_parentheses(text: str) -> None:
     session = engine.session(TABLES)
     found = statements.refresh_sql(text, ORDERS)
     assert found.is_filter is SELECTS[text]

@@ -1,4 +1,4 @@
-"""How long to wait before a refresh is tried again, and how often."""
+"""The delays before a refresh is retried, and the number of retries."""
 
 import pytest
 
@@ -22,5 +22,5 @@ def test_delays_are_near_fibonacci_numbers_up_to_five_minutes() -> None:
         (Retries(are_enabled=False, max_attempts=5), [False, False, False]),
     ],
 )
-def test_so_many_tries_follow_the_first(retries: Retries, allowed: list[bool]) -> None:
+def test_retries_are_bounded(retries: Retries, allowed: list[bool]) -> None:
     assert [retries.allow(attempt) for attempt in (1, 2, 3)] == allowed

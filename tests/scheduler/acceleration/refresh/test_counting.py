@@ -1,4 +1,4 @@
-"""What is counted of refreshes: by itself, and of a keeper that works."""
+"""Counts and history of refreshes, alone and with a running refresher."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ RUN = RunNumber(1)
 
 
 class Clock:
-    """Every look is 30 ms after the one before."""
+    """Advances by 30 ms with each call."""
 
     now_ns = 0
 
@@ -61,7 +61,7 @@ class Clock:
         (events.RunCancelled(RUN), "the refresh was stopped before its end", 0, 0),
     ],
 )
-def test_each_end_is_told_and_counted(
+def test_each_end_is_recorded_and_counted(
     ended: Ended, error: str | None, durations: int, errors: int
 ) -> None:
     told: list[TaskRecord] = []
@@ -79,7 +79,7 @@ def test_each_end_is_told_and_counted(
 
 
 class SeenDispatch(GatedDispatch):
-    """Keeps the span that each statement ran under."""
+    """Records the span of each statement."""
 
     def __init__(self, inner: InProcessDispatch) -> None:
         super().__init__(inner)
@@ -91,7 +91,7 @@ class SeenDispatch(GatedDispatch):
 
 
 class Kept:
-    """A keeper of ten rows, what it told, and the dispatch that it works with."""
+    """A refresher of ten rows, its history records, and its dispatch."""
 
     def __init__(self, dispatch: SeenDispatch, store: SqliteStateStore, folder: Path) -> None:
         place = ResultPlace("file", str(folder / "datasets"))
@@ -99,7 +99,7 @@ class Kept:
         self.counting = Counting(self.told.append)
         self.dispatch = dispatch
         settings = events.RefreshSettings(retries=Retries(False, 0))
-        self.keeper = Refresher(
+        self.refresher = Refresher(
             LoadPlan(NAME, Timetable(), settings, Recipe(NAME)),
             CurrentVersion(
                 Subject(NAME, "origin"),
@@ -115,7 +115,7 @@ class Kept:
         )
 
     def ask(self) -> None:
-        self.keeper.ask(events.RefreshAsked())
+        self.refresher.ask(events.RefreshAsked())
 
     async def tells(self, count: int) -> None:
         async def look() -> bool:
@@ -130,7 +130,7 @@ async def _show(_name: TableName, _table: StoredTable) -> None:
 
 @asynccontextmanager
 async def keeping(folder: Path) -> AsyncIterator[Kept]:
-    """A keeper at work, which has loaded its first version."""
+    """Yield a running refresher that has loaded its first version."""
     async with AsyncExitStack() as stack:
         store = SqliteStateStore(folder / "state.db")
         stack.push_async_callback(store.aclose)
@@ -140,9 +140,9 @@ async def keeping(folder: Path) -> AsyncIterator[Kept]:
         source = memory(id=pa.array(range(10), pa.int64()))
         await dispatch.install(snapshot({"caraway_source.orders": source}))
         kept = Kept(dispatch, store, folder)
-        working = asyncio.create_task(kept.keeper.run())
+        working = asyncio.create_task(kept.refresher.run())
         try:
-            kept.keeper.source_loaded()
+            kept.refresher.source_loaded()
             await kept.tells(1)
             yield kept
         finally:
@@ -150,7 +150,7 @@ async def keeping(folder: Path) -> AsyncIterator[Kept]:
             await asyncio.wait((working,))
 
 
-async def test_keeper_tells_its_refreshes_with_their_versions(tmp_path: Path) -> None:
+async def test_refresher_records_its_refreshes_with_their_versions(tmp_path: Path) -> None:
     async with keeping(tmp_path) as kept:
         kept.dispatch.fails = [ExecutionError("the source broke off")]
         kept.ask()
@@ -165,7 +165,7 @@ async def test_keeper_tells_its_refreshes_with_their_versions(tmp_path: Path) ->
         assert sum(kept.counting.durations.buckets[KEY]) == 2
 
 
-async def test_work_of_a_refresh_stands_below_it(tmp_path: Path) -> None:
+async def test_work_of_a_refresh_is_a_child_of_its_span(tmp_path: Path) -> None:
     async with keeping(tmp_path) as kept:
         kept.ask()
         await kept.tells(2)
@@ -173,7 +173,7 @@ async def test_work_of_a_refresh_stands_below_it(tmp_path: Path) -> None:
         assert len({record.span.trace_id for record in kept.told}) == 2
 
 
-async def test_refresh_that_ends_with_its_keeper_is_no_error(tmp_path: Path) -> None:
+async def test_refresh_that_ends_with_its_refresher_is_no_error(tmp_path: Path) -> None:
     async with keeping(tmp_path) as kept:
         kept.dispatch.began.clear()
         kept.dispatch.may_begin.clear()
@@ -195,7 +195,7 @@ MANIFEST = """
 """
 
 
-async def test_metrics_page_says_what_is_read_and_what_failed(tmp_path: Path) -> None:
+async def test_metrics_page_has_versions_and_errors(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": range(10)}), tmp_path / "orders.parquet")
     async with running(tmp_path, MANIFEST) as runtime:
 
@@ -215,7 +215,6 @@ async def test_metrics_page_says_what_is_read_and_what_failed(tmp_path: Path) ->
             'dataset_active_count{engine="arrow"} 1.0',
             'dataset_active_count{engine="file"} 1.0',
         )
-        assert runtime.services.accelerations is not None
         standing = runtime.services.accelerations.standing(NAME)
         assert standing.version is not None
         page = (await runtime.metrics.get("/metrics")).text

@@ -1,4 +1,4 @@
-"""Keepers of one dataset in two schedulers, over one state store and one result store."""
+"""Refreshers of one dataset in two schedulers, over one state store and one result store."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,9 +40,9 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 @dataclass
 class Kept:
-    """One scheduler's keeper, and what its readers were shown."""
+    """One scheduler's refresher, and the versions that its readers saw."""
 
-    keeper: Refresher
+    refresher: Refresher
     dispatch: GatedDispatch
     store: MortalStore
     working: "asyncio.Task[None]"
@@ -51,29 +51,29 @@ class Kept:
 
     async def at(self, number: int) -> None:
         async def look() -> bool:
-            version = self.keeper.version
+            version = self.refresher.version
             return version is not None and version.number >= number
 
         await eventually(look, f"version {number} is shown")
 
     async def is_well(self) -> None:
         async def look() -> bool:
-            return not self.keeper.state.error
+            return not self.refresher.state.error
 
         await eventually(look, "the failure is over")
 
     async def fails(self) -> str:
         async def look() -> str:
-            return self.keeper.state.error
+            return self.refresher.state.error
 
         return await eventually(look, "the refresh has failed")
 
     def ask(self) -> None:
-        self.keeper.ask(events.RefreshAsked())
+        self.refresher.ask(events.RefreshAsked())
 
 
 class Site:
-    """Where the schedulers meet."""
+    """The stores that the schedulers share."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.clock = Clock(1_000_000.0)
@@ -84,7 +84,7 @@ class Site:
 
     async def agree(self, one: Kept, two: Kept, number: int) -> None:
         async def look() -> bool:
-            version = one.keeper.version
+            version = one.refresher.version
             assert version is not None
             return version.number >= number and one.shown[-1].key == two.shown[-1].key
 
@@ -127,7 +127,7 @@ class Site:
         def clock() -> datetime:
             return datetime.now(UTC) + ahead
 
-        head = CurrentVersion(
+        current = CurrentVersion(
             Subject(NAME, "origin"),
             Maker(dispatch, self.place),
             VersionStore(store, scheduler),
@@ -135,18 +135,18 @@ class Site:
             show,
             clock,
         )
-        keeper = Refresher(plan, head, tell, lambda _name: SCHEMA, clock=clock)
-        working = asyncio.create_task(keeper.run())
-        following = asyncio.create_task(_follow(VersionStore(store, scheduler), keeper))
+        refresher = Refresher(plan, current, tell, lambda _name: SCHEMA, clock=clock)
+        working = asyncio.create_task(refresher.run())
+        following = asyncio.create_task(_follow(VersionStore(store, scheduler), refresher))
         for task in (working, following):
             self._stack.push_async_callback(_end, task)
-        keeper.source_loaded()
-        return Kept(keeper, dispatch, store, working, shown, told)
+        refresher.source_loaded()
+        return Kept(refresher, dispatch, store, working, shown, told)
 
 
-async def _follow(versions: VersionStore, keeper: Refresher) -> None:
+async def _follow(versions: VersionStore, refresher: Refresher) -> None:
     async for _ in versions.watch():
-        keeper.news()
+        refresher.news()
 
 
 async def _end(task: "asyncio.Task[None]") -> None:
@@ -174,16 +174,16 @@ async def test_one_loads_and_all_show_the_same_version(tmp_path: Path) -> None:
         assert [sum(c.row_count for c in table.chunks) for table in one.shown] == [10, 10]
 
 
-async def test_two_that_are_asked_at_once_take_turns(tmp_path: Path) -> None:
+async def test_concurrent_refreshes_take_turns(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one, two = await place.keep("one"), await place.keep("two", rows=20)
         for kept in (one, two):
             await kept.at(1)
-        first = max(one.keeper.version.number, two.keeper.version.number)  # type: ignore[union-attr]
+        first = max(one.refresher.version.number, two.refresher.version.number)  # type: ignore[union-attr]
         one.ask()
         two.ask()
-        # The second may have begun its own first load before it saw that of the other: then there
-        # is one version more.
+        # The second may have started its own first load before it saw the other's. Then there is
+        # one more version.
         await place.agree(one, two, first + 2)
         assert one.shown[-1] == two.shown[-1]
         for kept in (one, two):
@@ -216,14 +216,14 @@ async def test_failure_leaves_the_version(tmp_path: Path) -> None:
         one.dispatch.fails = [ExecutionError("the source broke off")]
         one.ask()
         assert await one.fails() == "the source broke off"
-        assert one.keeper.version is not None
-        assert one.keeper.version.number == 1
+        assert one.refresher.version is not None
+        assert one.refresher.version.number == 1
         one.ask()
         await one.at(2)
         await one.is_well()
 
 
-async def test_refresh_that_lost_its_claim_does_not_take_a_later_one_back(tmp_path: Path) -> None:
+async def test_refresh_that_lost_its_claim_does_not_undo_a_later_one(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.keep("one")
         await one.at(1)
@@ -243,7 +243,7 @@ async def test_refresh_that_lost_its_claim_does_not_take_a_later_one_back(tmp_pa
             assert len(kept.shown) == 2
 
 
-async def test_failed_refresh_is_tried_again_by_itself(tmp_path: Path) -> None:
+async def test_failed_refresh_is_retried_automatically(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.keep("one", attempts=None)
         await one.at(1)
@@ -264,8 +264,8 @@ async def test_store_that_is_away_delays_a_refresh(tmp_path: Path) -> None:
         one.store.away = StateAwayError("the store is away")
         one.dispatch.may_begin.set()
         await one.fails()
-        assert one.keeper.version is not None
-        assert one.keeper.version.number == 1
+        assert one.refresher.version is not None
+        assert one.refresher.version.number == 1
         one.store.away = None
         await one.at(2)
 

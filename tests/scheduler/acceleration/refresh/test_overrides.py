@@ -1,4 +1,4 @@
-"""The body of a request for a refresh."""
+"""The body of a refresh request."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from caraway_scheduler.acceleration.refresh.overrides import RefreshOverrides
 ORDERS = TableName("orders")
 
 
-def test_null_is_as_absent_and_unknown_fields_do_nothing() -> None:
+def test_null_counts_as_absent_and_unknown_fields_are_ignored() -> None:
     nulls = {"refresh_sql": None, "refresh_mode": None, "refresh_jitter_max": None, "other": 1}
     assert overrides.read({}, ORDERS) == overrides.read(nulls, ORDERS) == RefreshOverrides()
 
@@ -28,11 +28,11 @@ def test_every_field_is_read() -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ({"refresh_sql": 1}, "refresh_sql must be a text"),
+        ({"refresh_sql": 1}, "refresh_sql must be a string"),
         ({"refresh_sql": "SELECT * FROM other"}, "refresh_sql of 'orders' reads 'other'"),
-        ({"refresh_mode": "changes"}, "'changes' loads nothing; ask for full or append"),
+        ({"refresh_mode": "changes"}, "'changes' loads nothing; use full or append"),
         ({"refresh_mode": "disabled"}, "'disabled' loads nothing"),
-        ({"refresh_mode": "fast"}, "'fast' is unknown; ask for full or append"),
+        ({"refresh_mode": "fast"}, "'fast' is unknown; use full or append"),
         ({"refresh_mode": 3}, "'3' is unknown"),
         ({"refresh_jitter_max": "soon"}, "refresh_jitter_max: 'soon' is not a duration"),
         ({"refresh_jitter_max": "-5s"}, "refresh_jitter_max: '-5s' is not a duration"),

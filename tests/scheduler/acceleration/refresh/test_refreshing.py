@@ -1,4 +1,4 @@
-"""One dataset's refreshes: each event, and what holds after any sequence of them."""
+"""One dataset's refreshes: each event, and invariants after any sequence of events."""
 
 from dataclasses import replace
 
@@ -49,27 +49,16 @@ def after(state: RefreshState, *happened: Event) -> tuple[RefreshState, list[Eff
     return state, list(effects)
 
 
-def test_a_refresh_begins_shows_progress_and_moves_readers_at_its_end() -> None:
+def test_a_refresh_begins_and_moves_readers_at_its_end() -> None:
     state, effects = after(LOADED, events.Due())
     assert effects == [BeginRun(ONE, "full", None, 0)]
-    state, effects = after(state, events.Began(ONE, 4), events.Progressed(ONE, 3))
-    assert state.running is not None
-    assert (state.running.done, state.running.partitions, state.version, effects) == (3, 4, 7, [])
+    assert (state.running is not None, state.version) == (True, 7)
     state, effects = after(state, events.Succeeded(ONE, 8))
     assert effects == [ShowVersion(8), ScheduleNext()]
     assert (state.version, state.running) == (8, None)
 
 
-def test_progress_never_goes_back_within_one_beginning() -> None:
-    begun, _ = after(LOADED, events.Due(), events.Began(ONE, 4), events.Progressed(ONE, 9))
-    state, _ = after(begun, events.Progressed(ONE, 2))
-    assert state.running is not None and state.running.done == 4
-    state, _ = after(begun, events.Began(ONE, 6))
-    assert state.running is not None
-    assert (state.running.done, state.running.partitions) == (0, 6)
-
-
-def test_asks_during_a_refresh_are_one_more_with_the_last_overrides() -> None:
+def test_requests_during_a_refresh_become_one_with_the_last_overrides() -> None:
     jittered = replace(SOME, refresh_jitter_max_s=10)
     state, effects = after(
         LOADED, events.Due(), events.RefreshAsked(FULL), events.RefreshAsked(jittered, 0.5)
@@ -82,7 +71,7 @@ def test_asks_during_a_refresh_are_one_more_with_the_last_overrides() -> None:
 
 
 @pytest.mark.parametrize("end", [events.RunFailed(ONE, "gone"), events.RunCancelled(ONE)])
-def test_a_refresh_that_comes_to_nothing_lets_the_waiting_one_begin(end: Event) -> None:
+def test_a_failed_refresh_lets_the_waiting_one_start(end: Event) -> None:
     state, effects = after(LOADED, events.RefreshAsked(), events.RefreshAsked(SOME), end)
     assert effects == [BeginRun(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)]
     assert state.version == 7
@@ -100,14 +89,14 @@ def test_a_failed_refresh_keeps_the_old_version_and_its_reason_and_is_tried_agai
     assert (state.error, state.failures, state.retry) == ("", 0, None)
 
 
-def test_a_refresh_is_tried_again_as_it_was_asked_for() -> None:
+def test_a_retry_keeps_the_overrides() -> None:
     failed = after(LOADED, events.RefreshAsked(SOME), events.RunFailed(ONE, "gone"))[0]
     assert after(failed, events.RetryDue(ONE))[1] == [
         BeginRun(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)
     ]
 
 
-def test_a_refresh_is_tried_again_so_often_and_no_more() -> None:
+def test_retries_of_a_refresh_are_bounded() -> None:
     state = replace(LOADED, settings=RefreshSettings(retries=Retries(max_attempts=1)))
     state, _ = after(state, events.Due(), events.RunFailed(ONE, "gone"), events.RetryDue(ONE))
     state, effects = after(state, events.RunFailed(TWO, "gone"))
@@ -115,12 +104,12 @@ def test_a_refresh_is_tried_again_so_often_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("event", [events.Due(), events.RefreshAsked()])
-def test_whatever_begins_takes_the_place_of_a_retry(event: Event) -> None:
+def test_a_started_refresh_replaces_a_retry(event: Event) -> None:
     failed = after(LOADED, events.RefreshAsked(SOME), events.RunFailed(ONE, "gone"))[0]
     state, effects = after(failed, event)
     assert effects == [BeginRun(TWO, "full", None, 0)]
     assert after(state, events.RetryDue(ONE)) == (state, [])
-    # The delays go on growing all the same: the source is as broken as before.
+    # The delays keep growing, because the source is still broken.
     effects = after(state, events.RunFailed(TWO, "gone"))[1]
     assert effects == [RetryIn(TWO, DELAYS.delay_s(2)), ScheduleNext()]
 
@@ -128,8 +117,6 @@ def test_whatever_begins_takes_the_place_of_a_retry(event: Event) -> None:
 @pytest.mark.parametrize(
     "late",
     [
-        events.Began(ONE, 3),
-        events.Progressed(ONE, 1),
         events.Succeeded(ONE, 99),
         events.RunFailed(ONE, "late"),
         events.RunCancelled(ONE),
@@ -138,7 +125,7 @@ def test_whatever_begins_takes_the_place_of_a_retry(event: Event) -> None:
         events.VersionSeen(5),
     ],
 )
-def test_what_comes_too_late_does_nothing(late: Event) -> None:
+def test_late_events_are_ignored(late: Event) -> None:
     state, _ = after(LOADED, events.RefreshAsked(), events.RunCancelled(ONE), events.RefreshAsked())
     assert after(state, late) == (state, [])
 
@@ -147,12 +134,12 @@ def test_readers_follow_versions_of_others_but_never_back() -> None:
     state, effects = after(LOADED, events.VersionSeen(9))
     assert (state.version, effects) == (9, [ShowVersion(9)])
     assert after(state, events.VersionSeen(8)) == (state, [])
-    # It began before the other one and was made durable before it.
+    # It started before the other refresh, and became durable before it.
     state, effects = after(state, events.Due(), events.Succeeded(ONE, 8))
     assert (state.version, effects) == (9, [ScheduleNext()])
 
 
-def test_a_patched_refresh_sql_counts_from_the_next_refresh_on() -> None:
+def test_a_patched_refresh_sql_applies_from_the_next_refresh() -> None:
     patched = events.Configured(RefreshSettings(refresh_sql=SOME.refresh_sql))
     state, effects = after(LOADED, events.Due(), patched)
     assert effects == []
@@ -169,7 +156,7 @@ def test_settings_that_need_a_refresh_stop_the_one_that_runs() -> None:
         stopped, effects = after(state, end)
         assert effects == [BeginRun(TWO, "full", SOME.refresh_sql, 0)]
         assert stopped.error == ""
-    # It was quicker than the stop: its version is durable, and is overtaken at once.
+    # It finished before the stop: its version is durable, and is replaced at once.
     assert after(state, events.Succeeded(ONE, 8))[1] == [
         ShowVersion(8),
         BeginRun(TWO, "full", SOME.refresh_sql, 0),
@@ -183,7 +170,7 @@ def test_settings_that_need_a_refresh_begin_one() -> None:
     assert (state.error, state.retry) == ("", None)
 
 
-def test_a_dataset_that_is_switched_off_stops_everything() -> None:
+def test_a_disabled_dataset_stops_everything() -> None:
     off = events.Configured(RefreshSettings(is_enabled=False), refreshes=True)
     state, effects = after(LOADED, events.Due(), events.RefreshAsked(SOME), off)
     assert (effects, refreshing.status(state)) == ([StopRun(ONE)], "disabled")
@@ -202,7 +189,7 @@ def test_a_dataset_that_is_switched_off_stops_everything() -> None:
         (
             RefreshSettings(refresh_mode="disabled"),
             SOME,
-            "ask with a refresh_mode of full or append",
+            "request it with refresh_mode full or append",
         ),
         (RefreshSettings(), RefreshOverrides(refresh_mode="append"), "append needs the dataset's"),
     ],
@@ -216,7 +203,7 @@ def test_what_cannot_be_refreshed_is_refused(
     assert problem in str(told.value)
 
 
-def test_a_dataset_without_refreshes_of_its_own_is_loaded_when_asked() -> None:
+def test_a_dataset_without_automatic_refreshes_loads_on_request() -> None:
     state = replace(NEW, settings=RefreshSettings(refresh_mode="disabled"))
     assert after(state, events.Due()) == (state, [])
     assert after(state, events.RefreshAsked(FULL))[1] == [BeginRun(ONE, "full", None, 0)]
@@ -275,7 +262,7 @@ NUMBERS = st.integers(1, 12).map(RunNumber)
 
 
 class Machine(RuleBasedStateMachine):
-    """A driver that may report anything at any time, and what it was told to do."""
+    """A driver that may report anything at any time, and the effects that it received."""
 
     @initialize(settings=SETTINGS, version=st.none() | st.integers(0, 3))
     def start(self, settings: RefreshSettings, version: int | None) -> None:
@@ -319,14 +306,6 @@ class Machine(RuleBasedStateMachine):
         self.report(events.Due())
         self.report(events.RetryDue(number))
 
-    @rule(event=st.builds(events.Began, NUMBERS, st.integers(1, 5)))
-    def began(self, event: Event) -> None:
-        self.report(event)
-
-    @rule(event=st.builds(events.Progressed, NUMBERS, st.integers(0, 9)))
-    def progressed(self, event: Event) -> None:
-        self.report(event)
-
     @rule(
         event=st.builds(events.Succeeded, NUMBERS, st.integers(0, 9))
         | st.builds(events.RunFailed, NUMBERS, st.just("gone"), CHANCES)
@@ -361,7 +340,7 @@ class Machine(RuleBasedStateMachine):
             try:
                 refreshing.apply(may_ask, events.RefreshAsked(self.owed))
             except RefreshRefusedError:
-                self.owed = None  # It can no longer be: only then an ask is dropped.
+                self.owed = None  # It became impossible: only then is a request dropped.
 
     @invariant()
     def it_knows_what_runs(self) -> None:
@@ -369,7 +348,6 @@ class Machine(RuleBasedStateMachine):
         assert (running.number if running else None) == self.running
         assert self.state.waiting is None or running is not None
         assert self.state.retry is None or running is None
-        assert running is None or 0 <= running.done <= running.partitions or not running.partitions
 
     @invariant()
     def an_ask_waits_as_it_was_last_asked(self) -> None:

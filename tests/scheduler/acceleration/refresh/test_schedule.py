@@ -1,4 +1,4 @@
-"""When refreshes are due: intervals, cron expressions, jitter, and starts."""
+"""The times of refreshes: intervals, cron expressions, jitter, and starts."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -57,7 +57,7 @@ def test_cron_is_in_utc_whatever_the_zone_of_the_moment() -> None:
     ],
 )
 def test_a_bad_expression_says_which_field(expression: str, field: str) -> None:
-    with pytest.raises(ValueError, match=f"is not a cron expression: its {field} is wrong"):
+    with pytest.raises(ValueError, match=f"is not a cron expression: its {field} is invalid"):
         Cron(expression)
 
 
@@ -90,7 +90,7 @@ def test_an_interval_counts_from_the_end_of_the_refresh_before() -> None:
     assert Timetable(HOURLY).after(NOW, 0.9) == NOW + HOUR
 
 
-def test_without_a_schedule_nothing_is_due_by_itself() -> None:
+def test_without_a_schedule_nothing_is_due() -> None:
     assert Timetable().after(NOW, 0.5) is None
     assert Timetable().first(NOW, NOW - HOUR, 0.5) is None
 
@@ -111,7 +111,7 @@ def test_jitter_only_delays_and_is_bounded(chance: float, jitter_max_s: float) -
 
 
 @pytest.mark.parametrize("schedule", [None, HOURLY, Cron("0 3 * * *")])
-def test_a_start_refreshes_at_once_without_data_or_when_told(
+def test_a_start_refreshes_at_once_without_data_or_if_configured(
     schedule: Interval | Cron | None,
 ) -> None:
     assert Timetable(schedule).first(NOW, None, 0.5) == NOW

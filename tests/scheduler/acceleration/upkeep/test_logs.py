@@ -1,4 +1,4 @@
-"""What is kept of a log that has become part of its base."""
+"""The records that outlive a compaction of a log."""
 
 import random
 from collections.abc import Sequence
@@ -41,13 +41,13 @@ def at(number: int, source: bytes = b"source-1") -> bytes:
     return source + number.to_bytes(8)
 
 
-def test_of_each_key_the_furthest_change_is_kept() -> None:
+def test_the_furthest_change_of_each_key_is_kept() -> None:
     assert kept(
         (1, Op.UPSERT, at(5)), (2, Op.UPSERT, at(6)), (1, Op.DELETE, at(9)), (2, Op.KEEP, at(3))
     ) == [(1, Op.GONE, at(9)), (2, Op.SEEN, at(6))]
 
 
-def test_sources_are_told_apart() -> None:
+def test_sources_are_distinguished() -> None:
     other = b"source-2"
     assert kept((1, Op.UPSERT, at(5)), (1, Op.DELETE, at(2, other))) == [
         (1, Op.SEEN, at(5)),
@@ -62,7 +62,7 @@ def test_what_was_kept_before_stays_and_may_be_overtaken() -> None:
     ]
 
 
-def test_changes_without_a_place_are_not_kept() -> None:
+def test_changes_without_an_offset_are_not_kept() -> None:
     assert kept((1, Op.UPSERT, None)) == []
     assert logs.remembered(table((1, Op.UPSERT, at(1))), ()) is None
 
@@ -81,7 +81,7 @@ def test_a_truncate_outlives_all_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == [(None, Op.EMPTIED, at(9)), (3, Op.SEEN, at(13)), (4, Op.SEEN, at(14))]
 
 
-async def test_of_a_long_log_a_part_at_a_time_is_in_memory(
+async def test_a_long_log_is_processed_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: list[Row] = [(None, Op.TRUNCATE, at(1))]
@@ -110,7 +110,7 @@ async def test_of_a_long_log_a_part_at_a_time_is_in_memory(
     assert found is not None and most <= 20 + 2 + 12
     rows = [(each["id"], Op(each[OP]), each[OFFSET]) for each in found.to_pylist()]
     assert sorted(rows, key=str) == sorted(wanted, key=str)
-    # What was changed longest ago goes first, so the order counts.
+    # The order matters, because the keys that changed longest ago are dropped first.
     keys = [each for each in rows if each[0] is not None]
     assert keys == [each for each in wanted if each[0] is not None]
 
@@ -121,7 +121,7 @@ def log(*rows: int) -> Log:
     )
 
 
-def test_the_small_entries_at_the_end_are_gathered() -> None:
+def test_the_small_entries_at_the_end_are_merged() -> None:
     assert logs.tail(log(*[10] * 64)) == 0
     assert logs.tail(log(*[10] * 65)) == 65
     assert logs.tail(log(*[50_000] * 60, *[10] * 5)) == 5

@@ -1,4 +1,4 @@
-"""Snapshots that other schedulers remove, or that are damaged, while one is read or written."""
+"""Snapshots that are damaged, or deleted by other schedulers, during reads and writes."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
@@ -19,10 +19,10 @@ Overtake = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Overtaken(SteppedResults):
-    """The store of one reader: something happens right before some of its reads."""
+    """The store of one reader, with an action right before some of its reads."""
 
     def __init__(self, store: SteppedResults, overtake: Overtake, *reads: int) -> None:
-        """`reads` are the numbers of these reads; without any it is each of them."""
+        """Create it; `reads` are the numbers of these reads, by default all of them."""
         super().__init__(store._loop)
         self.chunks = store.chunks
         self.reads = 0
@@ -39,11 +39,11 @@ class Overtaken(SteppedResults):
 
 def snapshots_of(member: Member, store: SteppedResults) -> DatasetSnapshots:
     maker: Any = SnapshotMaker(member.readers, store)
-    return DatasetSnapshots(member.head, maker, store)
+    return DatasetSnapshots(member.current, maker, store)
 
 
 class Cluster:
-    """One that makes snapshots. Another one, with a state of its own, starts from them."""
+    """One scheduler writes snapshots; another, with its own state, starts from them."""
 
     def __init__(self, writer: Member, world: World) -> None:
         self.writer = writer
@@ -57,13 +57,13 @@ class Cluster:
             await snapshots_of(self.writer, self.store).write()
 
     async def overtake(self) -> None:
-        """Make so many that those that were there are removed."""
+        """Write so many snapshots that the existing ones are deleted."""
         await self.write(2)
 
     def rows(self, first: Successor | None) -> list[int]:
         assert first is not None
         other = self.other
-        return other.world.rows(other.head.table(first.version), ())
+        return other.world.rows(other.current.table(first.version), ())
 
     def left(self) -> set[str]:
         """Return the stored keys of the other cluster."""
@@ -82,7 +82,7 @@ def tried(work: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
 
 
 @pytest.mark.parametrize("reads", [(1,), (2,), (1, 2, 4)])
-def test_a_start_goes_on_with_the_newest_snapshot_when_its_own_is_removed(
+def test_a_start_uses_the_newest_snapshot_when_its_own_is_deleted(
     reads: tuple[int, ...],
 ) -> None:
     async def work(cluster: Cluster) -> None:
@@ -105,7 +105,7 @@ def test_a_start_that_is_overtaken_each_time_ends_with_the_error() -> None:
     tried(work)
 
 
-def test_a_damaged_snapshot_is_told_at_once() -> None:
+def test_a_damaged_snapshot_is_an_error_at_once() -> None:
     async def work(cluster: Cluster) -> None:
         async def damage() -> None:
             for key in [each for each in cluster.store.chunks if each.startswith("dm")]:
@@ -128,17 +128,17 @@ def test_a_version_is_replaced_by_the_newest_snapshot_when_the_last_one_is_remov
                 await snapshots_of(writer, cluster.store).write()
 
         store = Overtaken(cluster.store, write_the_same, 2)
-        held = writer.head.ours
+        held = writer.current.ours
         assert held is not None
         successor = await snapshots_of(writer, store).replacement(held)
         assert successor is not None
-        rows = writer.world.rows(writer.head.table(successor.version), ())
+        rows = writer.world.rows(writer.current.table(successor.version), ())
         assert sorted(rows) == sorted(writer.readers.read())
 
     tried(work)
 
 
-def test_two_that_write_at_once_remove_old_ones_once() -> None:
+def test_concurrent_writers_delete_old_snapshots_once() -> None:
     async def work(cluster: Cluster) -> None:
         await cluster.write(2)
         done: list[bool] = []

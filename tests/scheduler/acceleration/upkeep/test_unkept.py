@@ -1,4 +1,4 @@
-"""What nobody keeps goes after a long time, and never what somebody keeps or comes back to."""
+"""Orphan collection: unused datasets are removed after a long time, used ones never."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -32,7 +32,7 @@ Step = Callable[[], Awaitable[object]]
 
 
 class Stepped:
-    """A state store that does something before one of its calls."""
+    """A state store that runs an action before one of its calls."""
 
     def __init__(self, inner: StateStore) -> None:
         self._inner = inner
@@ -95,7 +95,7 @@ class Site:
         assert await versions.flip(name, Successor(held, version))
 
     async def is_whole(self, held: HeldVersion) -> None:
-        """Look whether all is there that somebody reads who keeps this version."""
+        """Check that everything exists that a reader of this version needs."""
         standing = await self.versions().current(NAME)
         assert standing is not None and standing.version == held.version
         for part in held.version.parts:
@@ -117,7 +117,7 @@ async def site(folder: Path) -> AsyncIterator[Site]:
 
 
 async def watch(place: Site, sweeper: Unkept, kept: Sequence[TableName] = ()) -> None:
-    """Let all the time pass that it takes, looking now and then."""
+    """Let the required time pass, with checks in between."""
     await sweeper.look(kept)
     place.pass_(GONE_AFTER)
     await sweeper.look(kept)
@@ -125,7 +125,7 @@ async def watch(place: Site, sweeper: Unkept, kept: Sequence[TableName] = ()) ->
     await sweeper.look(kept)
 
 
-async def test_what_nobody_keeps_goes_after_a_long_time(tmp_path: Path) -> None:
+async def test_an_unused_dataset_is_removed_after_a_long_time(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         sweeper = place.unkept()
         await place.make(OTHER)
@@ -144,7 +144,7 @@ async def test_what_nobody_keeps_goes_after_a_long_time(tmp_path: Path) -> None:
         assert await place.left() == others
 
 
-async def test_what_another_scheduler_keeps_stays(tmp_path: Path) -> None:
+async def test_a_dataset_of_another_scheduler_stays(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         sweeper, keeper = place.unkept(ahead=2 * GONE_AFTER), place.versions()
         await place.make(NAME)
@@ -152,13 +152,13 @@ async def test_what_another_scheduler_keeps_stays(tmp_path: Path) -> None:
         assert held is not None
         for _ in range(10):
             await sweeper.look(())
-            # The clock of one is far ahead; it sees all the same that the mark is renewed.
+            # One clock is far ahead, but its scheduler still sees that the mark is renewed.
             place.pass_(timedelta(seconds=WATCHED_S / 2))
             await keeper.marks.renew(NAME)
         await place.is_whole(held)
 
 
-async def test_a_process_that_just_started_removes_nothing(tmp_path: Path) -> None:
+async def test_a_new_process_removes_nothing(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         await place.make(NAME)
         place.pass_(2 * GONE_AFTER)
@@ -187,7 +187,7 @@ async def test_versions_without_a_mark_count_from_now_on(tmp_path: Path) -> None
         assert await place.left() == []
 
 
-async def test_versions_of_another_place_stay(tmp_path: Path) -> None:
+async def test_versions_of_another_location_stay(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         await place.make(NAME, "elsewhere")
         everything = await place.left()
@@ -196,7 +196,7 @@ async def test_versions_of_another_place_stay(tmp_path: Path) -> None:
 
 
 async def steps(place: Site) -> int:
-    """Count the calls of a look that removes something."""
+    """Count the calls of a check that removes something."""
     await place.make(NAME)
     store = Stepped(place.store)
     sweeper = place.unkept(store)
@@ -208,7 +208,7 @@ async def steps(place: Site) -> int:
     return store.calls - before
 
 
-async def test_who_comes_back_at_any_moment_finds_all_or_nothing(tmp_path: Path) -> None:
+async def test_a_returning_scheduler_finds_all_rows_or_none(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         kept = set()
         for step in range(1, await steps(place) + 1):
@@ -234,7 +234,7 @@ async def test_who_comes_back_at_any_moment_finds_all_or_nothing(tmp_path: Path)
         assert kept == {True, False}
 
 
-async def test_all_that_is_removed_while_somebody_comes_back_is_not_his(tmp_path: Path) -> None:
+async def test_nothing_of_a_returning_scheduler_is_removed(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         for step in range(1, 6):
             await place.make(NAME)
@@ -251,7 +251,7 @@ async def test_all_that_is_removed_while_somebody_comes_back_is_not_his(tmp_path
                 await place.is_whole(held)
 
 
-async def test_a_crash_at_any_moment_leaves_what_a_later_look_removes(tmp_path: Path) -> None:
+async def test_a_later_check_removes_what_a_crash_left(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         for step in range(1, await steps(place) + 1):
             await place.make(NAME)
@@ -270,7 +270,7 @@ async def test_a_crash_at_any_moment_leaves_what_a_later_look_removes(tmp_path: 
             assert await place.left() == []
 
 
-async def test_what_is_made_anew_meanwhile_stays(tmp_path: Path) -> None:
+async def test_rows_that_are_stored_during_a_removal_stay(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         await place.make(NAME)
         sweeper = place.unkept()
@@ -283,25 +283,23 @@ async def test_what_is_made_anew_meanwhile_stays(tmp_path: Path) -> None:
         assert await place.left() == [key]
 
 
-async def test_datasets_that_are_kept_are_said_to_be(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_used_datasets_are_marked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with site(tmp_path) as place:
         for name in (NAME, OTHER):
             await place.make(name)
         marks = place.versions().marks
         key = "accelerated-kept/damaged"
         await place.store.compare_and_set(key, b"no time", expected=None)
-        place.pass_(2 * unkept._TOLD_AFTER)
+        place.pass_(2 * unkept._WARN_AFTER)
         sweeper = place.unkept()
         running = asyncio.create_task(sweeper.run(lambda: [TableName("damaged"), NAME]))
-        async with asyncio.timeout(5):
-            while "will go" not in caplog.text:
+        async with asyncio.timeout(60):
+            while "will be removed" not in caplog.text:
                 await turn()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         mine, other = await marks.read(NAME), await marks.read(OTHER)
         assert mine is not None and mine.at == place.now
         assert other is not None and other.at == START
-        [told] = [each for each in caplog.records if "will go" in each.message]
-        assert told.dataset == OTHER  # type: ignore[attr-defined]
+        [warning] = [each for each in caplog.records if "will be removed" in each.message]
+        assert warning.dataset == OTHER  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Entries that are gathered, and logs that become bases, while two schedulers log changes."""
+"""Merged entries and compactions while two schedulers log changes."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,36 +12,36 @@ from tests.kit.members import Member, World
 from tests.scheduler.acceleration.versions.test_interleaving import play, settled
 
 _SLOW_STEPS = 200
-"""A rewrite lasts as long as some dozens of changes."""
+"""A rewrite takes as long as several dozen changes."""
 _CLIENTS, _CHANGES = 4, 40
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few changes are worth being gathered, and being made part of the base."""
+    """Lower the thresholds for merging entries and for compaction."""
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 6)
 
 
 async def begun(world: World) -> list[Member]:
     members = [Member(world, name, []).begin() for name in ("one", "two")]
-    while any(member.head.shown is None for member in members):
+    while any(member.current.shown is None for member in members):
         await asyncio.sleep(1)
     return members
 
 
 async def insert(member: Member, times: int) -> int:
-    """Insert rows one after another; returns how long the log was at most."""
+    """Insert rows one after another; returns the maximum length of the log."""
     longest = 0
     for _ in range(times):
         assert await member.insert()
-        assert member.head.held is not None
-        longest = max(longest, len(member.head.held.version.log))
+        assert member.current.held is not None
+        longest = max(longest, len(member.current.held.version.log))
     return longest
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_two_schedulers_never_make_a_base_in_vain(seed: int) -> None:
+def test_two_schedulers_never_compact_in_vain(seed: int) -> None:
     async def work(world: World) -> None:
         members = await begun(world)
         for member in members:
@@ -51,7 +51,7 @@ def test_two_schedulers_never_make_a_base_in_vain(seed: int) -> None:
                 tasks.create_task(insert(members[number % 2], _CHANGES))
                 for number in range(_CLIENTS)
             ]
-        await asyncio.sleep(1)  # Time goes on only when nobody has anything to do.
+        await asyncio.sleep(1)  # Virtual time advances only when no task can run.
         compactions = sum(member.upkeep.compactions for member in members)
         assert compactions > 1
         assert sum(member.readers.made for member in members) == compactions
@@ -64,14 +64,14 @@ def test_two_schedulers_never_make_a_base_in_vain(seed: int) -> None:
 def overtaken(
     members: list[Member], times: int, concerns: Callable[[DatasetVersion], bool]
 ) -> list[str]:
-    """Have the other scheduler log a change right before such flips.
+    """Let the other scheduler log a change right before each matching flip.
 
-    Returns, for each of these flips, which base and which first entry it was about to make.
+    Returns the base and the first entry that each of these flips was about to publish.
     """
     tries: list[str] = []
 
     def between(one: Member, two: Member) -> None:
-        real = one.head.loaded
+        real = one.current.loaded
 
         async def loaded(successor: Successor) -> Successor:
             version = successor.version
@@ -81,19 +81,19 @@ def overtaken(
                     assert await two.insert()
             return await real(successor)
 
-        one.head.loaded = loaded  # type: ignore[method-assign]
+        one.current.loaded = loaded  # type: ignore[method-assign]
 
     between(*members)
     between(*reversed(members))
     return tries
 
 
-def test_a_base_is_not_made_again_because_others_log_changes_meanwhile() -> None:
+def test_concurrent_changes_do_not_repeat_a_compaction() -> None:
     overtakes = 2 * upkeep._TRIES + 1
 
     async def work(world: World) -> None:
         members = await begun(world)
-        held = members[0].head.held
+        held = members[0].current.held
         assert held is not None
         bases = [held.version.key]
 
@@ -113,14 +113,14 @@ def test_a_base_is_not_made_again_because_others_log_changes_meanwhile() -> None
     play(1, work, steps_take_time=False)
 
 
-def test_entries_are_not_gathered_again_because_others_log_changes_meanwhile(
+def test_concurrent_changes_do_not_repeat_a_merge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 1000)
 
     async def work(world: World) -> None:
         members = await begun(world)
-        # Nothing else makes an entry of several rows here.
+        # Nothing else creates entries with several rows here.
         tries = overtaken(
             members, 3, lambda version: any(each.chunk.row_count > 1 for each in version.log)
         )

@@ -1,4 +1,4 @@
-"""Claims on the works of a dataset: of schedulers, of tasks, and of processes that died."""
+"""Claims on work for a dataset: by schedulers, tasks and dead processes."""
 
 import asyncio
 import random
@@ -23,7 +23,7 @@ async def test_tasks_of_one_process_exclude_each_other(tmp_path: Path) -> None:
     await store.aclose()
 
 
-async def test_a_claim_is_not_released_for_somebody_else(tmp_path: Path) -> None:
+async def test_a_claim_of_another_task_is_not_released(tmp_path: Path) -> None:
     clock = Clock(1_000_000.0)
     store = SqliteStateStore(tmp_path / "state.db", clock)
     old, new, third = (Claim(store, KEY, owner) for owner in ("one/a", "one/a", "two/a"))

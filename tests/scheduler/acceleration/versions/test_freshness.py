@@ -1,4 +1,4 @@
-"""Statements read what any scheduler acknowledged before they began."""
+"""Statements read what any scheduler acknowledged before they started."""
 
 import asyncio
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def test_a_name_with_quotes_is_found_as_it_is_written() -> None:
 
 
 class Store:
-    """Answers when the test lets it."""
+    """A store that answers when the test allows it."""
 
     def __init__(self) -> None:
         self.asked: list[list[TableName]] = []
@@ -79,13 +79,13 @@ class Store:
 
 
 def test_a_long_text_may_read_every_dataset() -> None:
-    # To look for each name takes a second of the process that serves everybody.
+    # Searching for each name takes a second in the process that serves all clients.
     mentions = Mentions([A, B], {TableName("v"): "SELECT * FROM a_table"})
     assert mentions.of(f"SELECT '{'x' * 1_000}'") == set()
     assert mentions.of(f"SELECT '{'x' * 1_000_000}'") == {A, B}
 
 
-async def test_those_that_come_while_a_call_is_under_way_share_the_next() -> None:
+async def test_statements_during_a_call_share_the_next_call() -> None:
     store = Store()
     fresh = Freshness(store.read, store.reach)
     first = asyncio.ensure_future(fresh.reach(frozenset({A})))
@@ -101,7 +101,7 @@ async def test_those_that_come_while_a_call_is_under_way_share_the_next() -> Non
     await fresh.aclose()
 
 
-async def test_a_store_that_does_not_answer_is_waited_for_in_bounds() -> None:
+async def test_the_wait_for_the_store_is_bounded() -> None:
     store = Store()
     fresh = Freshness(store.read, store.reach, wait_s=0.02)
     with pytest.raises(UnavailableError, match="try again"):
@@ -109,7 +109,7 @@ async def test_a_store_that_does_not_answer_is_waited_for_in_bounds() -> None:
     await fresh.aclose()
 
 
-async def test_a_failure_is_for_those_that_waited_for_this_call() -> None:
+async def test_a_failure_is_raised_to_the_waiters_of_its_call() -> None:
     async def read(_names: Sequence[TableName]) -> list[int]:
         if fresh.calls == 1:
             raise StateAwayError("it is away")
@@ -138,7 +138,7 @@ async def change(at: Running, id_: int, value: int, op: str = "c") -> None:
 
 
 async def takes(*schedulers: Scheduler) -> None:
-    """Wait until the dataset takes changes on all of them."""
+    """Wait until the dataset accepts changes on all of them."""
 
     async def look() -> bool:
         path = "/v1/datasets/orders/acceleration"
@@ -155,7 +155,7 @@ async def test_a_change_is_read_at_once_on_the_other_scheduler(tmp_path: Path) -
             here, there = (one, two) if number % 2 else (two, one)
             await change(here.running, number, number)
             total += number
-            # What it would answer from its cache is older.
+            # Its cached answer is older.
             for sql, expected in (
                 ("SELECT sum(v) AS s FROM orders", [{"s": total}]),
                 ("SELECT s FROM total", [{"s": total}]),
@@ -166,7 +166,7 @@ async def test_a_change_is_read_at_once_on_the_other_scheduler(tmp_path: Path) -
         assert await rows(two.running, "SELECT v FROM orders WHERE id = 3") == []
 
 
-async def test_eventual_reads_ask_nothing(tmp_path: Path) -> None:
+async def test_eventual_reads_make_no_call(tmp_path: Path) -> None:
     manifest = CHANGING.replace("runtime:\n", "runtime:\n  query: {consistency: eventual}\n")
     async with pair(tmp_path, manifest) as (one, two):
         await takes(one, two)
@@ -176,7 +176,7 @@ async def test_eventual_reads_ask_nothing(tmp_path: Path) -> None:
         two.store.away = None
 
 
-async def test_without_the_state_store_statements_are_told_to_come_back(tmp_path: Path) -> None:
+async def test_without_the_state_store_statements_get_a_retryable_error(tmp_path: Path) -> None:
     async with pair(tmp_path, CHANGING) as (one, two):
         await takes(one, two)
         await change(one.running, 1, 1)
@@ -184,7 +184,7 @@ async def test_without_the_state_store_statements_are_told_to_come_back(tmp_path
         refused = await two.running.sql("SELECT * FROM orders")
         assert refused.status_code == 503
         assert int(refused.headers["retry-after"]) > 0
-        # What reads no accelerated dataset needs it not.
+        # Statements without accelerated datasets do not need it.
         assert await rows(two.running, "SELECT 1 AS n") == [{"n": 1}]
         two.store.away = None
         assert await rows(two.running, "SELECT id FROM orders") == [{"id": 1}]

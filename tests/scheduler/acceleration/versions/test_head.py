@@ -1,4 +1,4 @@
-"""Readers never go back, also where one head follows another."""
+"""Readers never go back to an older version, even when a dataset is replaced."""
 
 import asyncio
 
@@ -6,23 +6,23 @@ from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, ru
 from tests.kit.members import Member, World
 
 
-def test_a_head_that_is_over_does_not_take_readers_back() -> None:
-    """A statement may wait for a dataset that is loaded anew meanwhile."""
+def test_a_stopped_current_version_does_not_take_readers_back() -> None:
+    """A statement may wait for a dataset that is replaced meanwhile."""
 
     async def work(loop: SteppedLoop) -> None:
         world = World(loop, SteppedStore(loop), SteppedResults(loop))
         writer = Member(world, "other", []).begin()
         assert await writer.insert()
         old = Member(world, "one", [])
-        # It has read what stands, and is about to show it.
-        await old.head.look()
+        # It has read the current version, and is about to show it.
+        await old.current.look()
         assert await writer.insert()
-        old.head.stop()
+        old.current.stop()
         new = Member(world, "one", [], old.readers)
         await new.settle()
         shown = new.readers.read()
         assert len(shown) == 2
-        await asyncio.gather(old.head.show(), old.head.ended())
+        await asyncio.gather(old.current.show(), old.current.ended())
         assert new.readers.read() == shown
         assert not world.faults
 

@@ -1,8 +1,8 @@
-"""All that moves the version of a dataset, in two schedulers, in every order.
+"""Everything that publishes versions of a dataset, in two schedulers, in every order.
 
-Feeds, the upkeep, refreshes, statements that last, and schedulers that die
-and come back work on one value of the state store. Every call of a store is a point at which
-another task may go on. Whatever the order: what was acknowledged is read, once, from then on.
+Feeds, maintenance, refreshes, long statements, and crashing and returning schedulers share one
+value in the state store. Every store call is a point at which another task may run. In every order,
+acknowledged changes must be read exactly once from then on.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, ru
 from tests.kit.members import TRIM_S, Member, World
 
 SEEDS = st.integers(0, 2**32)
-# Another order of events is another test: there is nothing that could be made smaller.
+# Shrinking is disabled: another order of events is another test.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 _LOST = 0.03
 
 
 async def settled(world: World, members: Sequence[Member]) -> None:
-    """Have every scheduler read what stands: all that was acknowledged is there, once."""
+    """Let every scheduler read the current version: all acknowledged rows exist, once."""
     for member in members:
         while True:
             with suppress(CarawayError):
@@ -50,7 +50,7 @@ def play(
     *,
     steps_take_time: bool = True,
 ) -> None:
-    """Run a test in a world of its own, in the order that the seed gives."""
+    """Run a test in its own world, in the order that the seed determines."""
     chance = random.Random(seed)
 
     def loses(key: str) -> bool:
@@ -70,7 +70,7 @@ def play(
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few changes are worth being gathered, and being made part of the base."""
+    """Lower the thresholds for merging entries and for compaction."""
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 6)
 
@@ -91,12 +91,12 @@ LONG = st.lists(
 
 
 async def changed(world: World, deeds: Sequence[Deed], batches: Sequence[bool]) -> None:
-    """Let two schedulers take changes, of clients and of a source, while all else goes on."""
+    """Let two schedulers apply changes of clients and of a source, next to all other work."""
     followed = [*batches, True] if batches else []
     members = [Member(world, name, followed).begin() for name in ("one", "two")]
 
     async def again(number: int, first: int) -> None:
-        """Send a request until it is acknowledged, to one scheduler and to the other."""
+        """Send a request to both schedulers alternately until it is acknowledged."""
         request_id = f"request {number}"
         while not await members[first].insert(request_id, number):
             first = 1 - first
@@ -146,7 +146,7 @@ async def refreshed(world: World, deeds: Sequence[Deed]) -> None:
 
 
 async def outlived(world: World, deeds: Sequence[Deed]) -> None:
-    """Let statements of two schedulers last while changes and compactions go on."""
+    """Let statements of two schedulers run during changes and compactions."""
     members = [Member(world, name, []).begin() for name in ("one", "two")]
     chosen = random.Random(len(deeds))
     async with asyncio.TaskGroup() as tasks:
@@ -175,7 +175,7 @@ def test_changes_to_two_schedulers_are_all_read(seed: int, inserts: list[int]) -
 
 @settings(max_examples=40, deadline=None, phases=PHASES)
 @given(seed=SEEDS, deeds=DEEDS, batches=st.lists(st.booleans(), max_size=8))
-def test_what_is_acknowledged_is_read_from_then_on(
+def test_acknowledged_changes_are_read_from_then_on(
     seed: int, deeds: list[Deed], batches: list[bool]
 ) -> None:
     play(seed, lambda world: changed(world, deeds, batches), _LOST)
@@ -189,7 +189,7 @@ def test_refreshes_of_two_schedulers_lose_nothing(seed: int, deeds: list[Deed]) 
 
 @settings(max_examples=8, deadline=None, phases=PHASES)
 @given(seed=SEEDS, deeds=LONG)
-def test_long_statements_read_what_they_began_with(seed: int, deeds: list[Deed]) -> None:
+def test_long_statements_read_what_they_started_with(seed: int, deeds: list[Deed]) -> None:
     play(seed, lambda world: outlived(world, deeds), _LOST, steps_take_time=False)
 
 
@@ -212,7 +212,7 @@ def test_of_thousands_of_orders_none_loses_a_refresh(seed: int, deeds: list[Deed
 
 
 def traced(seed: int) -> str:
-    """Return in which steps a seed plays, and which keys it writes."""
+    """Return the steps that a seed leads to, and the keys that they write."""
     chance, steps = random.Random(seed), list[int | list[str]]()
     kinds = ["insert", "insert", "insert", "read", "again", "truncate", "reload", "crash", "wait"]
     deeds = [(chance.choice(kinds), chance.randrange(2)) for _ in range(16)]

@@ -1,5 +1,6 @@
-"""More that moves the version of a dataset, in every order: statements that change rows, starts
-from a snapshot, and the removal of what nobody keeps."""
+"""More publishers of versions, in every order: statements that change rows, starts from a snapshot,
+and orphan collection.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,7 +20,8 @@ from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import PassthroughSources, SourceDispatch
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.acceleration.upkeep import logs, unkept, upkeep
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
@@ -31,7 +33,7 @@ from tests.kit.members import NAME, PLACE, SCHEMA, Member, Readers, World
 from tests.scheduler.acceleration.versions.test_interleaving import PHASES, SEEDS, play, settled
 
 FIRST = 10_000
-"""Numbers of rows that statements add: each is one more than those that it has read."""
+"""Numbers of the rows that statements add: each is one more than the rows it has read."""
 ADDING = f"INSERT INTO {NAME} SELECT {FIRST} + count(*) FROM {NAME} WHERE id >= {FIRST}"
 _LOST = 0.03
 _WHICH = st.integers(0, 1)
@@ -64,7 +66,7 @@ class Answer:
 
 
 class Adding:
-    """One statement that adds a row by what it reads: the dispatch, and what knows datasets."""
+    """A statement that adds a row; implements both a dispatch and `Accelerations`."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
@@ -87,11 +89,14 @@ class Adding:
     def sources(self) -> PassthroughSources:
         return PassthroughSources(logged=frozenset({NAME}))
 
+    def damaged(self, name: TableName) -> None:
+        raise AssertionError(f"{name} is not damaged")
+
     async def caught_up(self, _sql: str) -> None:
         await self._member._freshness.reach(frozenset({NAME}))
 
     def changeable(self, _name: TableName) -> Changeable:
-        version = self._member.head.shown
+        version = self._member.current.shown
         if version is None:
             raise CarawayError("not loaded")
         return Changeable(NAME, SCHEMA, ("id",), "last", Upon(version.key, version.read_log))
@@ -105,11 +110,10 @@ class Adding:
 
 async def add(member: Member) -> None:
     known: Any = Adding(member)
-    dispatch = SourceDispatch(known)
-    dispatch.attach(known)
+    dispatch = SourceDispatch(known, known)
     writable = frozenset({NAME})
     for _ in range(60):
-        if member.head.shown is None:
+        if member.current.shown is None:
             await asyncio.sleep(1)
     with suppress(CarawayError):
         await dispatch.execute(
@@ -119,7 +123,7 @@ async def add(member: Member) -> None:
 
 
 class SnapshotMaker:
-    """Stores what readers see where snapshots lie."""
+    """Stores the rows that readers see in the place of snapshots."""
 
     place = ResultPlace("file", "/snapshots")
 
@@ -144,12 +148,12 @@ class SnapshotMaker:
 
 def snapshotting(member: Member, store: SteppedResults) -> Snapshotting:
     maker: Any = SnapshotMaker(member.readers, store)
-    kept = DatasetSnapshots(member.head, maker, store)
-    return Snapshotting(member.head, kept, SnapshotSettings(use="enabled"), "retry")
+    kept = DatasetSnapshots(member.current, maker, store)
+    return Snapshotting(member.current, kept, SnapshotSettings(use="enabled"), "retry")
 
 
 async def lived(world: World, rows: int) -> tuple[Member, set[int]]:
-    """Let one scheduler take rows; returns it, and what it took."""
+    """Let one scheduler apply rows; returns it, and the rows it accepted."""
     member = Member(world, "zero", []).begin()
     for _ in range(rows):
         await member.insert()
@@ -187,13 +191,13 @@ async def added(world: World, done: Sequence[tuple[str, int]]) -> None:
 
 
 async def restored(world: World, done: Sequence[tuple[str, int]]) -> None:
-    """Begin two schedulers where there is a snapshot and no version any more."""
+    """Start two schedulers when there is a snapshot but no version."""
     store = SteppedResults(world.loop)
     zero, first = await lived(world, 3)
     maker: Any = SnapshotMaker(zero.readers, store)
-    await DatasetSnapshots(zero.head, maker, store).write()
+    await DatasetSnapshots(zero.current, maker, store).write()
     await zero.end()
-    # What it was about to write when it ended may stand by now.
+    # A version that it was about to publish when it ended may exist by now.
     while (standing := await zero._versions.entry(NAME)) is not None:
         with suppress(CarawayError):
             await zero._versions.remove(NAME, standing.revision)
@@ -216,7 +220,7 @@ async def restored(world: World, done: Sequence[tuple[str, int]]) -> None:
 
 
 async def abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -> None:
-    """Keep a dataset again while another scheduler removes what nobody kept for long."""
+    """Start a dataset again while another scheduler collects it as an orphan."""
     zero, first = await lived(world, 3)
     await zero.end()
     world.acknowledged -= first
@@ -224,7 +228,7 @@ async def abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -
     remover = Unkept(other._versions, world.results, PLACE.title, world.clock, now_s)
 
     async def remove() -> None:
-        # Its answer may be lost; `unkept` is asked again then, as its loop does.
+        # Its answer may be lost; then `unkept` is called again, as in its loop.
         with suppress(CarawayError):
             await remover.look([])
 
@@ -275,7 +279,7 @@ def test_a_start_from_a_snapshot_loses_neither_its_rows_nor_changes(
 
 @settings(max_examples=8, deadline=None, phases=PHASES)
 @given(seed=SEEDS, done=deeds("insert", "wait"), later=st.integers(0, 40))
-def test_nothing_is_taken_from_whoever_keeps_a_dataset_again(
+def test_nothing_of_a_restarted_dataset_is_collected(
     seed: int, done: list[tuple[str, int]], later: int
 ) -> None:
     play(seed, lambda world: abandoned(world, done, later), _LOST)

@@ -1,4 +1,4 @@
-"""What long statements read stays for as long as they do; afterwards it goes."""
+"""Chunks that long statements read stay until they end, and are deleted afterwards."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -89,14 +89,14 @@ def test_what_is_read_is_known_to_others_until_it_is_not_or_the_scheduler_has_di
     within(work)
 
 
-def test_a_word_that_was_lost_or_has_expired_is_said_again() -> None:
+def test_a_report_that_was_lost_or_expired_is_repeated() -> None:
     async def work(world: World) -> None:
         reader = Reads(world.store, "one/1")
         await reader.write(["a"])
         await asyncio.sleep(KEPT_S + 1)
         assert await reader.keys() == set()
         await reader.write(["b"])
-        # Another process of this owner may have written, if the answer to a write was lost.
+        # Another process of this owner may have written it, if the answer to a write was lost.
         await Reads(world.store, "one/1").write(["c"])
         await reader.write(["d"])
         assert await reader.keys() == {"d"}
@@ -107,7 +107,7 @@ def test_a_word_that_was_lost_or_has_expired_is_said_again() -> None:
     within(work)
 
 
-def test_no_more_keys_are_written_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_reported_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "MOST_KEYS", 2)
 
     async def work(world: World) -> None:
@@ -119,7 +119,7 @@ def test_no_more_keys_are_written_than_there_is_room_for(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_chunks_stay_for_a_statement_of_another_scheduler_and_go_after_it(
+def test_chunks_stay_until_a_statement_of_another_scheduler_ends(
     monkeypatch: pytest.MonkeyPatch, dies: bool
 ) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
@@ -140,11 +140,11 @@ def test_chunks_stay_for_a_statement_of_another_scheduler_and_go_after_it(
         assert two.readers.table is not None
         first = keys_of(two.statements)
         assert set(first) <= world.results.chunks.keys()
-        held = one.head.held
+        held = one.current.held
         assert held is not None
         listed = {each.key for each in held.version.superseded}
         assert set(first) <= listed | held.version.keys
-        # What nobody reads goes meanwhile: no more is left than was there within some minutes.
+        # Unread chunks are deleted meanwhile: only those of the last few minutes are left.
         assert len(listed) < 60
         if dies:
             await two.end()

@@ -1,4 +1,4 @@
-"""Requests that are sent again: applied once, however much later, wherever they arrive."""
+"""Repeated requests are applied once, however late and wherever they arrive."""
 
 import asyncio
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.scheduler.acceleration.changes.test_feed import changes, site
 from tests.scheduler.acceleration.versions.test_freshness import CHANGING, takes
 
 
-def test_a_token_tells_keys_and_contents_apart() -> None:
+def test_a_token_distinguishes_keys_and_contents() -> None:
     first = requests.token("k1", b"a", b"b")
     assert first == requests.token("k1", b"a", b"b")
     assert requests.id_of(first) == requests.id_of(requests.token("k1", b"c"))
@@ -31,7 +31,7 @@ async def test_a_request_is_known_after_thousands_of_others(tmp_path: Path) -> N
                 await asyncio.gather(
                     *(at.apply(changes((n, "x")), requests.token(f"r{n}", b"x")) for n in others)
                 )
-            held = two.head.ours
+            held = two.current.ours
             assert held is not None and held.version.request_pages >= 2
             for again in (one, two):
                 await again.apply(changes((10**6, "a")), first)
@@ -72,7 +72,7 @@ async def test_another_body_under_a_key_is_422_on_every_scheduler(tmp_path: Path
         assert answer.json() == [{"id": 1}]
 
 
-async def test_beyond_the_bound_the_oldest_keys_are_forgotten_and_the_log_says_so(
+async def test_beyond_the_limit_the_oldest_keys_are_dropped_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, value in (("RECENT", 10), ("PAGE", 5), ("MOST_PAGES", 2)):
@@ -80,7 +80,7 @@ async def test_beyond_the_bound_the_oldest_keys_are_forgotten_and_the_log_says_s
     async with site(tmp_path) as place, place.taking() as one:
         for n in range(30):
             await one.apply(changes((n, "x")), requests.token(f"r{n}", b"x"))
-            assert ("known for less" in caplog.text) == (n >= 20)
+            assert ("kept for less" in caplog.text) == (n >= 20)
         for n in range(10, 30):
             await one.apply(changes((n, "x")), requests.token(f"r{n}", b"x"))
         assert await one.ids() == [*range(30)]

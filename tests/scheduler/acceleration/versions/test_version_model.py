@@ -1,4 +1,4 @@
-"""Refreshes, appends, changes and compactions in any order: what holds of each version."""
+"""Refreshes, appends, changes and compactions in any order: invariants of each version."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ class _Maker:
 
 
 class Versions(RuleBasedStateMachine):
-    """What makes versions is pure: the head's `next` and `anew`. Keys are numbered."""
+    """Tests the pure functions `CurrentVersion.next` and `anew`. Keys are numbered."""
 
     @initialize()
     def begin(self) -> None:
@@ -38,8 +38,8 @@ class Versions(RuleBasedStateMachine):
         self.read: dict[str, datetime] = {}
         unused: Any = None
         subject = Subject(TableName("t"), "origin")
-        self.head = CurrentVersion(subject, _Maker(), unused, unused, unused, lambda: self.now)  # type: ignore[arg-type]
-        self._stand(self.head.anew(None, self._part(), "sql", PartitionBy()))
+        self.current = CurrentVersion(subject, _Maker(), unused, unused, unused, lambda: self.now)  # type: ignore[arg-type]
+        self._stand(self.current.anew(None, self._part(), "sql", PartitionBy()))
 
     def _key(self) -> str:
         self.keys += 1
@@ -51,32 +51,32 @@ class Versions(RuleBasedStateMachine):
 
     @property
     def held(self) -> HeldVersion:
-        assert self.head.held is not None
-        return self.head.held
+        assert self.current.held is not None
+        return self.current.held
 
     @property
     def version(self) -> DatasetVersion:
         return self.held.version
 
     def _stand(self, successor: Successor) -> None:
-        before, version = self.head.held, successor.version
+        before, version = self.current.held, successor.version
         assert successor.before == before
         if before is not None:
             assert version.number == before.version.number + 1
             for key in before.version.keys:
                 self.read[key] = self.now
-        self.head.held = HeldVersion(version, version.number)
+        self.current.held = HeldVersion(version, version.number)
 
     @rule()
     def refresh(self) -> None:
-        self._stand(self.head.anew(self.held, self._part(), "sql", PartitionBy()))
+        self._stand(self.current.anew(self.held, self._part(), "sql", PartitionBy()))
         assert self.version.log == () and len(self.version.parts) == 1
 
     @rule()
     def append(self) -> None:
         chunks = self.version.chunks
         parts = (*self.version.parts, self._part())
-        self._stand(self.head.next(self.held, parts=parts))
+        self._stand(self.current.next(self.held, parts=parts))
         assert [each.sha256 for each in self.version.chunks][: len(chunks)] == [
             each.sha256 for each in chunks
         ]
@@ -87,7 +87,7 @@ class Versions(RuleBasedStateMachine):
         pending = 0 if is_whole else self.version.pending + 1
         read = self.version.read_log
         log = (*self.version.log, entry)
-        self._stand(self.head.next(self.held, log=log, pending=pending))
+        self._stand(self.current.next(self.held, log=log, pending=pending))
         assert self.version.read_log[: len(read)] == read
         assert is_whole == (self.version.read_log == self.version.log)
 
@@ -95,7 +95,7 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.version.read_log))
     def compact(self) -> None:
         later = self.version.log[len(self.version.read_log) :]
-        self._stand(self.head.next(self.held, parts=(self._part(),), log=later))
+        self._stand(self.current.next(self.held, parts=(self._part(),), log=later))
 
     @rule(seconds=st.integers(1, 200))
     def wait(self, seconds: int) -> None:
@@ -103,7 +103,7 @@ class Versions(RuleBasedStateMachine):
 
     @invariant()
     def what_may_be_read_is_kept(self) -> None:
-        """Everything that stood within the last two minutes is wanted, and nothing twice."""
+        """All keys of versions from the last two minutes are kept, and none is listed twice."""
         version = self.version
         past = [each.key for each in version.superseded]
         assert len(set(past)) == len(past) and not version.keys & set(past)

@@ -1,8 +1,9 @@
-"""The routes of operators, over a fleet that a test moves."""
+"""The internal routes, over a fleet that the test controls."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -11,8 +12,8 @@ import pytest
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_core.settings import Address
-from caraway_operator import scheduler_link
-from caraway_operator.scheduler_link import Target
+from caraway_operator import scheduler_client
+from caraway_operator.scheduler_client import SchedulerEndpoint
 from caraway_scheduler.composition import app
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
@@ -42,12 +43,12 @@ async def operated(
     async with cluster(folder, monkeypatch, fleet, clock) as (runtime, membership):
         await membership.install(TableCatalog(CatalogVersion(1), "here", {}))
         await settled(membership, **dict.fromkeys(fleet.executors, "ready"))
-        runtime.services.operating = Operating(membership, TOKEN)
-        transport = httpx.ASGITransport(app.build_metrics(runtime.services))
+        services = replace(runtime.services, operating=Operating(membership, TOKEN))
+        transport = httpx.ASGITransport(app.build_metrics(services))
         async with httpx.AsyncClient(
             transport=transport, base_url="http://metrics.test", headers=SIGNED
         ) as operator:
-            yield runtime, membership, operator
+            yield replace(runtime, services=services), membership, operator
 
 
 async def test_executor_drains_and_is_wanted_again(
@@ -82,7 +83,7 @@ async def test_executor_drains_and_is_wanted_again(
         assert (await runtime.api.get("/v1/ready?min_ready_executors=2")).status_code == 200
 
 
-async def test_load_tells_what_waits_and_how_full_executors_are(
+async def test_load_reports_waiting_work_and_executor_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = FakeFleet("a")
@@ -103,7 +104,7 @@ async def test_load_tells_what_waits_and_how_full_executors_are(
         }
 
 
-async def test_the_token_of_an_operator_never_travels(
+async def test_the_token_of_an_operator_is_never_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (runtime, members, _):
@@ -113,15 +114,15 @@ async def test_the_token_of_an_operator_never_travels(
             await server.is_up.wait()
             async with (
                 recorded(str(listeners.bound_address(listener))) as wire,
-                scheduler_link.connected() as link,
+                scheduler_client.open_client() as link,
             ):
-                target = Target(f"http://{wire.address}", TOKEN)
+                target = SchedulerEndpoint(f"http://{wire.address}", TOKEN)
                 await link.drain(target, "a")
                 assert [each.is_draining for each in await link.executors(target)] == [True]
                 await link.undrain(target, "a")
                 assert (await link.load(target)).queued == 0
-                with pytest.raises(scheduler_link.LinkError, match="401"):
-                    await link.load(Target(target.url, "wrong"))
+                with pytest.raises(scheduler_client.SchedulerClientError, match="401"):
+                    await link.load(SchedulerEndpoint(target.url, "wrong"))
             server.stop()
             await serving
         assert [each.state for each in members.executors()] == ["ready"]
@@ -130,31 +131,29 @@ async def test_the_token_of_an_operator_never_travels(
     assert TOKEN.encode() not in wire.sent
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
 @pytest.mark.parametrize(
     "headers",
     [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer é"},
      {"Authorization": f"Basic {TOKEN}"}, {"X-API-Key": TOKEN}, {"Authorization": "Bearer "}],
 )  # fmt: skip
-async def test_nobody_comes_in_without_the_token(
+async def test_requests_without_the_token_are_rejected(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    method: str,
-    path: str,
     headers: dict[str, str],
 ) -> None:
     raw = {name.encode(): value.encode() for name, value in headers.items()}
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (_, members, operator):
         operator.headers.pop("authorization")
-        refused = await operator.request(method, path, headers=raw)
-        assert refused.status_code == 401
-        assert "cluster's token" in refused.json()["error"]
-        assert refused.headers["www-authenticate"] == "Bearer"
+        for method, path in ROUTES:
+            refused = await operator.request(method, path, headers=raw)
+            assert refused.status_code == 401, path
+            assert "cluster's token" in refused.json()["error"]
+            assert refused.headers["www-authenticate"] == "Bearer"
         assert [each.state for each in members.executors()] == ["ready"]
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_unknown_executor_is_told(
+async def test_unknown_executor_is_404(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (_, _, operator):
@@ -165,14 +164,12 @@ async def test_unknown_executor_is_told(
         )
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-async def test_without_a_cluster_there_are_no_such_routes(
-    tmp_path: Path, method: str, path: str
-) -> None:
+async def test_without_a_cluster_there_are_no_such_routes(tmp_path: Path) -> None:
     async with running(tmp_path, "") as runtime:
-        for client in (runtime.metrics, runtime.api):
-            answer = await client.request(method, path, headers=SIGNED)
-            assert answer.status_code == 404
+        for method, path in ROUTES:
+            for client in (runtime.metrics, runtime.api):
+                answer = await client.request(method, path, headers=SIGNED)
+                assert answer.status_code == 404, path
 
 
 async def test_users_port_has_no_such_routes(

@@ -1,4 +1,4 @@
-"""The API over a desk of jobs in memory."""
+"""The API over an in-memory job service."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.services import Services
-from tests.kit.jobs import FakeDesk
+from tests.kit.jobs import FakeDesk, with_desk
 from tests.kit.runtime import running
 
 KEYS = "runtime: {auth: {api-key: {keys: ['reader:ro', 'writer:rw']}}}\n"
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 
 
 def rows(first: int, count: int) -> pa.RecordBatch:
-    """Rows whose ids begin with `first`."""
+    """Return rows whose ids start at `first`."""
     ids = range(first, first + count)
     return pa.record_batch(
         [
@@ -39,7 +39,7 @@ def rows(first: int, count: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The runtime under test; `tail` of a URL is what follows `/v1/queries`."""
+    """The runtime under test; `tail` is the part of a URL after `/v1/queries`."""
 
     api: httpx.AsyncClient
     desk: FakeDesk
@@ -64,8 +64,7 @@ class Serving:
 
 @asynccontextmanager
 async def serving(folder: Path, manifest: str = "") -> AsyncIterator[Serving]:
-    async with running(folder, manifest) as runtime:
-        desk = FakeDesk()
-        runtime.services.jobs = desk
+    desk = FakeDesk()
+    async with running(folder, manifest, altered=lambda made: with_desk(made, desk)) as runtime:
         yield Serving(runtime.api, desk, runtime.services)
         assert desk.open_reads == 0

@@ -1,4 +1,4 @@
-"""Every row of the error table."""
+"""Every row of the error table of `/v1/queries`."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ RESULTS, CHUNK = "/results", "/results/chunks/0"
 
 
 async def refused(server: Serving, tail: str, status: int, **headers: str) -> dict[str, Any]:
-    """The body of an error, which is JSON."""
+    """Return the body of an error, which is JSON."""
     response = await server.get(tail, **headers)
     assert response.status_code == status, response.text
     document = response.json()
@@ -64,35 +64,33 @@ async def test_an_expired_query(tmp_path: Path, tail: str, how: str) -> None:
         assert "result" not in described
 
 
-@pytest.mark.parametrize("tail", ["", "/status", "/status?wait=1", RESULTS, CHUNK])
 @pytest.mark.parametrize("job_id", ["01ABC-DEF-456-789", "%20", "x" * 200])
-async def test_an_unknown_query(tmp_path: Path, tail: str, job_id: str) -> None:
+async def test_an_unknown_query(tmp_path: Path, job_id: str) -> None:
     async with serving(tmp_path) as server:
-        document = await refused(server, f"/{job_id}{tail}", 404)
-        assert "no query" in document["error"]
+        for tail in ("", "/status", "/status?wait=1", RESULTS, CHUNK):
+            document = await refused(server, f"/{job_id}{tail}", 404)
+            assert "no query" in document["error"], tail
         assert (await server.post(f"/{job_id}/cancel")).status_code == 404
 
 
-@pytest.mark.parametrize("tail", ["", "/status", RESULTS, CHUNK])
-async def test_a_query_of_somebody_else_is_unknown(tmp_path: Path, tail: str) -> None:
+async def test_a_query_of_another_principal_is_unknown(tmp_path: Path) -> None:
     async with serving(tmp_path, KEYS) as server:
         job = await server.submit(**{"x-api-key": "reader"})
         server.desk.succeed(job, SCHEMA, rows(0, 1))
-        await refused(server, f"/{job.job_id}{tail}", 404, **{"x-api-key": "writer"})
+        for tail in ("", "/status", RESULTS, CHUNK):
+            await refused(server, f"/{job.job_id}{tail}", 404, **{"x-api-key": "writer"})
         cancelled = await server.post(f"/{job.job_id}/cancel", **{"x-api-key": "writer"})
         assert cancelled.status_code == 404
         listed = await server.get(**{"x-api-key": "writer"})
         assert listed.json() == {"queries": [], "total_count": 0}
 
 
-@pytest.mark.parametrize(
-    "tail", ["/results?partition=2", "/results?partition=-1", "/results/chunks/2"]
-)
-async def test_an_unknown_chunk(tmp_path: Path, tail: str) -> None:
+async def test_an_unknown_chunk(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         job = await server.succeeded(rows(0, 1), rows(1, 1))
-        document = await refused(server, f"/{job.job_id}{tail}", 404)
-        assert "its chunks are 0 to 1" in document["error"]
+        for tail in ("/results?partition=2", "/results?partition=-1", "/results/chunks/2"):
+            document = await refused(server, f"/{job.job_id}{tail}", 404)
+            assert "its chunks are 0 to 1" in document["error"], tail
 
 
 @pytest.mark.parametrize("tail", ["", RESULTS, CHUNK])
@@ -104,9 +102,8 @@ async def test_a_damaged_answer(tmp_path: Path, tail: str) -> None:
         assert "chunk 0" in document["error"]
 
 
-@pytest.mark.parametrize(
-    ("tail", "says"),
-    [
+async def test_a_wrong_parameter(tmp_path: Path) -> None:
+    wrong = [
         ("/status?wait=61", "wait"),
         ("/status?wait=-1", "wait"),
         ("/status?wait=nan", "wait"),
@@ -115,18 +112,13 @@ async def test_a_damaged_answer(tmp_path: Path, tail: str) -> None:
         ("/results/chunks/0?format=arrow", "Accept"),
         ("/results?partition=x", "partition"),
         ("/results/chunks/x", "index"),
-    ],
-)
-async def test_a_wrong_parameter(tmp_path: Path, tail: str, says: str) -> None:
+    ]
     async with serving(tmp_path) as server:
         job = await server.succeeded(rows(0, 1))
-        assert says in (await refused(server, f"/{job.job_id}{tail}", 400))["error"]
-
-
-@pytest.mark.parametrize("tail", ["?limit=x", "?limit=-1"])
-async def test_a_wrong_limit(tmp_path: Path, tail: str) -> None:
-    async with serving(tmp_path) as server:
-        assert "limit" in (await refused(server, tail, 400))["error"]
+        for tail, says in wrong:
+            assert says in (await refused(server, f"/{job.job_id}{tail}", 400))["error"], tail
+        for tail in ("?limit=x", "?limit=-1"):
+            assert "limit" in (await refused(server, tail, 400))["error"], tail
 
 
 @pytest.mark.parametrize(
@@ -138,7 +130,7 @@ async def test_a_wrong_limit(tmp_path: Path, tail: str) -> None:
         (errors.ExecutionError("broken"), 500, None),
     ],
 )
-async def test_what_the_desk_cannot_do(
+async def test_errors_of_the_job_service(
     tmp_path: Path, failure: errors.CarawayError, status: int, retry_after: str | None
 ) -> None:
     async with serving(tmp_path) as server:
@@ -154,20 +146,6 @@ async def test_what_the_desk_cannot_do(
             assert response.status_code == status
             assert response.json() == {"error": outcomes.words(failure)}
             assert response.headers.get("retry-after") == retry_after
-
-
-async def test_a_runtime_that_still_starts(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        server.services.jobs = None
-        for response in (
-            await server.post(json={"sql": "SELECT 1"}),
-            await server.get(),
-            await server.get("/1/results"),
-            await server.post("/1/cancel"),
-        ):
-            assert response.status_code == 503
-            assert "still initializing" in response.json()["error"]
-            assert response.headers["retry-after"]
 
 
 async def test_a_wrong_method_is_json_too(tmp_path: Path) -> None:

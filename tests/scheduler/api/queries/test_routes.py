@@ -141,7 +141,7 @@ async def test_an_empty_result_has_an_empty_chunk_0(tmp_path: Path) -> None:
 
 
 def read(form: str, body: bytes) -> list[int]:
-    """The ids in an answer."""
+    """Return the ids in an answer."""
     if form == ARROW:
         table = pa.ipc.open_stream(body).read_all()
         assert table.schema == SCHEMA
@@ -157,7 +157,7 @@ def read(form: str, body: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("form", [ARROW, PARQUET, "text/csv", "text/plain", "application/x-ndjson"])
-async def test_other_forms_are_the_whole_answer_or_one_chunk(tmp_path: Path, form: str) -> None:
+async def test_other_formats_are_the_whole_answer_or_one_chunk(tmp_path: Path, form: str) -> None:
     async with serving(tmp_path) as server:
         job = await server.succeeded(rows(0, 3_000), rows(3_000, 2_000), rows(5_000, 1))
         whole = await server.get(f"/{job.job_id}/results", accept=form)
@@ -177,7 +177,7 @@ async def test_answers_are_compressed_where_that_is_accepted(tmp_path: Path) -> 
         assert response.json()["result"]["row_count"] == 2_000
 
 
-async def test_rows_that_a_form_cannot_hold_are_406(tmp_path: Path) -> None:
+async def test_rows_that_a_format_cannot_encode_are_406(tmp_path: Path) -> None:
     schema = pa.schema([("i", pa.month_day_nano_interval())])
     async with serving(tmp_path) as server:
         job = await server.succeeded(schema=schema)
@@ -225,7 +225,7 @@ async def test_waiting_ends_with_the_client(tmp_path: Path) -> None:
             "query_string": b"wait=60", "headers": [], "http_version": "1.1", "scheme": "http",
             "server": ("caraway.test", 80), "client": ("127.0.0.1", 1), "root_path": "",
         }  # fmt: skip
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await app(scope, receive, send)
         assert sent[0]["status"] == 499
         assert not server.desk.waiting.is_set()
@@ -257,7 +257,7 @@ async def test_a_reader_that_leaves_ends_the_reading(tmp_path: Path) -> None:
             "scheme": "http", "server": ("caraway.test", 80), "client": ("127.0.0.1", 1),
             "root_path": "",
         }  # fmt: skip
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await app(scope, receive, send)
         assert server.desk.reads < 50
 

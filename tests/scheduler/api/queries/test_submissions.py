@@ -53,7 +53,7 @@ def test_limits_beyond_every_date_and_size_are_cut() -> None:
         (b'{"sql": "SELECT 1", "maximum_size": 1e999}', 400, "out of range"),
     ],
 )
-async def test_a_wrong_body_is_said_in_json(
+async def test_a_wrong_body_is_a_json_error(
     tmp_path: Path, content: bytes, status: int, says: str
 ) -> None:
     async with serving(tmp_path) as server:
@@ -79,7 +79,7 @@ def test_an_idempotency_key_that_is_no_key(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["a", "!" * 255, '"8e03978e-40d5-43e8-bc93-6894a57f9324"'])
-def test_an_idempotency_key_is_taken_as_it_is(key: str) -> None:
+def test_an_idempotency_key_is_unchanged(key: str) -> None:
     assert submissions.idempotency_key(key) == key
 
 

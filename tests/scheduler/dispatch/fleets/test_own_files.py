@@ -43,7 +43,7 @@ def test_files_of_the_cache_are_found(tmp_path: Path, tables: dict[TableName, Ta
     assert own_files.content(file).to_pybytes() == b"v\n1\n"
 
 
-def test_tables_over_them_are_not_divided(
+def test_tables_over_cached_files_are_not_divided(
     tmp_path: Path, tables: dict[TableName, TableSpec]
 ) -> None:
     facts = distribution.facts(tables, OwnFiles(tmp_path / "cache").tables(tables))
@@ -66,6 +66,6 @@ def test_file_that_is_gone_is_left_out(tmp_path: Path, tables: dict[TableName, T
     made = OwnFiles(tmp_path / "cache")
     (file,) = made.find(tables)
     (tmp_path / "cache/http/a.csv").unlink()
-    with pytest.raises(ExecutionError, match="gone from the scheduler's cache"):
+    with pytest.raises(ExecutionError, match="removed from the scheduler's cache"):
         own_files.content(file)
     assert OwnFiles(tmp_path / "cache").find(tables) == ()

@@ -14,7 +14,7 @@ def batch(number: int) -> pa.RecordBatch:
 
 
 class Pages:
-    """Pages that a test hands out; the first one is there."""
+    """Pages that a test provides one by one; the first one is present."""
 
     def __init__(self, count: int, fails_at: int = -1) -> None:
         self.count = count

@@ -1,4 +1,4 @@
-"""Executors that a fleet of actors has found, without Ray."""
+"""The peers of an actor fleet, without Ray."""
 
 import asyncio
 from typing import Any
@@ -33,7 +33,7 @@ class Actor:
         self.describe = Remote(answer)
 
 
-async def test_executor_that_cannot_be_asked_does_not_silence_the_others(
+async def test_executor_that_cannot_be_called_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     actors = {WELL: Actor(identity(WELL)), ILL: Actor(TypeError("too many arguments"))}

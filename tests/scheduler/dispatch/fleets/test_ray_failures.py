@@ -28,7 +28,7 @@ INPUTS = (Input("x", None, (ExchangePart(Handle(), TWO, 1, 1),)),)
 
 
 def told(cause: Exception) -> exceptions.RayTaskError:
-    """The failure of a call that the executor itself answered with."""
+    """Return a failure that the executor itself raised."""
     error = exceptions.RayTaskError.__new__(exceptions.RayTaskError)
     error.cause = cause
     return error
@@ -60,7 +60,7 @@ def test_every_exception_of_ray_has_a_fate() -> None:
         (told(KeyError("a bug")), (), ExecutionError),
     ],
 )
-def test_failures_mean_what_the_driver_can_act_on(
+def test_failures_map_to_errors_that_the_driver_handles(
     failure: exceptions.RayError, inputs: tuple[Input, ...], meaning: type[CarawayError]
 ) -> None:
     assert type(translate(failure, ONE, inputs)) is meaning

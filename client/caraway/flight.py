@@ -1,0 +1,241 @@
+"""Runs statements over Arrow Flight. The only module that imports pyarrow.flight."""
+
+import contextlib
+import re
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import flight
+
+from caraway.addresses import FlightAddress, parse_flight_url
+from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
+from caraway.pumps import BatchPump, PumpSource
+from caraway_core.errors import CarawayError
+
+CONNECT_TIMEOUT_S = 5.0
+_REUSE = "arrow-flight-reuse-connection:"
+# Order matters: the classes of pyarrow derive from one another.
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (flight.FlightUnauthenticatedError, 401),
+    (flight.FlightUnauthorizedError, 403),
+    (flight.FlightTimedOutError, 504),
+    (flight.FlightCancelledError, 499),
+    (flight.FlightUnavailableError, 503),
+    (pa.ArrowNotImplementedError, 501),
+    (pa.ArrowKeyError, 404),
+    (pa.ArrowInvalid, 400),
+    (flight.FlightInternalError, 500),
+    (flight.FlightServerError, 500),
+)
+_NOT_OF_THE_SERVER = re.compile(
+    r"(?:\. gRPC client debug context: .*|\. Client context: .*|\. Detail: [^.]*)\Z", re.DOTALL
+)
+_CODE_OF_GRPC = re.compile(r"\A(?:Flight|gRPC) returned [\w -]+ error, with message: ")
+_OF_TLS = re.compile("handshak|certificate", re.IGNORECASE)
+_OF_THE_CONNECTION = re.compile(
+    r"failed to connect|connection (?:refused|reset|closed|timed out)|socket closed|"
+    r"broken pipe|goaway|handshak|stream removed|connection dropped|rst_stream|"
+    r"transport closed|endpoint closing|recvmsg|recv:|eof",
+    re.IGNORECASE,
+)
+
+
+class FlightTransport:
+    """A connection to one Flight server and, if it names others, to those."""
+
+    def __init__(
+        self,
+        address: FlightAddress,
+        api_key: str,
+        tls_root_cert: Path | None,
+        user_agent: str,
+        client_cert: tuple[Path, Path] | None = None,
+    ) -> None:
+        self.address = address
+        self._headers = [(b"authorization", f"Bearer {api_key}".encode())] if api_key else []
+        self._tls = _tls_options(tls_root_cert, client_cert) if address.is_secure else {}
+        self._user_agent = user_agent
+        self._clients: dict[FlightAddress, Any] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def open(self, sql: str, timeout_s: float | None = None) -> "BatchPump":
+        """Begin a statement. Its batches and errors come from the pump."""
+        feed = _FlightFeed(self, sql, timeout_s)
+        return BatchPump(feed, f"caraway-flight-{self.address.host}")
+
+    def connect(self, address: FlightAddress) -> Any:
+        """Return the connection to an address.
+
+        Raises:
+            UnreachableError: nobody listens there.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise CarawayError("the client is closed")
+            if address in self._clients:
+                return self._clients[address]
+        # gRPC retries for a long time and says little; a socket of our own is quick and clear.
+        _check_listening(address)
+        client = flight.FlightClient(
+            address.location,
+            generic_options=[
+                ("grpc.primary_user_agent", self._user_agent),
+                # Each client has its own sockets, which end with it.
+                ("grpc.use_local_subchannel_pool", 1),
+                ("grpc.initial_reconnect_backoff_ms", 100),
+                ("grpc.max_reconnect_backoff_ms", 1000),
+            ],
+            **(self._tls if address.is_secure else {}),
+        )
+        with self._lock:
+            if self._is_closed:
+                client.close()
+                raise CarawayError("the client is closed")
+            return self._clients.setdefault(address, client)
+
+    def options(self, timeout_s: float | None) -> Any:
+        """Return the options of one call."""
+        return flight.FlightCallOptions(timeout=timeout_s, headers=self._headers)
+
+    def choose(self, locations: list[Any]) -> FlightAddress:
+        """Return where to read an endpoint; without locations that is the server itself.
+
+        Raises:
+            BrokenResponseError: no location can be used, as by TLS where we use it.
+        """
+        if not locations:
+            return self.address
+        for location in locations:
+            uri = location.uri.decode()
+            if uri.startswith(_REUSE):
+                return self.address
+            with contextlib.suppress(InvalidEndpointError):
+                found = parse_flight_url(uri)
+                if found.is_secure or not self.address.is_secure:
+                    return found
+        raise BrokenResponseError(f"the server named no location that can be used: {locations}")
+
+    def forget(self, address: FlightAddress) -> None:
+        """Close a broken connection; the next statement makes a new one."""
+        with self._lock:
+            client = self._clients.pop(address, None)
+        if client is not None:
+            client.close()
+
+    def close(self) -> None:
+        """Close all connections. The transport cannot be used afterwards."""
+        with self._lock:
+            self._is_closed = True
+            clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            client.close()
+
+
+class _FlightFeed(PumpSource):
+    """One statement, in the thread of its pump."""
+
+    def __init__(self, transport: FlightTransport, sql: str, timeout_s: float | None) -> None:
+        self._transport = transport
+        self._sql = sql
+        self._timeout_s = timeout_s
+        self._reader: Any = None
+        self._endpoints: list[Any] = []
+        self._at = transport.address
+        self._promised = -1
+        self._rows = 0
+
+    def begin(self) -> pa.Schema:
+        with self._mapped():
+            client = self._transport.connect(self._transport.address)
+            descriptor = flight.FlightDescriptor.for_command(self._sql)
+            info = client.get_flight_info(descriptor, self._transport.options(self._timeout_s))
+            self._endpoints, self._promised = list(info.endpoints), info.total_records
+            if not self._endpoints:
+                return info.schema
+            self.has_started = True
+            self._next_endpoint()
+            return self._reader.schema
+
+    def take(self) -> pa.RecordBatch | None:
+        with self._mapped():
+            while self._reader is not None:
+                try:
+                    batch = self._reader.read_chunk().data
+                except StopIteration:
+                    self._reader = None
+                    if self._endpoints:
+                        self._next_endpoint()
+                    continue
+                if batch is not None:
+                    self._rows += batch.num_rows
+                    return batch
+        if self._rows < self._promised:
+            raise BrokenResponseError(
+                f"the server announced {self._promised} rows and sent {self._rows}"
+            )
+        return None
+
+    def cancel(self) -> None:
+        reader = self._reader
+        if reader is not None:
+            reader.cancel()
+
+    def _next_endpoint(self) -> None:
+        endpoint = self._endpoints.pop(0)
+        self._at = self._transport.choose(endpoint.locations)
+        client = self._transport.connect(self._at)
+        options = self._transport.options(self._timeout_s)
+        self._reader = client.do_get(endpoint.ticket, options)
+
+    @contextlib.contextmanager
+    def _mapped(self) -> Any:
+        try:
+            yield
+        except (pa.ArrowException, flight.FlightError, OSError) as exc:
+            error = translate(exc, self._at)
+            if isinstance(error, UnreachableError | BrokenResponseError):
+                self._transport.forget(self._at)
+            raise error from exc
+
+
+def translate(exc: Exception, address: FlightAddress) -> CarawayError:
+    """Return the error of this library for one of Arrow's."""
+    text = _NOT_OF_THE_SERVER.sub("", _CODE_OF_GRPC.sub("", str(exc)))
+    text = _NOT_OF_THE_SERVER.sub("", text)
+    status = next((status for kind, status in _STATUSES if isinstance(exc, kind)), 0)
+    is_lost = status in (0, 500, 503) and _OF_THE_CONNECTION.search(str(exc)[:2000])
+    if status == 503 and _OF_TLS.search(str(exc)[:2000]):
+        return UnreachableError(address.location, text)
+    if status == 503 and is_lost:
+        return BrokenResponseError(f"the connection to {address.location} is lost: {text}")
+    if not status:
+        return BrokenResponseError(f"the response of {address.location} is unreadable: {text}")
+    return ApiError(status, text, is_structured=True)
+
+
+def _check_listening(address: FlightAddress) -> None:
+    try:
+        socket.create_connection((address.host, address.port), CONNECT_TIMEOUT_S).close()
+    except OSError as exc:
+        raise UnreachableError(address.location, str(exc) or type(exc).__name__) from exc
+
+
+def _tls_options(root_cert: Path | None, client_cert: tuple[Path, Path] | None) -> dict[str, bytes]:
+    options = {"tls_root_certs": _contents(root_cert)} if root_cert is not None else {}
+    if client_cert is not None:
+        options |= {
+            "cert_chain": _contents(client_cert[0]),
+            "private_key": _contents(client_cert[1]),
+        }
+    return options
+
+
+def _contents(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as exc:
+        raise CarawayError(f"cannot load the certificate '{file}': {exc}") from exc

@@ -1,0 +1,30 @@
+"""What the operator caches of a cluster between reconciliations. Losing it costs a few requests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from caraway_operator.kube.kinds import Object
+from caraway_operator.referenced_objects import ReferencedObjects
+from caraway_operator.scaling.autoscaling import LoadHistory
+from caraway_operator.writing import WriteHistory
+
+
+@dataclass(slots=True)
+class ReconcileCache:
+    """The cache of one cluster."""
+
+    writes: WriteHistory = field(default_factory=WriteHistory)
+    loads: LoadHistory = field(default_factory=LoadHistory)
+    referenced: ReferencedObjects = field(default_factory=ReferencedObjects)
+    manifest_text: str | None = None
+    """The manifest, if it is in a ConfigMap."""
+    read_for: tuple[int, str] = (0, "")
+    """Generation and uid of the cluster that `referenced` was read for."""
+    read_at: float = float("-inf")
+    # Any: the values that the objects were built from, and a status as JSON.
+    built: tuple[tuple[Any, ...], list[Object]] = ((), [])
+    """The objects that were last built, and what from."""
+    status: Mapping[str, Any] | None = None
+    """The status that was last written, and the version of the cluster that it was written to."""
+    status_version: str = ""

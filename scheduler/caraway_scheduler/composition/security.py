@@ -1,0 +1,61 @@
+"""Who may connect: the certificate, the API keys and the origins that the manifest names."""
+
+import os
+from pathlib import Path
+
+from caraway_core import manifest as manifests
+from caraway_core.errors import ManifestError, Problem
+from caraway_core.manifest import Manifest, SecretResolver
+from caraway_serving.access import Keyring
+from caraway_serving.tls import Certificate
+
+
+def certificate(
+    settings: manifests.RuntimeSettings, secrets: SecretResolver, folder: Path
+) -> Certificate | None:
+    """Load the certificate that the manifest names, if it names one.
+
+    PEM texts are written to `folder`, since the TLS library reads files only.
+    """
+    tls = settings.tls
+    if tls is None:
+        return None
+    return Certificate(
+        tls.certificate_file
+        or _pem_file(folder / "tls.crt", secrets.expand(tls.certificate or "")),
+        tls.key_file or _pem_file(folder / "tls.key", secrets.expand(tls.key or "")),
+        tls.client_auth_mode,
+        tls.client_auth_ca_file,
+    )
+
+
+def _pem_file(path: Path, text: str) -> Path:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    return path
+
+
+def cors_origins(settings: manifests.RuntimeSettings) -> list[str] | None:
+    return list(settings.cors.allowed_origins) if settings.cors.enabled else None
+
+
+def keyring(manifest: Manifest, secrets: SecretResolver) -> Keyring | None:
+    """Return the API keys, with secrets filled in; None where the API needs no key.
+
+    Raises:
+        ManifestError: keys are asked for and every one of them is empty.
+    """
+    settings = manifest.runtime
+    if not settings.auth.enabled:
+        return None
+    keys = [manifests.split_key(secrets.expand(key)) for key in settings.auth.keys]
+    if not any(key for key, _ in keys):
+        raise ManifestError(
+            [
+                Problem(
+                    str(manifest.path), 0, "runtime.auth.api-key.keys",
+                    "every key is empty; set the secrets that they refer to",
+                )
+            ]
+        )  # fmt: skip
+    return Keyring(keys)

@@ -1,0 +1,88 @@
+"""A fake Flight server that does what a test tells it and records the calls."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import flight
+
+SCHEMA = pa.schema([pa.field("n", pa.int64())])
+# Yields the batches of one statement; may raise.
+Script = Callable[[], Iterator[pa.RecordBatch]]
+
+
+def numbers(start: int, count: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(range(start, start + count), pa.int64())], schema=SCHEMA)
+
+
+def one_batch() -> Iterator[pa.RecordBatch]:
+    yield numbers(0, 3)
+
+
+class Headers(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
+    """Records what clients send."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+
+    def start_call(self, info: flight.CallInfo, headers: dict[str, Any]) -> None:
+        self.seen.append(headers)
+
+
+class FakeFlight(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has no types
+    """Runs the scripts in order and repeats the last one. `asked` has the statements."""
+
+    def __init__(self, location: str, tls: tuple[bytes, bytes] | None, headers: Headers) -> None:
+        super().__init__(
+            location, tls_certificates=[tls] if tls else None, middleware={"headers": headers}
+        )
+        self.headers = headers
+        self.scripts: list[Script] = [one_batch]
+        self.refusals: list[Exception] = []
+        """What GetFlightInfo raises, one for each call."""
+        self.total_records = -1
+        self.asked: list[tuple[str, str]] = []
+        self.cancelled = threading.Event()
+
+    def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> Any:
+        self.asked.append(("info", descriptor.command.decode()))
+        if self.refusals:
+            raise self.refusals.pop(0)
+        endpoint = flight.FlightEndpoint(descriptor.command, [])
+        return flight.FlightInfo(SCHEMA, descriptor, [endpoint], self.total_records, -1)
+
+    def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
+        self.asked.append(("get", ticket.ticket.decode()))
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+
+        def watched() -> Iterator[pa.RecordBatch]:
+            for batch in script():
+                if context.is_cancelled():
+                    self.cancelled.set()
+                    return
+                yield batch
+
+        return flight.GeneratorStream(SCHEMA, watched())
+
+    @property
+    def url(self) -> str:
+        return f"grpc://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def flight_running(tls: tuple[bytes, bytes] | None = None, port: int = 0) -> Iterator[FakeFlight]:
+    """Run a fake server until the block ends."""
+    scheme = "grpc+tls" if tls else "grpc+tcp"
+    with FakeFlight(f"{scheme}://127.0.0.1:{port}", tls, Headers()) as server:
+        yield server
+
+
+@contextmanager
+def held_port() -> Iterator[int]:
+    """Yield a port that refuses connections: it is bound, but nothing listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]

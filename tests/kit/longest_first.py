@@ -1,0 +1,42 @@
+"""A pytest plugin that hands the longest modules to the workers of xdist first.
+
+With `--dist loadfile` a module stays on one worker. If a long module began last, the other worker
+would be idle while it ends.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+LONGEST = (
+    "tests/differential/test_corpus.py",
+    "tests/hostile/test_standalone.py",
+    "tests/operator/test_reconcile_edits.py",
+    "tests/operator/test_reconcile.py",
+    "tests/plugins/stores/test_state_processes.py",
+    "tests/e2e/test_run.py",
+    "tests/plugins/stores/test_remote.py",
+    "tests/operator/test_reconcile_rollout.py",
+    "tests/scheduler/jobs/test_processes.py",
+    "tests/differential/test_generated.py",
+    "tests/scheduler/api/test_acceleration_bad_days.py",
+    "tests/charts/test_chart.py",
+    "tests/differential/test_tpcds.py",
+)
+"""The modules that take longest in `make test`, by the table that `suite_times` prints."""
+
+
+def longest_first(items: Sequence[T], module_of: Callable[[T], str]) -> list[T]:
+    """Return the items of `LONGEST` first, in its order; others keep their places."""
+    places = {module: place for place, module in enumerate(LONGEST)}
+    return sorted(items, key=lambda item: places.get(module_of(item), len(places)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort the tests of a worker; all workers collect the same list and sort it alike."""
+    if hasattr(config, "workerinput"):
+        items[:] = longest_first(items, lambda item: item.nodeid.split("::")[0])
