@@ -10,7 +10,7 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
-.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock clean
+.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -91,6 +91,11 @@ bench-paired: setup
 	git worktree add --quiet --detach bench/data/base $(BASE)
 	$(MAKE) -C bench/data/base setup
 	$(BIN)/python -m bench.paired bench/data/base
+
+# Generates the messages of Arrow Flight from their published interface.
+PROTOCOL := scheduler/caraway_scheduler/flight/sql/protocol
+protos: setup
+	$(BIN)/python -m grpc_tools.protoc -I $(PROTOCOL) --python_out=$(PROTOCOL) Flight.proto FlightSql.proto
 
 # Pins every requirement; the files name no index.
 lock: $(VENV)/.installed

@@ -26,6 +26,7 @@ from caraway_core import ray_nodes
 from caraway_core.ids import CatalogVersion, ExecutorId, new_query_id
 from caraway_core.protocols.fleet import ExchangePart, Input, Split, TableCatalog, Task, TaskOutcome
 from caraway_core.settings import Address
+from caraway_core.work import SubstraitFragment
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.policy import Policy
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
@@ -173,7 +174,15 @@ def _put(executor_id: ExecutorId, name: str, rows: pa.Table) -> Input:
 
 def _task(plan: bytes, schema: pa.Schema, split: Split | None = None) -> Task:
     named = pa.schema([field.with_name(f"c{n}") for n, field in enumerate(schema)])
-    return Task(new_query_id(), "bench", _ORIGIN, CatalogVersion(1), plan, named, split=split)
+    return Task(
+        new_query_id(),
+        "bench",
+        _ORIGIN,
+        CatalogVersion(1),
+        SubstraitFragment(plan),
+        named,
+        split=split,
+    )
 
 
 def _plan(sql: str, **inputs: pa.Schema) -> bytes:

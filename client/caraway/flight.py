@@ -12,7 +12,7 @@ from pyarrow import flight
 
 from caraway.addresses import FlightAddress, parse_flight_url
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
-from caraway.pumps import BatchPump, Feed
+from caraway.pumps import BatchPump, PumpSource
 from caraway_core.errors import CarawayError
 
 CONNECT_TIMEOUT_S = 5.0
@@ -135,7 +135,7 @@ class FlightTransport:
             client.close()
 
 
-class _FlightFeed(Feed):
+class _FlightFeed(PumpSource):
     """One statement, in the thread of its pump."""
 
     def __init__(self, transport: FlightTransport, sql: str, timeout_s: float | None) -> None:

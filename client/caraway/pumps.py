@@ -17,7 +17,7 @@ BATCHES_AHEAD = 4
 _JOIN_S = 2.0
 
 
-class Feed(ABC):
+class PumpSource(ABC):
     """What a pump reads. `begin` and `take` run in its thread, `cancel` in any."""
 
     has_started = False
@@ -39,7 +39,7 @@ class Feed(ABC):
 class BatchPump:
     """Hands on what a feed reads. Closing it cancels the statement and ends the thread."""
 
-    def __init__(self, feed: Feed, name: str) -> None:
+    def __init__(self, feed: PumpSource, name: str) -> None:
         self._feed = feed
         # A bounded queue: a reader that pauses makes the server pause.
         self._ready: queue.Queue[pa.RecordBatch | pa.Schema | BaseException | None] = queue.Queue(

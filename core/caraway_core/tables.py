@@ -138,7 +138,7 @@ class TableSpec:
 
     @property
     def row_count(self) -> int | None:
-        """How many rows it has, as far as that is known without reading it."""
+        """How many rows it has, as far as that is known without reading it; may be an estimate."""
         return None
 
     @property
@@ -197,6 +197,7 @@ class FilesTable(TableSpec):
 
     schema: pa.Schema
     scans: tuple[FileScan, ...] = field()
+    row_count: int | None = None
 
     @property
     def size_bytes(self) -> int:

@@ -72,6 +72,8 @@ class Services:
     """None where requests need no key."""
     is_scheduler: bool = False
     max_body_bytes: int = 128 * 1024 * 1024
+    max_message_bytes: int = 16 * 1024 * 1024
+    """Of one message of rows over Flight."""
     body_memory_bytes: int = 256 * 1024 * 1024
     connections: Sequence[Connection] = field(default_factory=tuple)
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)

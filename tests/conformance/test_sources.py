@@ -6,6 +6,7 @@ A source joins with a class that writes rows to where it reads them: see `SOURCE
 import itertools
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,11 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_core import registry
-from caraway_core.errors import DatasetError
+from caraway_core.errors import DatasetError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
+from caraway_plugins.sources.postgres import catalog
 from tests.kit import remote
 from tests.kit.engine import rows, session
 from tests.kit.postgres import Server
@@ -105,7 +107,7 @@ class Postgres:
 
     def write(self, rows: pa.Table, name: str) -> SourceRequest:
         self._server.execute(f'DROP TABLE IF EXISTS "{name}"')
-        remote.load(self._server, name, rows)
+        remote.load(self._server, name, rows, key="key" if "key" in rows.column_names else "")
         return remote.request(self._server, name, pg_pass="hunter2")
 
     def absent(self) -> SourceRequest:
@@ -203,6 +205,63 @@ def test_fingerprint_is_another_one_for_other_columns(
 ) -> None:
     before = source.fingerprint(kind.write(ROWS, name))
     assert source.fingerprint(kind.write(ROWS.drop_columns("price"), name)) != before
+
+
+LARGE = pa.table({"key": pa.array(range(1_000), pa.int64()), "other": [1.5] * 1_000})
+
+
+def test_large_tables_have_parts_where_the_source_says_so(
+    kind: Kind, source: Source, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_SPLIT_BYTES", 4_096)
+    table = source.resolve(kind.write(LARGE, name))
+    pieces = session({"t": table}).pieces(TableName("t"))
+    assert bool(pieces and table.is_divisible) == source.capabilities.splits
+
+
+async def test_what_stays_where_it_is_is_what_the_source_says(
+    kind: Kind, source: Source, name: str
+) -> None:
+    says = source.capabilities
+    over = session({"t": source.resolve(kind.write(LARGE, name))})
+    with remote.watched() as sent:
+        await rows(over, "SELECT key FROM t WHERE key > 500 LIMIT 3")
+        await rows(over, "SELECT key > 500 AS big, count(*) FROM t GROUP BY 1")
+    assert bool(sent) == any("GROUP BY" in each for each in sent) == says.statements
+    if sent:
+        assert ("other" not in sent[0]) == says.projection
+        assert ("WHERE" in sent[0]) == says.filters
+        assert ("LIMIT 3" in sent[0]) == says.limit
+    else:
+        text = str(await rows(over, "EXPLAIN SELECT key FROM t WHERE key > 500 LIMIT 3"))
+        scan = text[text.rindex("DataSourceExec") :]
+        assert ("projection=[key]" in scan) == says.projection
+        assert ("predicate=key" in scan) == says.filters
+        assert ("limit=3" in text or "fetch=3" in text) == says.limit
+
+
+async def test_rows_are_written_where_the_source_says_so(
+    kind: Kind, source: Source, name: str
+) -> None:
+    request = replace(kind.write(LARGE, name), access="read_write")
+    over = session({"t": source.resolve(request)})
+    can_write = True
+    try:
+        await rows(over, "DELETE FROM t WHERE key = 1")
+    except QueryError:
+        can_write = False
+    assert can_write == source.capabilities.writes
+
+
+def test_changes_have_a_reader_where_the_source_says_so(connector: str, source: Source) -> None:
+    assert (connector in registry.CHANGE_SOURCES) == source.capabilities.changes
+
+
+def test_count_of_rows_is_that_of_the_rows_where_it_is_known(
+    kind: Kind, source: Source, name: str, connector: str
+) -> None:
+    table = source.resolve(kind.write(LARGE, name))
+    assert table.row_count == (None if connector == "file" else 1_000)
 
 
 def test_what_is_not_there_is_not_found(kind: Kind, source: Source) -> None:

@@ -11,6 +11,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import CatalogVersion, new_query_id
 from caraway_core.protocols.fleet import Share, Split, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.work import SubstraitFragment
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 
 
@@ -37,7 +38,7 @@ def task(
         "stage",
         origin,
         CatalogVersion(version),
-        fragment(sql, context),
+        SubstraitFragment(fragment(sql, context)),
         schema or named,
         tuple(shares),
         split,

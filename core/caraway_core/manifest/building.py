@@ -132,6 +132,7 @@ def _tls(shape: shapes.TlsSection | None, base_dir: Path) -> values_runtime.TlsS
         shape,
         certificate_file=_path(shape.certificate_file, base_dir),
         key_file=_path(shape.key_file, base_dir),
+        client_auth_ca_file=_path(shape.client_auth_ca_file, base_dir),
     )
 
 

@@ -77,6 +77,11 @@ def _tls(document: Document) -> Iterator[Problem]:
     if _is_on(section):
         yield from _one_of(document, ("runtime", "tls"), "certificate_file", "certificate")
         yield from _one_of(document, ("runtime", "tls"), "key_file", "key")
+        mode = _mapping(document.value, "runtime", "tls").get("client_auth_mode")
+        ca_file = _mapping(document.value, "runtime", "tls").get("client_auth_ca_file")
+        if mode in ("request", "required") and ca_file in (None, ""):
+            message = "it needs a 'client_auth_ca_file' with the authorities of the clients"
+            yield document.problem(("runtime", "tls", "client_auth_mode"), message)
 
 
 def _scheduler(document: Document) -> Iterator[Problem]:

@@ -21,12 +21,18 @@ class AuthSettings:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """A certificate and its key, each a file or PEM text that may be a secret reference."""
+    """A certificate and its key, each as a file or as PEM text that may be a secret reference.
+
+    With `client_auth_mode` clients are asked for certificates too, signed by an authority of
+    `client_auth_ca_file`.
+    """
 
     certificate_file: Path | None = None
     certificate: str | None = None
     key_file: Path | None = None
     key: str | None = field(default=None, repr=False)
+    client_auth_mode: Literal["none", "request", "required"] = "none"
+    client_auth_ca_file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

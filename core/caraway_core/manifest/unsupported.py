@@ -44,10 +44,6 @@ def _is_enabled(value: object) -> bool:
     return isinstance(value, dict) and value.get("enabled") is True
 
 
-def _is_client_check(value: object) -> bool:
-    return _is_present(value) and value != "none"
-
-
 @dataclass(frozen=True, slots=True)
 class UnsupportedKey:
     """A key that is rejected if `applies` accepts its value; `*` in the path matches every item.
@@ -75,9 +71,6 @@ IN_MANIFEST = (
     UnsupportedKey("runtime.policy", _is_on),
     UnsupportedKey("runtime.source_rate_control", _is_on),
     UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
-    UnsupportedKey(
-        "runtime.tls.client_auth_mode", _is_client_check, "remove it or set it to 'none'"
-    ),
     UnsupportedKey("runtime.caching.search_results", _is_enabled, _OFF),
     UnsupportedKey("runtime.caching.embeddings", _is_enabled, _OFF),
     UnsupportedKey("runtime.functions", _is_enabled, _OFF),

@@ -1,19 +1,23 @@
 """The protocol between the control plane and the executors: in process or on a cluster."""
 
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
-Scalar = None | bool | int | float | str | list[Any]
+Scalar = None | bool | int | float | str | list[Any] | ArrowValue
 SystemTable = Callable[[PrincipalId | None], pa.Table]
 """Builds the current content of a `runtime.*` table as a principal may see it; None sees all."""
+GIVEN_SCHEMA = "exchange"
+"""The schema of rows that come with a statement. It lists none of them."""
 INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
 """The engine's names for write operations."""
 
@@ -41,6 +45,32 @@ class ViewFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenRows:
+    """Rows that come with a statement, as an IPC stream; it reads them as a table of this name.
+
+    The name must be one that nobody can guess.
+    """
+
+    name: TableName
+    ipc: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "GivenRows":
+        """Give rows a name of their own."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
+        return cls(name, sink.getvalue().to_pybytes())
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows again."""
+        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
+            return reader.read_all()
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One SQL statement with its bound values, and what it may read and write.
 
@@ -52,7 +82,7 @@ class Statement:
     the sources of accelerated datasets that may be read; None allows all. `bound` maps datasets to
     the tables that are read in their place, and `targets` maps datasets to the tables that are
     written in their place. `as_changes` returns the rows that a write would change, without
-    changing them.
+    changing them. `given` are rows that come with the statement, as a table that it reads.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
     the statement was planned with.
@@ -71,6 +101,7 @@ class Statement:
     bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     as_changes: bool = False
+    given: GivenRows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,9 @@ from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.work import Work
 
-PROTOCOL_VERSION = 7
+PROTOCOL_VERSION = 8
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
@@ -133,15 +134,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run of a fragment on one executor."""
+    """One piece of work on one executor."""
 
     query_id: QueryId
     stage: str
     catalog: str
-    """The `origin` of the catalog whose tables the fragment names."""
+    """The `origin` of the catalog whose tables the work names."""
     catalog_version: CatalogVersion
-    plan: bytes = field(repr=False)
-    """A Substrait plan; it names tables of the catalog, and inputs."""
+    work: Work
     schema: pa.Schema = field(repr=False)
     """The schema of the output rows, before any split."""
     shares: tuple[Share, ...] = ()

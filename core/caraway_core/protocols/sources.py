@@ -32,8 +32,35 @@ class SourceRequest:
     """Whether the rows come from a change stream, so only the columns are requested."""
 
 
+@dataclass(frozen=True, slots=True)
+class SourceCapabilities:
+    """What the tables of a source can be asked for; what they cannot do, the engine does."""
+
+    scan: bool = True
+    """Its rows can be read. Without it they come only from changes."""
+    projection: bool = False
+    """Columns that a statement does not need stay where they are."""
+    filters: bool = False
+    """Rows that a statement does not need stay where they are, as far as their format says."""
+    limit: bool = False
+    """Reading ends when there are enough rows."""
+    splits: bool = False
+    """Several executors can each read a part of a large table."""
+    statements: bool = False
+    """It groups, orders and cuts rows where they are."""
+    changes: bool = False
+    """Datasets can follow its changes."""
+    writes: bool = False
+    """Statements can change its rows."""
+
+
 class Source(Protocol):
     """A kind of place that datasets come from. Its methods block and may do I/O."""
+
+    @property
+    def capabilities(self) -> SourceCapabilities:
+        """What its tables can be asked for. This is the same for all datasets of the source."""
+        ...
 
     def resolve(self, request: SourceRequest) -> TableSpec:
         """Look at the data and say what table it is.

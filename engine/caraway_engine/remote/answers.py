@@ -12,27 +12,14 @@ from datafusion.catalog import Table
 from caraway_core import registry
 from caraway_core.errors import QueryError
 from caraway_core.protocols.remote import RemoteReader, RemoteRows
-from caraway_core.tables import RemoteTable
+from caraway_core.work import SourceQuery
 from caraway_engine.errors import failing
 from caraway_engine.remote import locally
 
 _readers: dict[str, RemoteReader] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteAnswer:
-    """A database statement that replaces a part of a plan, and the schema of its rows.
-
-    `is_reducing` means that it does more than read and filter.
-    """
-
-    table: RemoteTable
-    sql: str
-    schema: pa.Schema
-    is_reducing: bool = False
-
-
-def read(answer: RemoteAnswer) -> RemoteRows:
+def read(answer: SourceQuery) -> RemoteRows:
     """Return the rows of an answer. The statement is sent when the first row is read."""
     return reader(answer.table.reader).read(answer.table, answer.sql, answer.schema)
 
@@ -58,7 +45,7 @@ def table(dataset: "AnswerDataset") -> Table:
 class AnswerReading:
     """One read of an answer. Its methods block; any thread may call `close`."""
 
-    def __init__(self, answer: RemoteAnswer) -> None:
+    def __init__(self, answer: SourceQuery) -> None:
         self._answer = answer
         self._rows: RemoteRows | None = None
         self._batches: Iterator[pa.RecordBatch] = iter(())
@@ -94,7 +81,7 @@ class AnswerReading:
 class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
     """A pyarrow dataset whose rows are an answer. Each further scan sends the statement again."""
 
-    def __init__(self, answer: RemoteAnswer) -> None:
+    def __init__(self, answer: SourceQuery) -> None:
         super().__init__(answer.schema.empty_table())
         self.reading = AnswerReading(answer)
         self._answer = answer

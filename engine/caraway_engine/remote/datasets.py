@@ -10,9 +10,9 @@ from datafusion.catalog import Table
 
 from caraway_core.errors import QueryError
 from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
+from caraway_core.work import SourceQuery
 from caraway_engine.errors import failing
 from caraway_engine.remote import answers, filters, opened, words
-from caraway_engine.remote.answers import RemoteAnswer
 from caraway_engine.remote.filters import FilterCall
 from caraway_engine.remote.locally import LocalCondition
 from caraway_engine.remote.opened import OpenedReads
@@ -85,7 +85,7 @@ class _Fragment:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    answer: RemoteAnswer
+    answer: SourceQuery
     columns: tuple[str, ...]
     condition: LocalCondition
     opened: OpenedReads
@@ -130,7 +130,7 @@ def _divided(
 
 def _answer(
     table: RemoteTable, names: Sequence[str], condition: LocalCondition, tests: Sequence[str]
-) -> RemoteAnswer:
+) -> SourceQuery:
     """Select the requested columns, and those that the remaining conditions need."""
     wanted = {*names, *(table.schema.names if condition.columns is None else condition.columns)}
     # Without any column, rows still have to be counted.
@@ -138,4 +138,4 @@ def _answer(
     terms = [words.sent(words.column(each), each.type) for each in columns]
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
     sql = f"SELECT {', '.join(terms)} FROM {relation(table)}{where}"
-    return RemoteAnswer(table, sql, pa.schema([table.schema.field(each.name) for each in columns]))
+    return SourceQuery(table, sql, pa.schema([table.schema.field(each.name) for each in columns]))

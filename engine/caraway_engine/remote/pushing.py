@@ -16,8 +16,8 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_core.tables import RemoteTable, TableSpec
+from caraway_core.work import SourceQuery
 from caraway_engine.remote import datasets, unfolding
-from caraway_engine.remote.answers import RemoteAnswer
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
 from caraway_engine.remote.words import NotPushableError
@@ -40,7 +40,7 @@ class PushedPlan:
     """A plan that reads answers as inputs. If `fragment` is None, the only answer is the result."""
 
     fragment: bytes | None
-    answers: Mapping[str, RemoteAnswer] = field(default_factory=dict)
+    answers: Mapping[str, SourceQuery] = field(default_factory=dict)
 
 
 def reads_remote(tables: Mapping[TableName, TableSpec], names: Any) -> bool:
@@ -83,7 +83,7 @@ class _Pushing:
         self._schemas = schemas
         self._translator = Translator(functions, tables, datasets.relation)
         self._naming = naming.Naming(functions)
-        self._answers: dict[str, RemoteAnswer] = {}
+        self._answers: dict[str, SourceQuery] = {}
 
     def of(self, rel: Rel) -> PushedPlan | None:
         """Push what is possible, starting at the root of the plan."""
@@ -151,9 +151,9 @@ class _Pushing:
             return with_children(rel.fetch.input, [leaf])
         return leaf
 
-    def _answer(self, rel: Rel, query: RemoteQuery, stage: str = "") -> RemoteAnswer:
+    def _answer(self, rel: Rel, query: RemoteQuery, stage: str = "") -> SourceQuery:
         schema = self._schemas.schema(self._functions.plan(rel), stage)
-        return RemoteAnswer(query.table, query.sql(schema), schema, query.is_reducing)
+        return SourceQuery(query.table, query.sql(schema), schema, query.is_reducing)
 
     def _is_doubtful(self, rel: Rel) -> bool:
         """Return whether a remote table is still read directly, or columns may be mixed up.

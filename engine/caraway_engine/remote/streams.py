@@ -6,21 +6,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
+from caraway_core.work import SourceQuery
 from caraway_engine.execution.streams import OwnStream
-from caraway_engine.remote.answers import AnswerReading, RemoteAnswer
+from caraway_engine.remote.answers import AnswerReading
 from caraway_engine.remote.opened import OpenedReads, noted
 from caraway_engine.rows import plain
 
 _THREADS = 32
-_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="remote")
+pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="remote")
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class OwnBatch:
     """A batch with the interface of the engine's batches."""
 
     rows: pa.RecordBatch
@@ -30,7 +31,7 @@ class _Batch:
         return self.rows
 
 
-def answered(answer: RemoteAnswer, schema: pa.Schema) -> "AnswerStream":
+def answered(answer: SourceQuery, schema: pa.Schema) -> "AnswerStream":
     """Return the rows of one answer, with the names and types of a statement."""
     return AnswerStream(AnswerReading(answer), schema)
 
@@ -41,18 +42,17 @@ class AnswerStream(OwnStream):
     def __init__(self, reading: AnswerReading, schema: pa.Schema) -> None:
         self._reading = reading
         self._schema = schema
-        _closer.start()
+        closer.start()
 
-    async def __anext__(self) -> _Batch:
+    async def __anext__(self) -> OwnBatch:
         loop = asyncio.get_running_loop()
-        batch = await loop.run_in_executor(_pool, self._reading.next)
+        batch = await loop.run_in_executor(pool, self._reading.next)
         if batch is None:
             raise StopAsyncIteration
-        return _Batch(plain.restored(batch, self._schema))
+        return OwnBatch(plain.restored(batch, self._schema))
 
     def close(self) -> None:
-        """See `OwnStream.close`."""
-        _closer.give(self._reading)
+        closer.give(self._reading)
 
 
 class PreparedStream(OwnStream):
@@ -65,22 +65,22 @@ class PreparedStream(OwnStream):
         self._schema = schema
         self._start = start
         self._stream: Any = None
-        _closer.start()
+        closer.start()
 
-    async def __anext__(self) -> _Batch:
+    async def __anext__(self) -> OwnBatch:
         if self._stream is None:
             loop = asyncio.get_running_loop()
-            begun = [loop.run_in_executor(_pool, each.begin) for each in self._readings]
+            begun = [loop.run_in_executor(pool, each.begin) for each in self._readings]
             await asyncio.gather(*begun)
             self._stream = self._start()
         batch = await self._stream.__anext__()
-        return _Batch(plain.restored(batch.to_pyarrow(), self._schema))
+        return OwnBatch(plain.restored(batch.to_pyarrow(), self._schema))
 
     def close(self) -> None:
         """See `OwnStream.close`."""
         self._stream = None
         for each in self._readings:
-            _closer.give(each)
+            closer.give(each)
 
 
 class LateStream(OwnStream):
@@ -90,28 +90,34 @@ class LateStream(OwnStream):
         self._start = start
         self._stream: Any = None
         self._opened = OpenedReads()
-        _closer.start()
+        closer.start()
 
     async def __anext__(self) -> Any:
         if self._stream is None:
-            self._stream = await asyncio.get_running_loop().run_in_executor(_pool, self._begun)
+            self._stream = await asyncio.get_running_loop().run_in_executor(pool, self._begun)
         return await self._stream.__anext__()
 
     def close(self) -> None:
         """See `OwnStream.close`."""
         self._stream = None
-        _closer.give(self._opened)
+        closer.give(self._opened)
 
     def _begun(self) -> Any:
         with noted(self._opened):
             return self._start()
 
 
+class Closable(Protocol):
+    """Something under way that can be stopped. Stopping it may block."""
+
+    def close(self) -> None: ...
+
+
 class _Closer:
     """Closes reads in other threads, because closing may wait for the database."""
 
     def __init__(self) -> None:
-        self._given: SimpleQueue[AnswerReading | OpenedReads] = SimpleQueue()
+        self._given: SimpleQueue[Closable] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
 
@@ -122,7 +128,7 @@ class _Closer:
                 self._thread = Thread(target=self._close_all, name="remote-closing", daemon=True)
                 self._thread.start()
 
-    def give(self, reading: AnswerReading | OpenedReads) -> None:
+    def give(self, reading: Closable) -> None:
         """Close a read soon, in another thread.
 
         The garbage collector may call this anywhere, even while a lock is held that submitting work
@@ -133,9 +139,9 @@ class _Closer:
     def _close_all(self) -> None:
         while True:
             reading = self._given.get()
-            _pool.submit(reading.close)
+            pool.submit(reading.close)
             # Otherwise the variable would keep this read alive until the next one arrives.
             del reading
 
 
-_closer = _Closer()
+closer = _Closer()

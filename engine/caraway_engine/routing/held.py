@@ -2,10 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from caraway_core.errors import PlanLostError
 from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import Share
 from caraway_core.tables import TableSpec
 from caraway_engine.routing.protocol import PlanId
 from caraway_engine.sessions.distribution import Analysis
@@ -24,6 +25,8 @@ class StagedStatement:
     graph: StageGraph
     analysis: Analysis
     specs: Mapping[TableName, TableSpec]
+    shares: Mapping[TableName, tuple[Share, ...]] = field(default_factory=dict)
+    """What each slot reads of the tables that are divided."""
 
 
 class HeldPlanners:

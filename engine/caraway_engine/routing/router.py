@@ -80,7 +80,7 @@ class Router:
     async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
         """See `Planning.advance`."""
         under_way = self._held.of(plan)
-        under_way.graph = await self._in_thread(partial(under_way.planner.advance, measured))
+        under_way.graph = await self._in_thread(partial(_advanced, under_way, measured))
         return under_way.graph
 
     async def describe(self, plan: PlanId) -> Described:
@@ -143,13 +143,17 @@ class Router:
         self, session: Session, question: Question, analysis: Analysis
     ) -> Here | NoneReady | Whole | None:
         """Return the decision for a statement that does not run in stages, or None."""
-        specs = session.snapshot.tables
+        specs, given = session.snapshot.tables, question.statement.given
+        if given is not None:
+            analysis = replace(analysis, tables=analysis.tables - {given.name})
         if analysis.reads_system or not analysis.tables:
             return Here(analysis.tables)
         if any(_is_in_memory(specs.get(table)) for table in analysis.tables):
             return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
         if not question.workers.executors:
             return NoneReady()
+        if given is not None:
+            return _whole(analysis, "it reads rows that came with it")
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
 
@@ -161,12 +165,14 @@ class Router:
 
         def staged(under_way: StagedStatement) -> tuple[Staged, StagedStatement]:
             divided, filters = under_way.planner.divided, analysis.filters
+            under_way.shares = sharing_out.shares_of(session, divided, filters, slots)
+            under_way.graph = _with_statements(under_way, under_way.graph)
             made = Staged(
                 analysis.tables,
                 analysis.schema,
                 analysis.reads_only_catalog,
                 under_way.graph,
-                sharing_out.shares_of(session, divided, filters, slots),
+                under_way.shares,
             )
             return made, under_way
 
@@ -177,9 +183,16 @@ class Router:
         self, session: Session, question: Question, analysis: Analysis
     ) -> Described | Whole:
         """Describe the stages of a statement, using estimates for all sizes."""
+        slots, specs = tuple(map(str, question.workers.executors)), session.snapshot.tables
 
         def described(under_way: StagedStatement) -> Described:
-            return explaining.described(under_way, explaining.foreseen(under_way.planner))
+            # Splits of databases are known without a look at them, unlike files.
+            divided = [
+                table for table in under_way.planner.divided if _is_external(specs.get(table))
+            ]
+            under_way.shares = sharing_out.shares_of(session, divided, {}, slots)
+            graph = explaining.foreseen(under_way.planner)
+            return explaining.described(under_way, _with_statements(under_way, graph))
 
         return self._cut(session, question, analysis, described)
 
@@ -217,6 +230,25 @@ def _whole(analysis: Analysis, objection: str | None = None) -> Whole:
 
 def _is_in_memory(spec: TableSpec | None) -> bool:
     return spec is not None and spec.first_rows is not None
+
+
+def _is_external(spec: TableSpec | None) -> bool:
+    return spec is not None and spec.is_external
+
+
+def _advanced(under_way: StagedStatement, measured: Mapping[str, Measured]) -> StageGraph:
+    return _with_statements(under_way, under_way.planner.advance(measured))
+
+
+def _with_statements(under_way: StagedStatement, graph: StageGraph) -> StageGraph:
+    """Have databases answer the stages that they can answer alone."""
+    specs = under_way.specs
+    if not any(_is_external(specs.get(table)) for table in under_way.analysis.tables):
+        return graph
+    # Here: pyarrow's datasets are slow to import, and few statements need them.
+    from caraway_engine.remote import stage_statements
+
+    return stage_statements.answered(graph, specs, under_way.shares)
 
 
 def _is_staged(graph: StageGraph) -> bool:

@@ -39,6 +39,17 @@ class AnsweredPlans:
             plan, schema, partial(streams.LateStream, natural), is_waiting=True
         )
 
+    def explained(self, made: Startable, behind: StatementPlan) -> Startable:
+        """Have an EXPLAIN show the statements that databases answer of the plan behind it."""
+        is_query = behind.facts.operation is Operation.QUERY
+        pushed = None if behind.is_product or not is_query else self._found(behind)
+        if pushed is None or not all(map(pa.types.is_string, made.schema.types[:2])):
+            return made
+        from caraway_engine.remote.explained import AnsweredExplain
+
+        queries, start = tuple(pushed.answers.values()), made.start
+        return replace(made, start=lambda: AnsweredExplain(start(), queries, made.schema))
+
     def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
         """Keep a statement whole if its database computes more than a plain scan."""
         pushed = self._found(plan)

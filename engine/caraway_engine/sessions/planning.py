@@ -18,7 +18,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement, TableWrite
-from caraway_core.sqltext import placeholders
+from caraway_core.sqltext import explained, placeholders
 from caraway_engine import known_faults
 from caraway_engine.execution import frugal
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
@@ -56,6 +56,10 @@ class StatementPlanner:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned.
         """
+        with self._registered.inputs.holding(statement.given):
+            return self._startable(statement)
+
+    def _startable(self, statement: Statement) -> Startable:
         plan = self._plan(statement)
         views = self._versions.views(plan.stored, statement.logs)
         if shown := {**views, **self._pruned(statement, plan, views)}:
@@ -65,7 +69,12 @@ class StatementPlanner:
             schema = self._schema(plan)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
-                    return self._answered.startable(plan, schema)
+                    made = self._answered.startable(plan, schema)
+                    if plan.facts.operation is not Operation.EXPLAIN or plan.facts.write:
+                        return made
+                    asked = explained.parse(statement.sql)
+                    behind = replace(statement, sql=asked.statement) if asked else None
+                    return self._answered.explained(made, self._plan(behind)) if behind else made
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)
@@ -81,6 +90,10 @@ class StatementPlanner:
         Raises:
             QueryError: it cannot be planned.
         """
+        with self._registered.inputs.holding(statement.given):
+            return self._analysis(statement)
+
+    def _analysis(self, statement: Statement) -> distribution.Analysis:
         plan = self._plan(statement)
         if (known := self._kept.analysis(plan)) is not None:
             return known
@@ -139,7 +152,7 @@ class StatementPlanner:
             QueryError: it cannot be planned.
         """
         try:
-            with viewing.limits_of(statement):
+            with viewing.limits_of(statement), self._registered.inputs.holding(statement.given):
                 dataframe = self._framed(statement, _READ_WRITE).dataframe
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
@@ -288,7 +301,7 @@ class StatementPlanner:
         tables = self._versions.prunable(plan.stored)
         if not tables or plan.effect.written is not None:
             return {}
-        analysis = self.analyse(statement)
+        analysis = self._analysis(statement)
         # Without a plan to analyse, keep every partition.
         return {} if analysis.plan is None else self._versions.pruned(
             tables, analysis.filters, views
@@ -322,7 +335,13 @@ def _key(statement: Statement) -> str | None:
     The runtime's own statements get their own keys. They can read tables that are hidden from a
     user's statement with the same text.
     """
-    if statement.parameters or statement.writable or statement.bound or statement.sources:
+    if (
+        statement.given
+        or statement.parameters
+        or statement.writable
+        or statement.bound
+        or statement.sources
+    ):
         return None
     return statement.sql if statement.sources is not None else f"own: {statement.sql}"
 

@@ -145,6 +145,7 @@ class Registered:
     def scratch(self) -> SessionContext:
         """Create a context for planning only, with the same tables as the other contexts."""
         context = self.contexts.scratch()
+        context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
         self._add_schemas(context, {name: each.copy() for name, each in self._schemas.items()})
         return context
 

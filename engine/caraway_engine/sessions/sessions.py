@@ -12,6 +12,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
 from caraway_engine.rows.held import Chunks
 from caraway_engine.scans import presence
+from caraway_engine.sessions import task_works
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.lookups import Lookups
 from caraway_engine.sessions.planning import StatementPlanner
@@ -20,6 +21,7 @@ from caraway_engine.sessions.registered import Note, Registered, ignore
 from caraway_engine.sessions.task_plans import TaskPlanner
 from caraway_engine.sharing import shares
 from caraway_engine.stages.stage_schemas import StageSchemas
+from caraway_engine.statements.statements import Effect
 
 
 class Session:
@@ -77,12 +79,16 @@ class Session:
         return self._begin(self._statements.startable(statement))
 
     def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
-        """Plan a task's fragment and start running it. Blocks while files are listed.
+        """Begin the work of a task, after a fragment is planned; blocks while files are listed.
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned or started, or its schema is not the task's.
         """
+        own = task_works.started(task, inputs)
+        if own is not None:
+            effect = Effect(written=None, reads_only_catalog=False)
+            return EngineStream(own, task.schema, effect, False, self._translate)
         return self._begin(self._tasks.startable(task, inputs))
 
     def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:

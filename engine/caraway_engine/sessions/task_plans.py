@@ -12,6 +12,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.work import SubstraitFragment
 from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
@@ -75,14 +76,15 @@ class TaskPlanner:
             raise self._registered.translate(exc, planning=True) from exc
 
     def _startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
+        assert isinstance(task.work, SubstraitFragment), "the engine plans only fragments"
         context = self._contexts.main
-        found = self._versions.narrowed(task)
-        task, held = found.task, dict(found.tables)
+        found = self._versions.narrowed(task, task.work)
+        task, given, held = found.task, found.fragment, dict(found.tables)
         tables = self._registered.snapshot.tables
-        task, remote = self._without_splits(task)
+        task, given, remote = self._without_splits(task, given)
         held = {**held, **remote}
-        narrowed = self._whole_files.narrowed(task.plan, task.shares, tables)
-        fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
+        narrowed = self._whole_files.narrowed(given, task.shares, tables)
+        fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (given, {})
         made = {**held, **files}
         dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
         facts = plan_facts.of(dataframe.logical_plan())
@@ -98,9 +100,11 @@ class TaskPlanner:
         if narrowed:
             whole_files.check_present(task.shares, made, context)
         elif task.shares:
-            shared = self._shared(context, dataframe, facts, task, inputs, held)
+            shared = self._shared(context, dataframe, facts, task, fragment, inputs, held)
             start = partial(context.execute, shared, 0)
-            again = partial(self._start_shared_again, dataframe, facts, task, inputs, held)
+            again = partial(
+                self._start_shared_again, dataframe, facts, task, fragment, inputs, held
+            )
         if remote:
             from caraway_engine.remote import streams  # Slow to import; few tasks need it.
 
@@ -112,7 +116,9 @@ class TaskPlanner:
         )
         return Startable(plan, schema, start, None if is_product else again)
 
-    def _without_splits(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
+    def _without_splits(
+        self, task: Task, fragment: bytes
+    ) -> tuple[Task, bytes, Mapping[str, Table]]:
         """Make a fragment read the task's splits, and return the task without those shares.
 
         Raises:
@@ -121,18 +127,19 @@ class TaskPlanner:
         tables = self._registered.snapshot.tables
         remote = [each for each in task.shares if is_external(tables.get(each.table))]
         if not remote:
-            return task, {}
-        narrowed = self._whole_files.narrowed(task.plan, remote, tables)
+            return task, fragment, {}
+        narrowed = self._whole_files.narrowed(fragment, remote, tables)
         if narrowed is None:
             raise sharing.unread(remote[0].table)
         others = tuple(each for each in task.shares if each not in remote)
-        return replace(task, plan=narrowed.fragment, shares=others), narrowed.tables
+        return replace(task, shares=others), narrowed.fragment, narrowed.tables
 
     def _start_shared_again(
         self,
         dataframe: Any,
         facts: PlanFacts,
         task: Task,
+        fragment: bytes,
         inputs: Sequence[TaskTable],
         held: Mapping[str, Table],
     ) -> Any:
@@ -140,7 +147,7 @@ class TaskPlanner:
         serial = self._contexts.serial
         again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
         return frugal.execute(
-            self._contexts, self._shared(serial, again, facts, task, inputs, held)
+            self._contexts, self._shared(serial, again, facts, task, fragment, inputs, held)
         )
 
     def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
@@ -164,6 +171,7 @@ class TaskPlanner:
         dataframe: Any,
         facts: PlanFacts,
         task: Task,
+        fragment: bytes,
         inputs: Sequence[TaskTable],
         held: Mapping[str, Table],
     ) -> Any:
@@ -174,7 +182,7 @@ class TaskPlanner:
             plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
             if plan is None:
                 unmeasured = self._contexts.unmeasured[context]
-                dataframe = fragments.plan(unmeasured, task.plan, self._inputs, inputs, held)
+                dataframe = fragments.plan(unmeasured, fragment, self._inputs, inputs, held)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc

@@ -9,6 +9,7 @@ from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import TableSpec
+from caraway_core.work import SubstraitFragment
 from caraway_engine import stored
 from caraway_engine.rows import entries
 from caraway_engine.rows.held import Chunks
@@ -25,9 +26,10 @@ PRUNED_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class NarrowedTask:
-    """A task that reads its shares as tables of their own, and the views of those shares."""
+    """A task whose fragment reads tables of its shares, and the views that these are of."""
 
     task: Task
+    fragment: bytes
     tables: Mapping[str, Table]
     views: Views
 
@@ -100,7 +102,7 @@ class DatasetVersions:
             (views.get(table) or self.by_name[table]).fill(self._chunks) for table in tables
         )
 
-    def narrowed(self, task: Task) -> NarrowedTask:
+    def narrowed(self, task: Task, fragment: SubstraitFragment) -> NarrowedTask:
         """Make a fragment read the task's shares, and whole tables at the end of their logs.
 
         Raises:
@@ -116,11 +118,11 @@ class DatasetVersions:
             if share.table in self
         }
         if not shared and not views:
-            return NarrowedTask(task, {}, {})
+            return NarrowedTask(task, fragment.plan, {}, {})
         stored.check_present(shared.values())
         names = {table: f"rows of {table}" for table in views.keys() - shared.keys()}
         names |= {table: f"chunks of {table}" for table in shared}
-        renamed = renaming.renamed(task.plan, names)
+        renamed = renaming.renamed(fragment.plan, names)
         for table in shared.keys() - renamed.read:
             raise sharing.unread(table)
         read = {table: view for table, view in views.items() if table in renamed.read}
@@ -129,4 +131,4 @@ class DatasetVersions:
         made = {names[table]: each for table, each in shared.items() if isinstance(each, Table)}
         made |= {names[table]: read[table].table for table in whole}
         others = tuple(share for share in task.shares if share.table not in shared)
-        return NarrowedTask(replace(task, plan=renamed.fragment, shares=others), made, read)
+        return NarrowedTask(replace(task, shares=others), renamed.fragment, made, read)

@@ -11,6 +11,7 @@ from datafusion import DataFrame, SessionContext
 from datafusion.catalog import SchemaProvider, Table
 from datafusion.substrait import Consumer, Serde
 
+from caraway_core.protocols.dispatch import GivenRows
 from caraway_core.protocols.fleet import TaskTable
 from caraway_engine.rows import plain
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
@@ -75,6 +76,20 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
         finally:
             for name in names:
                 del self._passing[name]
+
+    @contextmanager
+    def holding(self, given: GivenRows | None) -> Iterator[None]:
+        """Show the rows that came with a statement for as long as it is planned."""
+        if given is None:
+            yield
+            return
+        rows = given.rows
+        name = given.name.rpartition(".")[2]
+        self._passing[name] = self._made(name, TaskTable(name, rows.schema, (rows,)))
+        try:
+            yield
+        finally:
+            self._passing.pop(name, None)
 
     def _made(self, name: str, rows: TaskTable) -> Table:
         self._scratch.register_record_batches(name, [_batches(rows)])

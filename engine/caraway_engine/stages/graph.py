@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_core.work import SubstraitFragment, Work
 from caraway_engine.stages.policy import Policy
 
 
@@ -20,18 +21,41 @@ class ReadMode(StrEnum):
     """The task of slot i reads the table that slot i made; no rows move."""
     PARTITION = "partition"
     """The task of partition i reads partition i of every table: a hash exchange."""
+    TOP_K = "top_k"
+    """One task reads every table, and merges the best rows that each task left: see `TopRows`."""
     ONCE = "once"
     """The task of the first slot reads everything, and the others read nothing."""
 
 
 @dataclass(frozen=True, slots=True)
+class SortKey:
+    """A column by which rows are ordered."""
+
+    column: int
+    is_descending: bool = False
+    has_nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopRows:
+    """The best rows of each task: no task leaves more than `count`, which is offset and limit.
+
+    Without keys any rows will do.
+    """
+
+    keys: tuple[SortKey, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeRead:
-    """An exchange that a fragment reads, under `name` in its plan."""
+    """One exchange that a fragment reads, under `name` in its plan; `top` is that of TOP_K."""
 
     stage: str
     mode: ReadMode
     name: str
     schema: pa.Schema = field(repr=False)
+    top: TopRows | None = None
 
 
 Layout = Literal["single", "slots", "partitions"]
@@ -54,6 +78,7 @@ class Stage:
     `tables`. `partitions` means one task for each of `count` hash partitions. `note` describes the
     rows, and `estimate_bytes` is their estimated size. `colocated` are the table groups that it
     joins without moving rows.
+    `works` is what its tasks do in place of the fragment, one for each, or one for all.
     """
 
     name: str
@@ -67,6 +92,13 @@ class Stage:
     note: str = ""
     estimate_bytes: int = 0
     colocated: tuple[str, ...] = ()
+    works: tuple[Work, ...] = ()
+
+    def work(self, number: int) -> Work:
+        """Return the work of a task."""
+        if not self.works:
+            return SubstraitFragment(self.plan)
+        return self.works[number % len(self.works)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from caraway_engine.stages.graph import (
     ReadMode,
     Stage,
     StageGraph,
+    TopRows,
 )
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from caraway_engine.stages.naming import Naming
@@ -122,14 +123,20 @@ class Planner:
         wanted = Hashed(indices, count, len(computed))
         return self._stage(replace(part, rel=rel), path + "#", wanted, note)
 
-    def gathered(self, part: StagePart, path: str, note: str) -> StagePart:
-        """Gather the rows of a part in one place, unless any one task already has all of them."""
+    def gathered(
+        self, part: StagePart, path: str, note: str, top: TopRows | None = None
+    ) -> StagePart:
+        """Bring the rows of a part to wherever they are read, if they are not there already.
+
+        With `top` the part has the best rows of each task, and the reader merges them.
+        """
         if part.is_everywhere:
             return part
         stage, measured = self.kept(part, path, note)
-        return self.reading(
-            stage, ReadMode.ALL, measured.size_bytes if measured else part.size_bytes
-        )
+        size = measured.size_bytes if measured else part.size_bytes
+        if top is not None:
+            return self._reading(stage, ReadMode.TOP_K, size, top)
+        return self.reading(stage, ReadMode.ALL, size)
 
     def reading(self, stage: Stage, mode: ReadMode, size_bytes: float) -> StagePart:
         """Return the part that reads the output of a stage."""
@@ -144,7 +151,9 @@ class Planner:
         own = self._reading(stage, ReadMode.OWN, size_bytes)
         return StagePart(own.rel, size_bytes, "slots", self.cluster.slots, own.readings)
 
-    def _reading(self, stage: Stage, mode: ReadMode, size_bytes: float) -> StagePart:
+    def _reading(
+        self, stage: Stage, mode: ReadMode, size_bytes: float, top: TopRows | None = None
+    ) -> StagePart:
         name = INPUT_PREFIX + stage.name
         schema = stage.schema
         for _ in range(stage.hashed.extra if stage.hashed else 0):
@@ -153,8 +162,8 @@ class Planner:
         if stage.name in self._without_columns:
             # An exchange of rows without columns has one column that nobody reads.
             del rel.read.projection.select.struct_items[:]
-        reading = ExchangeRead(stage.name, mode, name, schema)
-        if mode is ReadMode.ALL:
+        reading = ExchangeRead(stage.name, mode, name, schema, top)
+        if mode in (ReadMode.ALL, ReadMode.TOP_K):
             return StagePart(rel, size_bytes, readings=(reading,))
         if mode is ReadMode.PARTITION:
             assert stage.hashed is not None

@@ -3,16 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from substrait.algebra_pb2 import Expression, Rel
+from substrait.algebra_pb2 import Expression, Rel, SortField
 
 from caraway_engine.stages import aggregates, policy
-from caraway_engine.stages.graph import ReadMode, TableFacts
+from caraway_engine.stages.graph import ReadMode, SortKey, TableFacts, TopRows
 from caraway_engine.stages.joining import visit_join
 from caraway_engine.stages.parts import StagePart, joined
 from caraway_engine.stages.relations import (
     children,
     field_of,
     kind,
+    origins,
     reference,
     table_name,
     width,
@@ -191,7 +192,7 @@ def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     )  # fmt: skip
     if child is None:
         return None
-    limit = _rows_needed(rel)
+    limit, top = _rows_needed(rel), None
     if not child.is_everywhere and limit is not None:
         ordered = with_children(sort, [child.rel]) if sort else child.rel
         local = Rel()
@@ -199,9 +200,31 @@ def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
         local.fetch.count_expr.literal.i64 = limit
         child = StagePart(local, child.size_bytes, child.layout, child.count, child.readings,
                      child.tables, colocated=child.colocated)  # fmt: skip
-    gathered = planner.gathered(child, path + ".0", "first rows")
+        top = _top(sort, limit)
+    gathered = planner.gathered(child, path + ".0", "first rows", top)
     top = with_children(sort, [gathered.rel]) if sort else gathered.rel
     return gathered.wrapped(with_children(rel, [top]))
+
+
+_DIRECTIONS = {
+    "SORT_DIRECTION_ASC_NULLS_FIRST": (False, True),
+    "SORT_DIRECTION_ASC_NULLS_LAST": (False, False),
+    "SORT_DIRECTION_DESC_NULLS_FIRST": (True, True),
+    "SORT_DIRECTION_DESC_NULLS_LAST": (True, False),
+}
+
+
+def _top(sort: Rel | None, count: int) -> TopRows | None:
+    """Say what each task leaves; None where it is ordered by more than columns that it leaves."""
+    keys = []
+    left = origins(sort) if sort else []
+    for each in sort.sort.sorts if sort else ():
+        column = field_of(each.expr)
+        direction = _DIRECTIONS.get(SortField.SortDirection.Name(each.direction))
+        if column is None or column not in left or direction is None:
+            return None
+        keys.append(SortKey(left.index(column), *direction))
+    return TopRows(tuple(keys), count)
 
 
 def _rows_needed(rel: Rel) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.statements import measuring
 from caraway_engine.statements.sizes import LIGHT, Size
@@ -215,6 +216,8 @@ def _is_small(sql: str, views: ViewSizes) -> bool:
 
 
 def _bytes(value: Any) -> int:
+    if isinstance(value, ArrowValue):
+        return len(value.ipc)
     if isinstance(value, str | bytes):
         return len(value)
     if isinstance(value, list | tuple):

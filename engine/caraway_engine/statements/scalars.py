@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import ParametersError
 
 _INT64 = range(-(2**63), 2**63)
@@ -16,6 +17,8 @@ def bind(name: str, value: object) -> pa.Scalar:
     Raises:
         ParametersError: the value is an object, a mixed array or a number of over 38 digits.
     """
+    if isinstance(value, ArrowValue):
+        return value.scalar
     try:
         return pa.scalar(_widened(value))
     except (pa.ArrowException, ValueError, OverflowError) as exc:

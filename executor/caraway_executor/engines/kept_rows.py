@@ -26,7 +26,7 @@ class KeptRows:
         return now if now is not None and began is origin else origin
 
 
-class GivenRows:
+class ProcessRows:
     """The kept rows, as one engine process knows them."""
 
     def __init__(self, kept: KeptRows) -> None:

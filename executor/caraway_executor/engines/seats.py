@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, ViewFacts
 from caraway_core.tables import TableSpec
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError
-from caraway_executor.engines.kept_rows import GivenRows, KeptRows
+from caraway_executor.engines.kept_rows import KeptRows, ProcessRows
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
 
@@ -31,7 +31,7 @@ class _Rest:
     """A process that does not answer, with the rows it was given, since a time."""
 
     process: EngineProcess
-    given: GivenRows
+    given: ProcessRows
     since_s: float
 
 
@@ -55,7 +55,7 @@ class Seat:
     ) -> None:
         self.is_shared = is_shared
         self._kept = kept
-        self._given = GivenRows(kept)
+        self._given = ProcessRows(kept)
         """The rows in memory that the seat's process was given."""
         self._resting: _Rest | None = None
         self.name = name
@@ -259,7 +259,7 @@ class Seat:
         process = self._process
         if process is None or not process.is_alive:
             process = self._process = await self._fork(self.options)
-            self._given = GivenRows(self._kept)
+            self._given = ProcessRows(self._kept)
         return process
 
     @property

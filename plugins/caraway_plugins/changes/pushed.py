@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import MemoryTable
 from caraway_plugins.changes import registry
 from caraway_plugins.sources import params
@@ -11,6 +11,8 @@ from caraway_plugins.sources import params
 
 class Pushed:
     """A source without rows: the empty table of a dataset before its first change."""
+
+    capabilities = SourceCapabilities(scan=False, changes=True)
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
         params.checked(request.connector, request.params)

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from caraway_core.errors import DatasetError, DatasetErrorType
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import FileScan, FilesTable, MemoryTable, StoreSpec, TableSpec
 from caraway_plugins.sources import files, params, schemas, store_params
 
@@ -51,6 +51,8 @@ class _Place:
 class DeltaSource:
     """A Delta Lake table in a folder or an object store, pinned to its version at load time."""
 
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
+
     def resolve(self, request: SourceRequest) -> TableSpec:
         place = _place(request)
         table = _opened(place, request)
@@ -61,7 +63,7 @@ class DeltaSource:
         actions = pa.table(table.get_add_actions()).to_pylist()
         if not actions:
             return MemoryTable(schema, schema.empty_table())
-        return FilesTable(schema, tuple(_scans(place, schema, keys, actions)))
+        return FilesTable(schema, tuple(_scans(place, schema, keys, actions)), _row_count(actions))
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         table = _opened(_place(request), request)
@@ -166,6 +168,12 @@ def _scans(
             )
         )
     return scans
+
+
+def _row_count(actions: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return how many rows the log says that the files have; None: not of all of them."""
+    counts = [each.get("num_records") for each in actions]
+    return None if None in counts else sum(map(int, filter(None, counts)))
 
 
 def _path(place: _Place, path: str) -> str:

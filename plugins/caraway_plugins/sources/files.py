@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from caraway_core.errors import DatasetError
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import FilesTable
 from caraway_plugins.sources import assembly, listing, params, shapes, store_params
 from caraway_plugins.sources.buckets import BucketStorage
@@ -17,6 +17,8 @@ _TIMEOUT_S = 30.0
 class LocalFiles:
     """A file, a folder or a glob pattern on the local disk."""
 
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
+
     def resolve(self, request: SourceRequest) -> FilesTable:
         return read(Disk(), local_path(request), _local_params(request), request)
 
@@ -27,6 +29,8 @@ class LocalFiles:
 
 class ObjectFiles:
     """A key, a prefix or a glob pattern in S3, Google Cloud Storage or Azure Data Lake Storage."""
+
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
     def resolve(self, request: SourceRequest) -> FilesTable:
         values = _bucket_params(request)

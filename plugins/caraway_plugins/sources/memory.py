@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import MemoryTable
 from caraway_plugins.sources import json_shape, params, schemas
 from caraway_plugins.sources.samples import FileSample
@@ -13,6 +13,8 @@ from caraway_plugins.sources.samples import FileSample
 
 class MemorySource:
     """A table with the declared columns; `params.data` has its initial rows as JSON."""
+
+    capabilities = SourceCapabilities(projection=True, limit=True, writes=True)
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
         values = params.checked("memory", request.params)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from caraway_core.errors import DatasetError
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import FilesTable
 from caraway_plugins.sources import files, params
 from caraway_plugins.sources.disk import Disk
@@ -27,6 +27,8 @@ _VALIDATORS = ("etag", "last-modified")
 
 class WebFile:
     """Downloads the file to a cache folder, and asks the server whether it changed."""
+
+    capabilities = SourceCapabilities(projection=True, filters=True, limit=True, splits=True)
 
     def resolve(self, request: SourceRequest) -> FilesTable:
         values = _checked(request)

@@ -92,6 +92,7 @@ async def services(
         tallies=tallies,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
+        max_message_bytes=settings.flight.max_message_size_bytes,
         body_memory_bytes=settings.http.body_memory_bytes,
         operating=backend.operating,
         connections=(

@@ -24,6 +24,8 @@ def certificate(
         tls.certificate_file
         or _pem_file(folder / "tls.crt", secrets.expand(tls.certificate or "")),
         tls.key_file or _pem_file(folder / "tls.key", secrets.expand(tls.key or "")),
+        tls.client_auth_mode,
+        tls.client_auth_ca_file,
     )
 
 

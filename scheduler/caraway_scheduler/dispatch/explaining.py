@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.work import SourceQuery
 from caraway_engine.routing import Described
-from caraway_engine.stages import ReadMode, Stage
+from caraway_engine.stages import ExchangeRead, ReadMode, Stage
 from caraway_scheduler.dispatch.running import Ran
 
 _MODES = {
@@ -43,8 +44,13 @@ def listed(
         by_stage.setdefault(each.stage, []).append(each)
     for stage in (graph.root, *reversed(list(graph.stages.values()))):
         lines.append(_headline(stage, executor))
-        lines += [f"  reads {each.stage}: {_MODES[each.mode]}" for each in stage.readings]
+        lines += [f"  reads {each.stage}: {_read(each)}" for each in stage.readings]
         lines += [f"  reads its share of {table}{reads[table]}" for table in sorted(stage.tables)]
+        lines += [
+            f"  answered_by_database: {each.sql}"
+            for each in stage.works
+            if isinstance(each, SourceQuery)
+        ]
         lines += [
             f"  joins co-located tables without an exchange: {each}" for each in stage.colocated
         ]
@@ -56,6 +62,18 @@ def listed(
             lines.append(f"  {answer.rows} rows, {answer.size_bytes} bytes")
         lines += [f"    {line}" for line in described.fragments[stage.name].splitlines()]
     return "\n".join(lines)
+
+
+def _read(reading: ExchangeRead) -> str:
+    if reading.top is None:
+        return _MODES[reading.mode]
+    keys = (
+        f"c{key.column} {'DESC' if key.is_descending else 'ASC'} "
+        f"NULLS {'FIRST' if key.has_nulls_first else 'LAST'}"
+        for key in reading.top.keys
+    )
+    by = f", merged by {', '.join(keys)}" if reading.top.keys else ""
+    return f"the best {reading.top.count} rows of each task{by}"
 
 
 def _headline(stage: Stage, executor: Callable[[int], ExecutorId]) -> str:

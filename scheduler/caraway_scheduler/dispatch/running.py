@@ -31,6 +31,7 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.quarantine import OnLoss
@@ -273,15 +274,17 @@ class StageRunner:
         return self._slots.executor(number)
 
     def _task(self, stage: Stage, number: int) -> Task:
-        hashed = stage.hashed
+        hashed, work = stage.hashed, stage.work(number)
+        # Other work names what it reads by itself.
+        shared = sorted(stage.tables) if isinstance(work, SubstraitFragment) else ()
         return Task(
             self._query.query_id,
             stage.name,
             self._query.catalog,
             self._query.catalog_version,
-            stage.plan,
+            work,
             stage.schema,
-            tuple(self._query.shares(table)[number] for table in sorted(stage.tables)),
+            tuple(self._query.shares(table)[number] for table in shared),
             Split(hashed.keys, hashed.count, hashed.extra) if hashed else None,
             in_background=self._query.in_background,
             logs=self._query.logs,
@@ -300,6 +303,13 @@ class StageRunner:
             # Task i of n reads the output of tasks i, i+n, ...: its own if the counts are equal.
             wanted = range(number, source.count, stage.count)
         made = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
+        if reading.top is not None and any(
+            part.rows > reading.top.count for outcome in made for part in outcome.parts
+        ):
+            raise ExecutionError(
+                f"a task of stage {source.name} left more rows than the best "
+                f"{reading.top.count}; this is a fault of the planner: please report it"
+            )
         if reading.mode is ReadMode.PARTITION:
             return [outcome.parts[number] for outcome in made]
         return [part for outcome in made for part in outcome.parts]

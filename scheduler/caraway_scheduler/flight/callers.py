@@ -34,6 +34,8 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no ty
         self._headers = headers
         self._reply = reply or {}
         self._endings: list[Callable[[], None]] = []
+        self.end_session: Callable[[], None] = lambda: None
+        """Ends the session by whose id the call was made, if it was."""
 
     def request(self, sql: str) -> QueryRequest:
         cache_control = (identities.text(self._headers, "cache-control") or "").lower()
@@ -94,7 +96,10 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
         if not is_handshake:
             # Behind the keys, as over HTTP.
             self._count()
-        return Caller(principal, headers, self._open(principal) if is_handshake else None)
+        caller = Caller(principal, headers, self._open(principal) if is_handshake else None)
+        if credential:
+            caller.end_session = lambda: self._known.sessions.close(credential)
+        return caller
 
     def _count(self) -> None:
         bucket = self._in_force.bucket

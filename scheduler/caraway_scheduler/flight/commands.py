@@ -7,9 +7,7 @@ from pyarrow import flight
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import QueryId
-from caraway_scheduler.flight import statuses
 
-_FLIGHT_SQL = re.compile(rb"\A\n.{1,3}\S*arrow\.flight\.protocol\.sql\.(\w+)", re.DOTALL)
 # A comment, so that the ticket is valid SQL wherever it is read.
 _HAND_OVER = re.compile(r"\n--waiting:([0-9a-f-]{36})\Z")
 WHAT_WORKS = (
@@ -35,18 +33,35 @@ def read_descriptor(descriptor: flight.FlightDescriptor) -> str:
 
     Raises:
         InvalidQueryError: there is none in it.
-        StatusError: it is a command of Flight SQL.
     """
     if descriptor.descriptor_type != flight.DescriptorType.CMD:
         raise InvalidQueryError(f"descriptors with a path cannot be read; {WHAT_WORKS}")
     return _sql(descriptor.command)
 
 
+def read_target(descriptor: flight.FlightDescriptor) -> str:
+    """Return the dataset that an upload is for: the parts of a path, or the text of a command.
+
+    Raises:
+        InvalidQueryError: none is named.
+    """
+    if descriptor.descriptor_type == flight.DescriptorType.PATH:
+        parts = [_text(part) for part in descriptor.path]
+    else:
+        parts = [_text(descriptor.command)]
+    if not all(parts) or not parts or len(parts) > 2:
+        raise InvalidQueryError(
+            "name the dataset to write to, as the path or the command of the descriptor: "
+            "`orders`, or `sales` and `orders`"
+        )
+    return ".".join(parts)
+
+
 def read_ticket(ticket: flight.Ticket) -> TicketText:
     """Return what a ticket says, be it one of ours or SQL text.
 
     Raises:
-        InvalidQueryError, StatusError: as with descriptors.
+        InvalidQueryError: as with descriptors.
     """
     sql = _sql(ticket.ticket)
     match = _HAND_OVER.search(sql)
@@ -54,10 +69,10 @@ def read_ticket(ticket: flight.Ticket) -> TicketText:
 
 
 def _sql(command: bytes) -> str:
-    if match := _FLIGHT_SQL.match(command):
-        raise statuses.Unimplemented(
-            f"Flight SQL's {match[1].decode()} is not implemented yet; {WHAT_WORKS}"
-        )
+    return _text(command)
+
+
+def _text(command: bytes) -> str:
     try:
         return command.decode()
     except UnicodeDecodeError as exc:

@@ -17,6 +17,7 @@ from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.server import FlightServer
 from caraway_scheduler.services import Services
 from caraway_serving import listeners
+from caraway_serving.tls import ServerTls
 
 logger = logging.getLogger(__name__)
 _FLAG = "--flight"
@@ -27,7 +28,7 @@ _FETCH_S = 2.0
 class FlightEndpoint:
     """Plain Arrow Flight over the query service of this process.
 
-    `loop` is the process's event loop; `tls` is a certificate chain and its key, both PEM.
+    `loop` is the process's event loop.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class FlightEndpoint:
         services: Services,
         loop: asyncio.AbstractEventLoop,
         address: Address,
-        tls: tuple[bytes, bytes] | None = None,
+        tls: ServerTls | None = None,
     ) -> None:
         self._services = services
         self._loop = loop

@@ -29,6 +29,11 @@ class Sessions:
                 self._principals.popitem(last=False)
         return session_id
 
+    def close(self, session_id: str) -> None:
+        """Forget a session, if it is one."""
+        with self._lock:
+            self._principals.pop(session_id, None)
+
     def find(self, session_id: str) -> Principal | None:
         with self._lock:
             if session_id in self._principals:

@@ -1,5 +1,6 @@
 """The RPCs. Each reads what it is sent, asks the event loop, and words the answer."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import NoReturn, TypeVar
@@ -14,8 +15,13 @@ from caraway_scheduler.flight import actions, callers, commands, messages, parts
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
+from caraway_scheduler.flight.ingesting import Ingesting
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
+from caraway_scheduler.flight.sql import FlightSql
+from caraway_scheduler.flight.sql import actions as sql_actions
+from caraway_scheduler.flight.sql import messages as sql_messages
 from caraway_scheduler.services import Services
+from caraway_serving.tls import ServerTls
 
 _Sent = TypeVar("_Sent", str, bytes)
 _WRITTEN = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
@@ -33,23 +39,29 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         location: str,
         gate: callers.CallGate,
         handshake: callers.Handshake,
-        tls: tuple[bytes, bytes] | None,
+        tls: ServerTls | None,
     ) -> None:
         super().__init__(
             location,
             auth_handler=handshake,
-            tls_certificates=[tls] if tls else None,
+            tls_certificates=[(tls.certificate, tls.key)] if tls else None,
+            verify_client=bool(tls and tls.client_ca),
+            root_certificates=tls.client_ca if tls else None,
             middleware={callers.KEY: gate},
         )
         self._services = services
         self._bridge = bridge
         self._waiting = waiting
+        self._ingesting = Ingesting(services, bridge)
+        self._sql = FlightSql(services, bridge, waiting, self._ingesting)
 
     def get_flight_info(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
     ) -> flight.FlightInfo:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if sql_messages.is_asked(descriptor):
+                return self._sql.info(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
                 found = parts.find(self._services.jobs.desk, caller, job_id)
                 return self._bridge.run(found, context).info(descriptor)
@@ -66,6 +78,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.SchemaResult:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if sql_messages.is_asked(descriptor):
+                return self._sql.schema(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
                 found = parts.find(self._services.jobs.desk, caller, job_id)
                 return flight.SchemaResult(self._bridge.run(found, context).schema)
@@ -81,6 +95,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.FlightDataStream:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if sql_messages.is_message(ticket.ticket):
+                return self._sql.stream(context, ticket.ticket)
             if (part := parts.read_ticket(ticket.ticket)) is not None:
                 rows = self._bridge.run(
                     parts.read(self._services.jobs.desk, caller, *part), context
@@ -101,16 +117,19 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             return iter(self._bridge.run(self._tables(), context))
 
     def list_actions(self, context: flight.ServerCallContext) -> list[flight.ActionType]:
-        return actions.known()
+        own = (flight.ActionType(name, says) for name, says in self._sql.action_types.items())
+        return [*actions.known(), *own]
 
     def do_action(
         self, context: flight.ServerCallContext, action: flight.Action
     ) -> Iterator[flight.Result]:
-        if action.type not in actions.DESCRIPTIONS:
-            _refuse(f"the action {action.type}")
         caller = callers.of(context)
         with statuses.answered(caller.span):
             body = self._bounded(action.body.to_pybytes())
+            if sql_actions.is_known(action.type):
+                return map(flight.Result, self._sql.act(context, action.type, body))
+            if action.type not in actions.DESCRIPTIONS:
+                _refuse(f"the action {action.type}")
             answer = actions.act(self._services.jobs.desk, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
@@ -120,8 +139,14 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         descriptor: flight.FlightDescriptor,
         reader: flight.MetadataRecordBatchReader,
         writer: flight.FlightMetadataWriter,
-    ) -> NoReturn:
-        _refuse("DoPut")
+    ) -> None:
+        with statuses.answered(callers.of(context).span):
+            if sql_messages.is_asked(descriptor):
+                self._sql.put(context, descriptor, reader, writer)
+                return
+            dataset = commands.read_target(descriptor)
+            count = self._ingesting.take(context, dataset, reader, "flight")
+            writer.write(pa.py_buffer(json.dumps({"count": count}).encode()))
 
     def do_exchange(
         self,
@@ -170,10 +195,11 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         self, context: flight.ServerCallContext, reading: FlightReading
     ) -> Iterator[pa.Table]:
         """Pull batch by batch: gRPC asks for the next once it has taken the last."""
+        most_bytes = self._services.max_message_bytes
         with statuses.answered(callers.of(context).span):
             while batches := self._bridge.run(reading.take(), context):
                 for batch in batches:
-                    yield from messages.cut(batch, reading.schema)
+                    yield from messages.cut(batch, reading.schema, most_bytes)
                 if reading.is_whole:
                     return
 

@@ -2,13 +2,13 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, PrincipalId
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.dispatch import Scalar, Statement
 
 _LARGEST_SHARE = 8
 """Answers larger than an eighth of the cache are not cached, because they evict too much."""
@@ -53,7 +53,7 @@ class ResultsCache:
     @staticmethod
     def key(principal: PrincipalId, version: CatalogVersion, statement: Statement) -> CacheKey:
         """Return the cache key of a statement."""
-        values = json.dumps(statement.parameters, sort_keys=True) if statement.parameters else ""
+        values = _spelled(statement.parameters) if statement.parameters else ""
         return (principal, version, statement.sql, values)
 
     @property
@@ -115,3 +115,7 @@ class ResultsCache:
     def _drop(self, key: CacheKey) -> None:
         if answer := self._answers.pop(key, None):
             self.size_bytes -= answer.size_bytes
+
+
+def _spelled(parameters: Mapping[str, Scalar]) -> str:
+    return json.dumps(parameters, sort_keys=True, default=repr)

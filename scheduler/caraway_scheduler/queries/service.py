@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
+from caraway_core.protocols.dispatch import BatchStream, Dispatch, GivenRows, Statement
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries import active, texts
@@ -40,6 +40,7 @@ class QueryRequest:
     protocol: active.Protocol = "http"
     cache_control: Literal["use", "bypass"] = "use"
     user_agent: str = ""
+    given: GivenRows | None = None
 
 
 class FreshReads(Protocol):
@@ -187,8 +188,9 @@ class QueryService:
             writable=writable if may_write else frozenset(),
             viewer=request.principal.viewer,
             sources=frozenset(),
+            given=request.given,
         )
-        if self.cache is None:
+        if self.cache is None or request.given is not None:
             return statement, None
         return statement, ResultsCache.key(request.principal.id, version, statement)
 

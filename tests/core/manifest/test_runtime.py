@@ -258,7 +258,7 @@ def test_settings_that_exclude_each_other(refuses: Refuses) -> None:
         """name: a
 runtime:
   auth: {api-key: {keys: [a]}, api_key: {keys: [a]}}
-  tls: {certificate: a, certificate_file: b}
+  tls: {certificate: a, certificate_file: b, client_auth_mode: request}
   caching: {sql_results: {enabled: true}}
   results_cache: {enabled: true}
 secrets: [{from: env, name: e}, {from: env, name: e}, {from: "env:A", name: secrets}]
@@ -269,6 +269,8 @@ secrets: [{from: env, name: e}, {from: env, name: e}, {from: "env:A", name: secr
         "caraway.yaml:4: runtime.tls.certificate: 'certificate_file' and 'certificate' exclude "
         "each other; keep one",
         "caraway.yaml:4: runtime.tls: one of 'key_file' and 'key' is needed",
+        "caraway.yaml:4: runtime.tls.client_auth_mode: it needs a 'client_auth_ca_file' with the "
+        "authorities of the clients",
         "caraway.yaml:6: runtime.results_cache: 'results_cache' is the old name of "
         "'caching.sql_results'; keep only the latter",
         "caraway.yaml:7: secrets[2].from: the store 'env' takes no path; write 'env', "

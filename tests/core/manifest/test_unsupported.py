@@ -39,8 +39,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"67: functions: 'functions' is not implemented yet; remove it {built}",
         f"68: evals: 'evals' is not implemented yet; remove it {built}",
         f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",
-        "73: runtime.tls.client_auth_mode: 'runtime.tls.client_auth_mode' is not implemented "
-        "yet; remove it or set it to 'none'",
         "74: runtime.caching.search_results: 'runtime.caching.search_results' is not "
         f"implemented yet; {off}",
         "74: runtime.caching.embeddings: 'runtime.caching.embeddings' is not implemented yet;"

@@ -8,9 +8,9 @@ import pytest
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteColumn, RemoteTable
+from caraway_core.work import SourceQuery
 from caraway_engine.execution.streams import EngineStream
 from caraway_engine.remote import answers, streams
-from caraway_engine.remote.answers import RemoteAnswer
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.statements.statements import Effect
 from tests.kit.deadlines import eventually
@@ -91,7 +91,7 @@ async def test_error_of_a_database_is_that_of_the_statement(
 async def test_garbage_collector_may_close_streams_at_any_place() -> None:
     """It ran inside of the pool's own lock, which closing by that pool waited for without end."""
     stream = EngineStream(
-        streams.AnswerStream(answers.AnswerReading(RemoteAnswer(TABLE, "SELECT", SCHEMA)), SCHEMA),
+        streams.AnswerStream(answers.AnswerReading(SourceQuery(TABLE, "SELECT", SCHEMA)), SCHEMA),
         SCHEMA,
         Effect(None, reads_only_catalog=True),
         False,
@@ -100,7 +100,7 @@ async def test_garbage_collector_may_close_streams_at_any_place() -> None:
     knot: list[object] = [stream]
     knot.append(knot)
     del stream, knot
-    lock = streams._pool._shutdown_lock
+    lock = streams.pool._shutdown_lock
     with lock:
         await asyncio.wait_for(asyncio.to_thread(gc.collect), 60)
 

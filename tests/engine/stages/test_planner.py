@@ -185,6 +185,12 @@ def test_top_rows_are_taken_by_each_task_and_then_of_all() -> None:
 
     assert made.notes() == ["first rows"]
     assert made.root.layout == "single"
+    (reading,) = made.root.readings
+    assert reading.mode is ReadMode.TOP_K
+    assert reading.top is not None and reading.top.count == 5
+    (key,) = reading.top.keys
+    assert str(reading.schema.field(key.column).type) == "decimal128(15, 2)"
+    assert (key.is_descending, key.has_nulls_first) == (False, False)
 
 
 def test_a_count_of_a_join_carries_no_columns_but_loses_no_rows() -> None:

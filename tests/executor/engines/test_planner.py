@@ -106,8 +106,8 @@ async def test_task_runs_over_rows_that_are_sent_along(tmp_path: Path) -> None:
         (reading,) = graph.root.readings
         rows = pa.table([[1, 1, 2], [10, 5, 1]], schema=reading.schema)
         task = Task(
-            QueryId(new_query_id()), "root", "here", CatalogVersion(1), graph.root.plan,
-            graph.root.schema,
+            QueryId(new_query_id()), "root", "here", CatalogVersion(1),
+            graph.root.work(0), graph.root.schema,
         )  # fmt: skip
         inputs = [TaskTable(reading.name, reading.schema, (rows, rows.slice(0, 1)))]
         stream = await made.run(task, inputs)

@@ -26,6 +26,7 @@ from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Services
 from caraway_serving.access import Keyring
 from caraway_serving.tallies import ApiTallies
+from caraway_serving.tls import ServerTls
 from tests.kit.engine import snapshot
 from tests.kit.jobs import FakeDesk
 
@@ -75,9 +76,10 @@ async def serving(
     max_running: int | None = None,
     timeout_s: float | None = None,
     address: Address = ANY_PORT,
-    tls: tuple[bytes, bytes] | None = None,
+    tls: ServerTls | None = None,
     desk: FakeDesk | None = None,
     max_body_bytes: int = 1 << 20,
+    max_message_bytes: int = 1 << 24,
 ) -> AsyncIterator[Serving]:
     """Serve the tables until the block ends; only with a desk there are jobs."""
     dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
@@ -109,6 +111,7 @@ async def serving(
         tallies,
         keyring=keys,
         max_body_bytes=max_body_bytes,
+        max_message_bytes=max_message_bytes,
     )
     endpoint = FlightEndpoint(services, asyncio.get_running_loop(), address, tls)
     try:

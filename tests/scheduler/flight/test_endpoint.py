@@ -17,6 +17,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_scheduler.flight import FlightEndpoint
 from caraway_scheduler.queries.active import ActiveQuery
+from caraway_serving.tls import ServerTls
 from tests.scheduler.flight.serving import client, command, query, serving
 
 
@@ -169,13 +170,33 @@ async def test_stop_before_start_does_nothing() -> None:
 
 async def test_tls() -> None:
     certificate, key = _certificate()
-    async with serving(tls=(certificate, key)) as server:
+    async with serving(tls=ServerTls(certificate, key)) as server:
 
         def ask() -> int:
             with client(server.address, "grpc+tls", tls_root_certs=certificate) as connected:
                 return int(query("SELECT 1")(connected).num_rows)
 
         assert await asyncio.to_thread(ask) == 1
+
+
+async def test_client_must_have_a_certificate_of_the_authority() -> None:
+    certificate, key = _certificate()
+    client_certificate, client_key = _certificate()
+    other = _certificate()
+    tls = ServerTls(certificate, key, client_certificate)
+    async with serving(tls=tls) as server:
+
+        def ask(*pair: bytes) -> int:
+            own = dict(zip(("cert_chain", "private_key"), pair, strict=False))
+            options = {"tls_root_certs": certificate, **own}
+            with client(server.address, "grpc+tls", **options) as connected:
+                limit = flight.FlightCallOptions(timeout=20)
+                return int(query("SELECT 1", limit)(connected).num_rows)
+
+        assert await asyncio.to_thread(ask, client_certificate, client_key) == 1
+        for pair in ((), other):
+            with pytest.raises(flight.FlightUnavailableError):
+                await asyncio.to_thread(ask, *pair)
 
 
 async def test_ipv6() -> None:

@@ -14,6 +14,13 @@ def test_large_batch_becomes_messages_that_small_clients_take() -> None:
     assert pa.concat_tables(cut).column("s").to_pylist() == batch.column("s").to_pylist()
 
 
+def test_messages_may_have_to_be_smaller() -> None:
+    batch = pa.record_batch({"s": ["x" * 100] * 1_000})
+    cut = list(messages.cut(batch, SCHEMA, 1_024))
+    assert max(table.nbytes for table in cut) <= 1_024
+    assert sum(table.num_rows for table in cut) == 1_000
+
+
 def test_row_larger_than_a_message_stays_one_row() -> None:
     batch = pa.record_batch({"s": ["x" * 5_000_000] * 2})
     assert [table.num_rows for table in messages.cut(batch, SCHEMA)] == [1, 1]

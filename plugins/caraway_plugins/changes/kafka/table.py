@@ -1,7 +1,7 @@
 """The table of a dataset that consumes a topic, before its first change."""
 
 from caraway_core.protocols.change_sources import ChangeRequest
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import MemoryTable
 from caraway_plugins.changes.kafka.source import KafkaChanges
 from caraway_plugins.changes.pushed import without_rows
@@ -9,6 +9,8 @@ from caraway_plugins.changes.pushed import without_rows
 
 class KafkaTable:
     """A source without rows, which validates the dataset's settings without contacting Kafka."""
+
+    capabilities = SourceCapabilities(scan=False, changes=True)
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
         empty = without_rows(request.name, request.declared)

@@ -15,7 +15,7 @@ from caraway_plugins.changes.postgres import types
 from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
 
 _TABLE = """
-SELECT c.oid, pg_table_size(c.oid), current_setting('server_encoding')
+SELECT c.oid, pg_table_size(c.oid), current_setting('server_encoding'), c.reltuples::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
@@ -69,6 +69,8 @@ class FoundTable:
     columns: tuple[RemoteColumn, ...]
     size_bytes: int
     splits: tuple[RemoteSplit, ...]
+    row_count: int | None
+    """An estimate of the database's statistics; None: it has none, as of a view."""
 
     @property
     def shape(self) -> str:
@@ -90,7 +92,7 @@ def look(connection: Any, place: ReplicatedTable, declared: Sequence[pa.Field]) 
             raise DatasetError(
                 "not_found", f"{place.title} is not in the database '{connection.info.dbname}'"
             )
-        oid, size_bytes, encoding = found
+        oid, size_bytes, encoding, estimate = found
         cursor.execute(_COLUMNS, (oid,))
         columns = [_column(row, encoding == "UTF8") for row in cursor.fetchall()]
         cursor.execute(_KEY, (oid,))
@@ -99,7 +101,9 @@ def look(connection: Any, place: ReplicatedTable, declared: Sequence[pa.Field]) 
     if not chosen:
         raise DatasetError("schema", f"{place.title} has no columns")
     splits = _splits(key[0], key[1], int(size_bytes)) if key else ()
-    return FoundTable(chosen, int(size_bytes), splits)
+    # Before version 14 a table that was never analysed has 0 rows, as one without rows has.
+    row_count = int(estimate) if estimate > 0 else None
+    return FoundTable(chosen, int(size_bytes), splits, row_count)
 
 
 def _column(row: Sequence[Any], is_unicode: bool) -> RemoteColumn:

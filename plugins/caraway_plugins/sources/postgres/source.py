@@ -9,7 +9,7 @@ from psycopg2.extensions import parse_dsn
 
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest
-from caraway_core.protocols.sources import SourceRequest
+from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import RemoteTable, TableSpec
 from caraway_plugins.changes.postgres import connecting
 from caraway_plugins.changes.postgres.table import PostgresTable
@@ -26,6 +26,10 @@ _OPTIONS = (
 
 class PostgresSource:
     """A table that is queried in the database, or a replicated table without rows of its own."""
+
+    capabilities = SourceCapabilities(
+        projection=True, filters=True, limit=True, splits=True, statements=True, changes=True
+    )
 
     def resolve(self, request: SourceRequest) -> TableSpec:
         if request.is_followed:
@@ -46,6 +50,7 @@ class PostgresSource:
             _login(place.login),
             found.size_bytes,
             found.splits,
+            found.row_count,
         )
 
     def fingerprint(self, request: SourceRequest) -> str | None:

@@ -4,6 +4,7 @@ INSERT statements write to the source and end once the dataset has the rows. A q
 planned again over the source, if `on_zero_results` says so.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -116,7 +117,8 @@ class SourceDispatch:
             asking = replace(statement, as_changes=True, store=None, logs=logs)
             try:
                 rows = await changing.collected(await self._inner.execute(query_id, asking))
-                made = changing.changes_of(write, rows, dataset)
+                # Keys are compared one by one; others are answered meanwhile.
+                made = await asyncio.to_thread(changing.changes_of, write, rows, dataset)
                 count = made.received
                 # Rows without a key can be added to any state.
                 upon = dataset.upon if dataset.primary else None

@@ -1,0 +1,27 @@
+"""Values bound to placeholders that are of a type which JSON cannot say."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowValue:
+    """One value of any Arrow type, as an IPC stream: two that are the same compare equal."""
+
+    ipc: bytes
+
+    @classmethod
+    def of(cls, values: pa.Array) -> "ArrowValue":
+        """Take the one value of an array."""
+        batch = pa.RecordBatch.from_arrays([values], names=["value"])
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return cls(sink.getvalue().to_pybytes())
+
+    @property
+    def scalar(self) -> pa.Scalar:
+        """The value with its type."""
+        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
+            return reader.read_all().column(0)[0]

@@ -1,0 +1,160 @@
+"""Rows that clients upload into datasets: checked, and then inserted by one statement."""
+
+from dataclasses import replace
+from typing import Literal
+
+import pyarrow as pa
+from pyarrow import flight
+
+from caraway_core.errors import QueryForbiddenError, TableNotFoundError
+from caraway_core.protocols.dispatch import GivenRows
+from caraway_scheduler.flight import callers, statuses, uploads
+from caraway_scheduler.flight.bridge import Bridge
+from caraway_scheduler.flight.readings import FlightReading
+from caraway_scheduler.flight.uploads import UploadRoom
+from caraway_scheduler.queries.active import Protocol
+from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.services import Services
+
+MOST_BYTES = 256 * 1024 * 1024
+"""An upload is in memory until it is whole: of one that breaks nothing may be seen."""
+Mode = Literal["append", "replace"]
+NO_CREATION = "uploads create no datasets; add it to the manifest"
+_ONLY_READS = "this key may only read; writing needs a key that ends in :rw"
+
+
+class Ingesting:
+    """Writes uploads into datasets that are `read_write`, as INSERT does."""
+
+    def __init__(self, services: Services, bridge: Bridge) -> None:
+        self._services = services
+        self._bridge = bridge
+        self.room = UploadRoom()
+
+    def take(
+        self,
+        context: flight.ServerCallContext,
+        dataset: str,
+        reader: flight.MetadataRecordBatchReader,
+        protocol: Protocol,
+        mode: Mode = "append",
+    ) -> int:
+        """Write all rows of an upload, or none; return how many there were.
+
+        Raises:
+            StatusError, QueryError: nothing was written.
+        """
+        caller = callers.of(context)
+        if not caller.principal.may_write:
+            raise QueryForbiddenError(_ONLY_READS)
+        table = _quoted(dataset)
+
+        def request(sql: str, given: GivenRows | None = None) -> QueryRequest:
+            return replace(caller.request(sql), protocol=protocol, given=given)
+
+        # Before the rows: who uploads in vain learns it early.
+        try:
+            looked = self._run(context, request(f"SELECT * FROM {table} LIMIT 0"))
+        except TableNotFoundError as exc:
+            raise statuses.NotFound(f"there is no dataset '{dataset}': {NO_CREATION}") from exc
+        with self.room.share() as take:
+            rows = uploads.collected(
+                context,
+                reader,
+                MOST_BYTES,
+                self._services.max_message_bytes,
+                take,
+                lambda sent: check(sent, looked.schema, dataset),
+            )
+            rows = fitting(rows, looked.schema, dataset)
+            if mode == "replace":
+                self._run(context, request(f"DELETE FROM {table}"))
+            count: int = rows.num_rows
+            if count:
+                given = GivenRows.of(rows)
+                names = ", ".join(map(_quoted_name, rows.column_names))
+                source = f"SELECT {names} FROM {_quoted(given.name)}"
+                self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))
+            return count
+
+    def _run(self, context: flight.ServerCallContext, request: QueryRequest) -> pa.Table:
+        return self._bridge.run(self._collected(request), context)
+
+    async def _collected(self, request: QueryRequest) -> pa.Table:
+        reading = FlightReading(self._services, request)
+        try:
+            await reading.open()
+            batches: list[pa.RecordBatch] = []
+            while taken := await reading.take():
+                batches += taken
+            return pa.Table.from_batches(batches, reading.schema)
+        finally:
+            reading.close()
+
+
+def check(sent: pa.Schema, dataset_schema: pa.Schema, dataset: str) -> None:
+    """Compare the columns of an upload with those of the dataset, by name and type.
+
+    Raises:
+        InvalidArgument: one is not there, is there twice, or has another type.
+    """
+    known = {field.name: field for field in dataset_schema}
+    seen: set[str] = set()
+    for field in sent:
+        if field.name in seen:
+            raise statuses.InvalidArgument(f"the upload has two columns '{field.name}'")
+        seen.add(field.name)
+        if field.name not in known:
+            raise statuses.InvalidArgument(
+                f"dataset '{dataset}' has no column '{field.name}'; it has "
+                f"{', '.join(map(repr, known))}"
+            )
+        wanted = known[field.name].type
+        if not _is_alike(field.type, wanted):
+            raise statuses.InvalidArgument(
+                f"column '{field.name}' of dataset '{dataset}' is {wanted}, but the upload has "
+                f"{field.type}; cast it before it is sent"
+            )
+    for name, field in known.items():
+        if name not in seen and not field.nullable:
+            raise statuses.InvalidArgument(
+                f"column '{name}' of dataset '{dataset}' may not be NULL, and the upload lacks it"
+            )
+
+
+def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table:
+    """Return rows in the types of the dataset.
+
+    Raises:
+        InvalidArgument: a value is NULL that may not be.
+    """
+    fields = [dataset_schema.field(name) for name in rows.column_names]
+    for field in fields:
+        if not field.nullable and rows.column(field.name).null_count:
+            raise statuses.InvalidArgument(
+                f"column '{field.name}' of dataset '{dataset}' may not be NULL; nothing is written"
+            )
+    return rows.cast(pa.schema(fields))
+
+
+def _is_alike(sent: pa.DataType, wanted: pa.DataType) -> bool:
+    """Tell if two types hold the same values, however these are laid out."""
+    return bool(sent == wanted or pa.types.is_null(sent) or _plain(sent) == _plain(wanted))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    return kind
+
+
+def _quoted(dataset: str) -> str:
+    return ".".join(map(_quoted_name, dataset.split(".")))
+
+
+def _quoted_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

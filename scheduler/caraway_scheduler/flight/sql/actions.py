@@ -1,0 +1,144 @@
+"""The actions of Flight SQL, and those of Flight that its drivers use."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pyarrow import flight
+
+from caraway_core.ids import QueryId
+from caraway_scheduler.flight import statuses
+from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.flight.readings import WaitingRoom
+from caraway_scheduler.flight.sql import handles, messages
+from caraway_scheduler.flight.sql.preparing import Preparing
+from caraway_scheduler.flight.sql.protocol import Flight_pb2 as wire
+from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_scheduler.flight.sql.running import Statements
+from caraway_scheduler.services import Services
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "CreatePreparedStatement": "Prepare a statement; the answer is its handle.",
+    "ClosePreparedStatement": "Forget a prepared statement.",
+    "CancelFlightInfo": "End a statement that GetFlightInfo began.",
+    "CancelQuery": "End a statement that GetFlightInfo began; the older form.",
+    "SetSessionOptions": "Set options of a session; none can be set here.",
+    "GetSessionOptions": "Tell the options of a session.",
+    "CloseSession": "End a session.",
+}
+_REFUSED = frozenset(
+    {
+        "BeginTransaction",
+        "BeginSavepoint",
+        "EndTransaction",
+        "EndSavepoint",
+        "CreatePreparedSubstraitPlan",
+    }
+)
+_NONE: Sequence[bytes] = ()
+_CLOSED = wire.CloseSessionResult.CLOSED
+
+
+def is_known(name: str) -> bool:
+    """Tell if an action is one of these, be it done or refused."""
+    return name in DESCRIPTIONS or name in _REFUSED
+
+
+class Actions:
+    """Does actions in the threads of calls."""
+
+    def __init__(
+        self,
+        services: Services,
+        statements: Statements,
+        preparing: Preparing,
+        waiting: WaitingRoom,
+    ) -> None:
+        self._services = services
+        self._statements = statements
+        self._preparing = preparing
+        self._waiting = waiting
+
+    def act(
+        self, context: flight.ServerCallContext, caller: Caller, name: str, body: bytes
+    ) -> Sequence[bytes]:
+        """Do an action, and return its results."""
+        if name in _REFUSED:
+            what = "Substrait plans" if "Substrait" in name else "transactions and savepoints"
+            raise statuses.Unimplemented(f"{what} are not supported; use autocommit and SQL")
+        doing: Mapping[str, Callable[[], Sequence[bytes]]] = {
+            "CreatePreparedStatement": lambda: [self._preparing.create(context, caller, body)],
+            "ClosePreparedStatement": lambda: self._closed(caller, body),
+            "CancelFlightInfo": lambda: [self._cancel_info(context, caller, body)],
+            "CancelQuery": lambda: [self._cancel_query(context, caller, body)],
+            "SetSessionOptions": lambda: [_set_options(body)],
+            "GetSessionOptions": lambda: [messages.encoded(wire.GetSessionOptionsResult())],
+            "CloseSession": lambda: [_close_session(caller)],
+        }
+        return doing[name]()
+
+    def _closed(self, caller: Caller, body: bytes) -> Sequence[bytes]:
+        self._preparing.close(caller, body)
+        return _NONE
+
+    def _cancel_info(self, context: flight.ServerCallContext, caller: Caller, body: bytes) -> bytes:
+        request = messages.parse(wire.CancelFlightInfoRequest, body)
+        is_cancelled = self._cancel(context, caller, request.info)
+        status = (
+            wire.CANCEL_STATUS_CANCELLED if is_cancelled else wire.CANCEL_STATUS_NOT_CANCELLABLE
+        )
+        return messages.encoded(wire.CancelFlightInfoResult(status=status))
+
+    def _cancel_query(
+        self, context: flight.ServerCallContext, caller: Caller, body: bytes
+    ) -> bytes:
+        request = messages.read_as(proto.ActionCancelQueryRequest, body)
+        kinds = proto.ActionCancelQueryResult
+        info = messages.parse(wire.FlightInfo, request.info)
+        is_cancelled = self._cancel(context, caller, info)
+        result = (
+            kinds.CANCEL_RESULT_CANCELLED if is_cancelled else kinds.CANCEL_RESULT_NOT_CANCELLABLE
+        )
+        return messages.packed(kinds(result=result))
+
+    def _cancel(
+        self, context: flight.ServerCallContext, caller: Caller, info: wire.FlightInfo
+    ) -> bool:
+        """End the statements that the tickets name, if they are the caller's and still there."""
+        ids = [found for each in info.endpoint if (found := _query_id(each.ticket.ticket))]
+
+        async def stop() -> bool:
+            stopped = [self._stopped(query_id, caller) for query_id in ids]
+            return any(stopped)
+
+        return self._statements.wait(stop(), context)
+
+    def _stopped(self, query_id: QueryId, caller: Caller) -> bool:
+        query = self._services.queries.active.find(query_id, caller.principal.id)
+        if query is not None:
+            query.stop("cancelled")
+        waiting = self._waiting.take(query_id, caller.principal.id)
+        if waiting is not None:
+            waiting.close()
+        return query is not None or waiting is not None
+
+
+def _close_session(caller: Caller) -> bytes:
+    caller.end_session()
+    return messages.encoded(wire.CloseSessionResult(status=_CLOSED))
+
+
+def _set_options(body: bytes) -> bytes:
+    """Say of each option that it is not known: there are none."""
+    request = messages.parse(wire.SetSessionOptionsRequest, body)
+    result = wire.SetSessionOptionsResult()
+    for name in request.session_options:
+        result.errors[name].value = wire.SetSessionOptionsResult.INVALID_NAME
+    return messages.encoded(result)
+
+
+def _query_id(ticket: bytes) -> QueryId | None:
+    if not messages.is_message(ticket):
+        return None
+    message = messages.read(ticket)
+    if not isinstance(message, proto.TicketStatementQuery):
+        return None
+    return handles.read(message.statement_handle).query_id

@@ -1,0 +1,126 @@
+"""Prepared statements: kept for the principal that made them, until they are closed or idle."""
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+
+import pyarrow as pa
+
+from caraway_core.ids import PrincipalId
+from caraway_core.sqltext.placeholders import Placeholders
+from caraway_scheduler.flight import statuses
+
+IDLE_S = 3600.0
+MOST = 1_000
+MOST_BYTES = 256 * 1024 * 1024
+_HANDLE_BYTES = 16
+
+
+@dataclass(slots=True)
+class PreparedStatement:
+    """A statement, its placeholders, and the rows that are bound to them."""
+
+    sql: str
+    principal: PrincipalId
+    found: Placeholders
+    rows: pa.Table | None = None
+    used_at: float = field(default=0.0, compare=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory the statement keeps."""
+        return len(self.sql) + (self.rows.nbytes if self.rows is not None else 0)
+
+
+class PreparedStatements:
+    """All that are open. `clock` is in seconds; threads may use it at once."""
+
+    def __init__(
+        self,
+        most: int = MOST,
+        most_bytes: int = MOST_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._clock = clock
+        self._lock = Lock()
+        self._open: dict[str, PreparedStatement] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, statement: PreparedStatement) -> str:
+        """Keep a statement, and return its handle.
+
+        Raises:
+            Unavailable: the principal has too many.
+        """
+        with self._lock:
+            self._forget_idle()
+            own = [each for each in self._open.values() if each.principal == statement.principal]
+            if len(own) >= self._most:
+                raise statuses.Unavailable(
+                    f"there are {self._most} prepared statements of this key already; close some, "
+                    f"or wait until they have been idle for {IDLE_S:.0f} s"
+                )
+            statement.used_at = self._clock()
+            handle = secrets.token_hex(_HANDLE_BYTES)
+            self._open[handle] = statement
+            return handle
+
+    def find(self, handle: str, principal: PrincipalId) -> PreparedStatement:
+        """Return a statement of a principal.
+
+        Raises:
+            NotFound: it has none by this handle.
+        """
+        with self._lock:
+            self._forget_idle()
+            statement = self._open.get(handle)
+            if statement is None or statement.principal != principal:
+                raise statuses.NotFound(
+                    "there is no such prepared statement: it was closed, was idle for too long, "
+                    "or belongs to another key; prepare it again"
+                )
+            statement.used_at = self._clock()
+            return statement
+
+    def bind(self, handle: str, principal: PrincipalId, rows: pa.Table) -> None:
+        """Bind rows of parameters in place of those that were bound before.
+
+        Raises:
+            Unavailable: the statements of the principal would keep too much memory.
+        """
+        statement = self.find(handle, principal)
+        with self._lock:
+            own = sum(
+                each.size_bytes
+                for each in self._open.values()
+                if each.principal == principal and each is not statement
+            )
+            if own + rows.nbytes > self._most_bytes:
+                raise statuses.Unavailable(
+                    f"the parameters bound by this key need more than {self._most_bytes >> 20} "
+                    "MiB; bind fewer rows at once, or close prepared statements"
+                )
+            statement.rows = rows
+
+    def close(self, handle: str, principal: PrincipalId) -> None:
+        """Forget a statement; one that is not there is closed already."""
+        with self._lock:
+            statement = self._open.get(handle)
+            if statement is not None and statement.principal == principal:
+                del self._open[handle]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._open.clear()
+
+    def _forget_idle(self) -> None:
+        oldest = self._clock() - IDLE_S
+        for handle in [key for key, each in self._open.items() if each.used_at < oldest]:
+            del self._open[handle]

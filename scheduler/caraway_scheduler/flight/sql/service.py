@@ -1,0 +1,167 @@
+"""Takes what is sent as messages of Flight SQL, and hands it to the module of its family."""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from google.protobuf.message import Message
+from pyarrow import flight
+
+from caraway_scheduler.flight import callers, statuses
+from caraway_scheduler.flight.bridge import Bridge
+from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.flight.ingesting import Ingesting
+from caraway_scheduler.flight.readings import WaitingRoom
+from caraway_scheduler.flight.sql import (
+    actions,
+    handles,
+    ingestion,
+    messages,
+    metadata,
+    preparing,
+)
+from caraway_scheduler.flight.sql.handles import StatementHandle
+from caraway_scheduler.flight.sql.metadata import Metadata
+from caraway_scheduler.flight.sql.prepared import PreparedStatements
+from caraway_scheduler.flight.sql.preparing import Preparing
+from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_scheduler.flight.sql.running import COUNTED, Statements, is_write, request_of
+from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.services import Services
+
+_NO_SUBSTRAIT = (
+    "Substrait plans are not accepted: a plan does not name its tables and functions in a form "
+    "whose access can be checked before it is read; send SQL"
+)
+
+
+class FlightSql:
+    """Everything that a Flight SQL driver may ask of this process."""
+
+    def __init__(
+        self, services: Services, bridge: Bridge, waiting: WaitingRoom, ingesting: Ingesting
+    ) -> None:
+        self._ingesting = ingesting
+        self.prepared = PreparedStatements()
+        self._statements = Statements(services, bridge, waiting)
+        self._metadata = Metadata(services, self._statements)
+        self._preparing = Preparing(
+            self._statements, self.prepared, services.max_message_bytes, ingesting.room
+        )
+        self._actions = actions.Actions(services, self._statements, self._preparing, waiting)
+
+    @property
+    def action_types(self) -> Mapping[str, str]:
+        """What `act` takes, and a line about each."""
+        return actions.DESCRIPTIONS
+
+    def info(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+    ) -> flight.FlightInfo:
+        """Begin what a command asks for."""
+        caller = callers.of(context)
+        command = messages.read(descriptor.command)
+        if (columns := metadata.schema(command)) is not None:
+            return _info(columns, descriptor, descriptor.command)
+        request, handle = self._asked(caller, command)
+        if caller.principal.may_write and is_write(request):
+            # Asking about a write must not write; only DoGet runs it.
+            return _info(COUNTED, descriptor, handle.encode())
+        reading, query_id = self._statements.begun(context, request)
+        ticket = StatementHandle(handle.sql, handle.prepared, query_id).encode()
+        return _info(reading.schema, descriptor, ticket, reading.row_count)
+
+    def schema(
+        self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
+    ) -> flight.SchemaResult:
+        """Tell the columns of the answer to a command."""
+        caller = callers.of(context)
+        command = messages.read(descriptor.command)
+        columns = metadata.schema(command)
+        if columns is None:
+            request, _ = self._asked(caller, command)
+            columns = self._statements.wait(self._statements.schema(request), context)
+        return flight.SchemaResult(columns)
+
+    def stream(self, context: flight.ServerCallContext, ticket: bytes) -> flight.FlightDataStream:
+        """Send the rows that a ticket stands for."""
+        caller = callers.of(context)
+        message = messages.read(ticket)
+        if metadata.schema(message) is not None:
+            rows = self._statements.wait(self._metadata.rows(caller, message), context)
+            return flight.RecordBatchStream(rows)
+        if isinstance(message, proto.TicketStatementQuery):
+            handle = handles.read(message.statement_handle)
+            if handle.prepared:
+                request = self._preparing.request(caller, handle.prepared)
+            else:
+                request = request_of(caller, handle.sql)
+            return self._statements.rows(context, request, handle.query_id)
+        if isinstance(message, proto.CommandPreparedStatementQuery | proto.CommandStatementQuery):
+            return self._statements.rows(context, self._asked(caller, message)[0])
+        raise statuses.InvalidArgument(f"{type(message).__name__} is no ticket for rows")
+
+    def put(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.FlightMetadataWriter,
+    ) -> None:
+        """Take rows, or a statement that changes rows."""
+        caller = callers.of(context)
+        command = messages.read(descriptor.command)
+        match command:
+            case proto.CommandStatementUpdate():
+                preparing.refuse_transaction(command)
+                request = request_of(caller, command.query)
+                count = self._statements.wait(self._statements.count(request), context)
+                _counted(writer, count)
+            case proto.CommandPreparedStatementQuery():
+                handle = preparing.handle_of(command)
+                self._preparing.bind(context, caller, handle, reader)
+                result = proto.DoPutPreparedStatementResult(
+                    prepared_statement_handle=handle.encode()
+                )
+                writer.write(pa.py_buffer(messages.encoded(result)))
+            case proto.CommandPreparedStatementUpdate():
+                handle = preparing.handle_of(command)
+                self._preparing.bind(context, caller, handle, reader)
+                _counted(writer, self._preparing.update(context, caller, handle))
+            case proto.CommandStatementIngest():
+                _counted(writer, ingestion.ingest(self._ingesting, context, command, reader))
+            case proto.CommandStatementSubstraitPlan():
+                raise statuses.Unimplemented(_NO_SUBSTRAIT)
+            case _:
+                raise statuses.Unimplemented(f"DoPut takes no {type(command).__name__}")
+
+    def act(self, context: flight.ServerCallContext, name: str, body: bytes) -> Sequence[bytes]:
+        """Do one of the known actions."""
+        return self._actions.act(context, callers.of(context), name, body)
+
+    def _asked(self, caller: Caller, command: Message) -> tuple[QueryRequest, StatementHandle]:
+        match command:
+            case proto.CommandStatementQuery():
+                preparing.refuse_transaction(command)
+                return request_of(caller, command.query), StatementHandle(command.query)
+            case proto.CommandPreparedStatementQuery():
+                handle = preparing.handle_of(command)
+                request = self._preparing.request(caller, handle)
+                return request, StatementHandle(prepared=handle)
+            case proto.CommandStatementSubstraitPlan():
+                raise statuses.Unimplemented(_NO_SUBSTRAIT)
+            case _:
+                raise statuses.Unimplemented(f"{type(command).__name__} is no query")
+
+
+def _info(
+    columns: pa.Schema, descriptor: flight.FlightDescriptor, ticket: bytes, row_count: int = -1
+) -> flight.FlightInfo:
+    endpoint = flight.FlightEndpoint(ticket, [])
+    return flight.FlightInfo(columns, descriptor, [endpoint], row_count, -1)
+
+
+def _counted(writer: flight.FlightMetadataWriter, count: int) -> None:
+    result = proto.DoPutUpdateResult(record_count=count)
+    writer.write(pa.py_buffer(messages.encoded(result)))

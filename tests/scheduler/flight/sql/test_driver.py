@@ -1,0 +1,128 @@
+"""What the ADBC driver asks, through its DB-API."""
+
+import datetime
+import decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.tables import TableSpec
+from tests.kit.engine import memory
+from tests.scheduler.flight.serving import KEYS, serving
+from tests.scheduler.flight.sql.driving import drive, fetched
+
+TABLES: dict[str, TableSpec | str] = {
+    "t": memory(a=[1, 2], s=["x", None]),
+    "v": "SELECT a FROM t",
+    "sales.o": memory(id=[1]),
+}
+UTC = datetime.UTC
+VALUES: list[tuple[Any, str]] = [
+    (True, "Boolean"),
+    (7, "Int64"),
+    (0.5, "Float64"),
+    ("é", "Utf8"),
+    (b"\x00\xff", "Binary"),
+    (datetime.date(2024, 2, 29), "Date32"),
+    (datetime.datetime(2024, 2, 29, 1, 2, 3, 4), "Timestamp(µs)"),
+    (decimal.Decimal("12.345"), "Decimal128(5, 3)"),
+    ([1, None], "List(Int64)"),
+    (None, "Null"),
+]
+
+
+async def test_rows_of_a_query() -> None:
+    async with serving(TABLES) as server:
+        rows = await drive(server, fetched("SELECT a, s FROM t ORDER BY a"))
+    assert rows.to_pylist() == [{"a": 1, "s": "x"}, {"a": 2, "s": None}]
+
+
+@pytest.mark.parametrize(("value", "kind"), VALUES)
+async def test_parameters_keep_their_type(value: Any, kind: str) -> None:
+    async with serving() as server:
+        rows = await drive(server, fetched("SELECT $1 AS v, arrow_typeof($1) AS kind", value))
+    assert rows.column("v").to_pylist() == [value]
+    assert rows.column("kind").to_pylist() == [kind]
+
+
+async def test_parameters_are_bound_by_position() -> None:
+    async with serving(TABLES) as server:
+        rows = await drive(server, fetched("SELECT a FROM t WHERE a > ? AND s = ?", 0, "x"))
+        named = await drive(server, fetched("SELECT $2 - $1 AS d", 1, 10))
+    assert rows.to_pydict() == {"a": [1]}
+    assert named.to_pydict() == {"d": [9]}
+
+
+async def test_statement_that_writes_answers_how_many_rows() -> None:
+    async with serving({"t": memory(a=[1])}, writable=("t",)) as server:
+        made = await drive(server, fetched("INSERT INTO t VALUES (2), (3)"))
+        found = await drive(server, fetched("SELECT count(*) AS n FROM t"))
+    assert made.to_pydict() == {"count": [2]}
+    assert found.to_pydict() == {"n": [3]}
+
+
+async def test_update_runs_for_each_row_of_parameters() -> None:
+    def use(connection: Any) -> int:
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO t VALUES (?, ?)", [(1, "a"), (2, None), (3, "c")])
+            return int(cursor.rowcount)
+
+    async with serving({"t": memory(a=[0], s=["x"])}, writable=("t",)) as server:
+        assert await drive(server, use) == 3
+        rows = await drive(server, fetched("SELECT a, s FROM t ORDER BY a"))
+    assert rows.to_pydict() == {"a": [0, 1, 2, 3], "s": ["x", "a", None, "c"]}
+
+
+async def test_what_the_driver_shows_of_the_server() -> None:
+    def use(connection: Any) -> tuple[Any, ...]:
+        objects = connection.adbc_get_objects(depth="columns", db_schema_filter="s%")
+        return (
+            connection.adbc_get_info(),
+            connection.adbc_get_table_types(),
+            connection.adbc_get_table_schema("o", db_schema_filter="sales"),
+            objects.read_all().to_pylist(),
+        )
+
+    async with serving(TABLES) as server:
+        info, types, schema, objects = await drive(server, use)
+    assert info["vendor_name"] == "Caraway"
+    assert types == ["TABLE", "VIEW"]
+    assert schema == pa.schema([("id", pa.int64())])
+    (catalog,) = objects
+    (found,) = catalog["catalog_db_schemas"]
+    (table,) = found["db_schema_tables"]
+    assert (catalog["catalog_name"], found["db_schema_name"]) == ("caraway", "sales")
+    assert (table["table_name"], table["table_type"]) == ("o", "TABLE")
+    assert [each["column_name"] for each in table["table_columns"]] == ["id"]
+
+
+async def test_mistakes_are_those_of_the_user() -> None:
+    async with serving(TABLES) as server:
+        for sql, values, said in (
+            ("SELEKT", (), "syntax error"),
+            ("SELECT ?", (1, 2), "1 parameters, but 2 columns"),
+            ("SELECT ?, ?", (1,), "2 parameters, but 1 columns"),
+            ("SELECT a FROM t WHERE a = ?", ([1, 2],), "List"),
+        ):
+            with pytest.raises(Exception, match=said) as caught:
+                await drive(server, fetched(sql, *values))
+            assert caught.value.status_code.name == "INVALID_ARGUMENT"  # type: ignore[attr-defined]
+
+
+async def test_key_that_only_reads_cannot_write() -> None:
+    async with serving({"t": memory(a=[1])}, writable=("t",), keys=KEYS) as server:
+        with pytest.raises(Exception, match="read-only") as caught:
+            await drive(server, fetched("INSERT INTO t VALUES (2)"), "reader")
+        assert caught.value.status_code.name == "UNAUTHORIZED"  # type: ignore[attr-defined]
+        with pytest.raises(Exception, match="not known") as caught:
+            await drive(server, fetched("SELECT 1"), "nobody")
+        assert caught.value.status_code.name == "UNAUTHENTICATED"  # type: ignore[attr-defined]
+        found = await drive(server, fetched("SELECT count(*) AS n FROM t"), "reader")
+        assert found.to_pydict() == {"n": [1]}
+
+
+async def test_statements_are_of_the_protocol_flightsql() -> None:
+    async with serving() as server:
+        await drive(server, fetched("SELECT 1"))
+        assert set(server.services.tallies.query_executions) == {("flightsql",)}
