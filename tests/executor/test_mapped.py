@@ -89,7 +89,7 @@ async def test_damage_is_found_before_it_is_read(store: FolderResultStore) -> No
     with pytest.raises(ResultStoreError, match="damaged"):
         await MappedChunks(None).read(store, KEY, chunk)
     path.unlink()
-    with pytest.raises(ResultStoreError, match="gone"):
+    with pytest.raises(ResultStoreError, match="no longer exists"):
         await MappedChunks(None).read(store, KEY, chunk)
 
 

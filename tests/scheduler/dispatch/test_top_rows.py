@@ -69,7 +69,7 @@ async def test_tasks_without_rows_leave_none(tmp_path: Path) -> None:
             "the best 5 rows of each task, merged by c1 DESC NULLS FIRST, c0 ASC NULLS LAST",
         ),
         ("SELECT id FROM t LIMIT 7", "the best 7 rows of each task\n"),
-        ("SELECT id FROM t ORDER BY id", "all of it"),
+        ("SELECT id FROM t ORDER BY id", "all rows"),
     ],
 )
 async def test_explain_says_what_each_task_leaves(sql: str, text: str, tmp_path: Path) -> None:
