@@ -40,7 +40,7 @@ class _Pair:
     theirs: float = math.inf
     trouble: str = ""
     is_ours: bool = False
-    """Whether Caraway caused the trouble, not the rival."""
+    """Return whether Caraway failed, rather than the engine it is compared with."""
 
 
 class _Race:

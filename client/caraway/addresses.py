@@ -40,7 +40,7 @@ class ClientAddresses:
 
     @property
     def allows_fallback(self) -> bool:
-        """Whether HTTP may do what Flight cannot: never in plain text in place of TLS."""
+        """Return whether HTTP may replace Flight. Plain HTTP never replaces Flight over TLS."""
         if not self.http_url:
             return False
         is_plain = not self.http_url.startswith("https:")

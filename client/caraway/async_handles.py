@@ -1,4 +1,4 @@
-"""What `AsyncClient` hands out: readers and queries whose calls run in threads."""
+"""Asynchronous readers and query handles, whose blocking calls run in threads."""
 
 import asyncio
 import contextlib

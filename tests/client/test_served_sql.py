@@ -13,6 +13,7 @@ import pytest
 
 from caraway import ApiError, AsyncClient, BrokenResponseError, Client, UnreachableError
 from tests.client.runtime import Pauses
+from tests.kit.deadlines import eventually
 from tests.kit.processes import Child, child
 
 MANIFEST = """
@@ -200,9 +201,12 @@ async def test_a_cancelled_task_cancels_its_statement(server: Child) -> None:
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-        async with asyncio.timeout(20):
-            while any("<> 17" in each["sql_preview"] for each in await client.active_queries()):
-                await asyncio.sleep(0.05)
+
+        async def has_ended() -> bool:
+            running = await client.active_queries()
+            return not any("<> 17" in each["sql_preview"] for each in running)
+
+        await eventually(has_ended, "the cancelled statement ends on the server")
 
 
 @pytest.mark.parametrize("protocol", ["http_url", "flight_url"])
