@@ -18,6 +18,9 @@ CarawayError
 ├── StateAwayError           the state store does not answer; come back after `retry_after_s`
 │   ├── StateFullError           it has no room; come back after `retry_after_s`
 │   └── StateUnsureError         it did not answer a write, which may have been done
+├── ModelError               a model that cannot be loaded, or a call of it that failed; has a code
+│   ├── ModelInputError          the call is wrong; another one can succeed
+│   └── ModelAwayError           the model is loading, limited or away; has `retry_after_s`
 ├── JobNotFoundError         no such job, or one of somebody else
 ├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
@@ -54,6 +57,18 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 FULL_RETRY_AFTER_S = 10
 """Disks rarely free up sooner, and more frequent retries only add load."""
 DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
+
+ModelErrorType = Literal[
+    "auth",
+    "context_length",
+    "failed",
+    "invalid",
+    "not_found",
+    "quota",
+    "rate_limit",
+    "timeout",
+    "unavailable",
+]
 
 
 class CarawayError(Exception):
@@ -195,6 +210,38 @@ class StateFullError(StateAwayError):
 
 class StateUnsureError(StateAwayError):
     """The state store did not confirm a write, which may or may not have been applied."""
+
+
+class ModelError(CarawayError):
+    """A model could not be loaded, or a call of it failed; `code` is stable and safe to alert on.
+
+    The message names the model and has no words of a provider that may hold a secret.
+    """
+
+    def __init__(self, message: str, type_: ModelErrorType = "failed") -> None:
+        super().__init__(message)
+        self.type = type_
+
+    @property
+    def code(self) -> str:
+        return f"model.{self.type}"
+
+
+class ModelInputError(ModelError):
+    """The call of a model is wrong: too long, of the wrong shape, or not supported."""
+
+    def __init__(self, message: str, type_: ModelErrorType = "invalid") -> None:
+        super().__init__(message, type_)
+
+
+class ModelAwayError(ModelError):
+    """A model is loading, its provider limits the rate, is overloaded or does not respond."""
+
+    def __init__(
+        self, message: str, type_: ModelErrorType = "unavailable", retry_after_s: int = 2
+    ) -> None:
+        super().__init__(message, type_)
+        self.retry_after_s = retry_after_s
 
 
 class JobNotFoundError(CarawayError):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 COMPONENTS = (
-    "client", "cluster", "core", "engine", "executor", "operator", "plugins", "scheduler",
-    "serving",
+    "ai", "client", "cluster", "core", "engine", "executor", "operator", "plugins", "scheduler",
+    "search", "serving",
 )  # fmt: skip
 
 

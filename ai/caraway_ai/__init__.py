@@ -1,0 +1,1 @@
+"""Model providers, tools, prompts and text-to-SQL; it knows neither HTTP routes nor Ray."""

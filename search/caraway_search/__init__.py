@@ -1,0 +1,1 @@
+"""Indexes, analysis and fusion for search; it knows neither SQL nor HTTP nor Ray."""
