@@ -15,6 +15,7 @@ trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _COMPONENTS = (
     "caraway",
+    "caraway_ai",
     "caraway_cluster",
     "caraway_core",
     "caraway_engine",
@@ -22,6 +23,7 @@ _COMPONENTS = (
     "caraway_operator",
     "caraway_plugins",
     "caraway_scheduler",
+    "caraway_search",
     "caraway_serving",
 )
 _TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")

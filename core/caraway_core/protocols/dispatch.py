@@ -81,8 +81,10 @@ class Statement:
     `viewer` is the principal whose rows system tables show; None shows all rows. `sources` names
     the sources of accelerated datasets that may be read; None allows all. `bound` maps datasets to
     the tables that are read in their place, and `targets` maps datasets to the tables that are
-    written in their place. `as_changes` returns the rows that a write would change, without
-    changing them. `given` are rows that come with the statement, as a table that it reads.
+    written in their place. `readable` names the only tables and views that it may name; None allows
+    all. A view that it may name reads whatever the view reads. `as_changes` returns the rows that a
+    write would change, without changing them. `given` are rows that come with the statement, as a
+    table that it reads.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
     the statement was planned with.
@@ -102,6 +104,7 @@ class Statement:
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     as_changes: bool = False
     given: GivenRows | None = None
+    readable: frozenset[TableName] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -180,7 +180,11 @@ class StatementPlanner:
             else:
                 dataframe = self._runnable(dataframe, is_product, settings_off)
         except BaseException as exc:
-            raise _refined(self._registered.translate(exc, planning=True), statement) from exc
+            with viewing.limits_of(statement):  # A message names only what it may read.
+                error = self._registered.translate(exc, planning=True)
+            raise _refined(error, statement) from exc
+        if statement.readable is not None:
+            statements.check_reads(facts, self._registered.behind(statement.readable))
         is_explained = facts.operation is Operation.EXPLAIN
         if is_explained and facts.write and facts.write.table in self._versions:
             raise InvalidQueryError(
@@ -341,6 +345,7 @@ def _key(statement: Statement) -> str | None:
         or statement.writable
         or statement.bound
         or statement.sources
+        or statement.readable is not None
     ):
         return None
     return statement.sql if statement.sources is not None else f"own: {statement.sql}"

@@ -103,14 +103,15 @@ class Positions:
             for name, view in views.items():
                 replaced.append((name, _replaced(context, name, view.table)))
             for name, source in bound.items():
-                with viewing.with_sources():
+                with viewing.with_sources(), viewing.with_every_table():
                     other = context.sql(f"SELECT * FROM {quoted(source)}").into_view()
                 replaced.append((name, _replaced(context, name, other)))
             changed = {*views, *bound}
             for name in self._named(sql):
                 text, behind = self._views[name]
                 if not behind.isdisjoint(changed):
-                    made = context.sql(text).into_view()
+                    with viewing.with_every_table():
+                        made = context.sql(text).into_view()
                     replaced.append((name, _replaced(context, name, made)))
             yield
         finally:
@@ -136,7 +137,8 @@ def _replaced(context: SessionContext, name: TableName, table: Table) -> Table:
     """Replace a table, and return the one that was registered before."""
     schema_name, _, bare = name.rpartition(".")
     schema = context.catalog(CATALOG).schema(schema_name or "public")
-    before = schema.table(bare)
+    with viewing.with_every_table():
+        before = schema.table(bare)
     schema.deregister_table(bare)
     schema.register_table(bare, table)
     return before

@@ -56,7 +56,7 @@ class Registered:
         self.inputs = fragments.Inputs()
         self.failed: frozenset[TableName] = frozenset()
         self._schemas: dict[str, TableSchema] = {
-            PUBLIC: TableSchema(),
+            PUBLIC: viewing.DatasetSchema(),
             SOURCE_SCHEMA: viewing.SourceSchema(),
         }
         self._stores: dict[str, TableSpec] = {}
@@ -173,6 +173,12 @@ class Registered:
         """Return the files that must exist for a plan, including those read through views."""
         return presence.single_files(self._reads(facts), self.snapshot.tables)
 
+    def behind(self, names: Iterable[TableName]) -> frozenset[TableName]:
+        """Return tables and views with everything that they read."""
+        return frozenset(
+            chain.from_iterable((name, *self._view_reads.get(name, ())) for name in names)
+        )
+
     def relations(self) -> known_faults.Relations:
         """Return the facts about the tables that decide how statements are rewritten."""
         null_safe = frozenset(contexts.place(name)[1] for name in self._null_safe)
@@ -200,8 +206,9 @@ class Registered:
             return exc
         if isinstance(exc, KeyboardInterrupt | SystemExit):
             raise exc
-        known = (name for name in self.installed if not viewing.is_source(name))
-        names = [*known, *(f"runtime.{name}" for name in self.snapshot.system)]
+        listed = [name for name in self.installed if not viewing.is_source(name)]
+        listed += (TableName(f"runtime.{name}") for name in self.snapshot.system)
+        names = [name for name in listed if viewing.is_readable(name)]
         return failures.translate(exc, tables=names, planning=planning)
 
     def _add_schemas(
@@ -217,7 +224,7 @@ class Registered:
         if name == INPUT_SCHEMA:
             return self.inputs
         if name not in self._schemas:
-            made = self._schemas[name] = TableSchema()
+            made = self._schemas[name] = viewing.DatasetSchema(f"{name}.")
             for context in self.contexts:
                 context.catalog(CATALOG).register_schema(name, made)
         return self._schemas[name]

@@ -6,6 +6,9 @@ from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import TableName
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
+_OF_NUMBERS = frozenset({TableName("generate_series()"), TableName("range()")})
+"""Table functions that read no table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -18,6 +21,27 @@ class Effect:
 def effect(facts: PlanFacts) -> Effect:
     """Return the effects of a plan."""
     return Effect(facts.write.table if facts.write else None, facts.reads_only_catalog)
+
+
+def check_reads(facts: PlanFacts, readable: frozenset[TableName]) -> None:
+    """Refuse a plan that reads more than these tables.
+
+    Planning finds no other dataset. This also covers system tables, and whatever was not found by
+    name.
+
+    Raises:
+        QueryForbiddenError: it reads another table, or a part of it is hidden.
+    """
+    if others := sorted(facts.scans.keys() - readable - _OF_NUMBERS):
+        raise QueryForbiddenError(
+            f"the statement may not read '{others[0]}': it is limited to the datasets that were "
+            "named for it"
+        )
+    if not facts.is_complete:
+        raise QueryForbiddenError(
+            "the statement is limited to some datasets, and it cannot be checked what it reads; "
+            "write it without nested functions over subqueries"
+        )
 
 
 def check(facts: PlanFacts, writable: frozenset[TableName]) -> None:

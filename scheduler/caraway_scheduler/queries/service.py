@@ -41,6 +41,10 @@ class QueryRequest:
     cache_control: Literal["use", "bypass"] = "use"
     user_agent: str = ""
     given: GivenRows | None = None
+    may_write: bool = True
+    """False refuses writes that the principal may do."""
+    readable: frozenset[TableName] | None = None
+    """The only tables and views that it may name; None allows all."""
 
 
 class FreshReads(Protocol):
@@ -180,7 +184,7 @@ class QueryService:
         if self.is_stopping:
             raise ShuttingDownError("Runtime is shutting down")
         version, writable = self.catalog()
-        may_write = request.principal.may_write
+        may_write = request.may_write and request.principal.may_write
         statement = Statement(
             sql=request.sql,
             parameters=request.parameters,  # type: ignore[arg-type] # binding checks them
@@ -189,8 +193,10 @@ class QueryService:
             viewer=request.principal.viewer,
             sources=frozenset(),
             given=request.given,
+            readable=request.readable,
         )
-        if self.cache is None or request.given is not None:
+        is_limited = request.given is not None or request.readable is not None
+        if self.cache is None or is_limited:
             return statement, None
         return statement, ResultsCache.key(request.principal.id, version, statement)
 

@@ -73,6 +73,8 @@ class SourceDispatch:
         try:
             stream = await self._execute(query_id, statement)
         except TableNotFoundError as exc:
+            if statement.readable is not None and exc.table not in statement.readable:
+                raise
             raise self._explain_missing(exc) from exc
         except DatasetDamagedError as exc:
             self._accelerations.damaged(exc.table)
