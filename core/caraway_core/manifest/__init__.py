@@ -11,14 +11,26 @@ from caraway_core.manifest.access_keys import split_key
 from caraway_core.manifest.column_types import arrow_type
 from caraway_core.manifest.references import SecretResolver, build_resolver
 from caraway_core.manifest.runtime import RuntimeSettings
+from caraway_core.manifest.search_columns import (
+    Chunking,
+    DeclaredEmbedder,
+    EmbeddedColumn,
+    KeywordColumn,
+    SearchColumns,
+)
 from caraway_core.manifest.values import Dataset, DeclaredColumn, Manifest, View
 
 __all__ = [
     "Acceleration",
+    "Chunking",
     "Dataset",
     "DeclaredColumn",
+    "DeclaredEmbedder",
+    "EmbeddedColumn",
+    "KeywordColumn",
     "Manifest",
     "RuntimeSettings",
+    "SearchColumns",
     "SecretResolver",
     "View",
     "arrow_type",

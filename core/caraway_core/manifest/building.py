@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from caraway_core.manifest import accelerating, locations, names, scalars
+from caraway_core.manifest import accelerating, locations, names, scalars, searching
 from caraway_core.manifest import runtime as values_runtime
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
@@ -36,7 +36,7 @@ def dataset(shape: dataset_shapes.DatasetSection, base_dir: Path) -> Dataset:
         metadata=_plain(shape.metadata),
         access=shape.access,
         params=shape.params,
-        columns=tuple(DeclaredColumn(c.name, c.type, c.description) for c in shape.columns),
+        columns=_columns(shape.columns),
         time_column=shape.time_column,
         time_format=shape.time_format,
         ready_state=shape.ready_state,
@@ -44,12 +44,21 @@ def dataset(shape: dataset_shapes.DatasetSection, base_dir: Path) -> Dataset:
         check_availability=shape.check_availability,
         replication_enabled=shape.replication is not None and shape.replication.enabled,
         acceleration=accelerating.acceleration(shape.acceleration, origin.connector),
+        search=searching.search_columns(shape.columns, shape.vectors, shape.full_text_search),
     )
 
 
 def view(shape: dataset_shapes.ViewSection, sql: str, base_dir: Path) -> View:
     """Build a view that was written in a file of the folder."""
-    return View(shape.name, sql, base_dir, shape.description, _plain(shape.metadata))
+    return View(
+        shape.name,
+        sql,
+        base_dir,
+        shape.description,
+        _plain(shape.metadata),
+        _columns(shape.columns),
+        searching.search_columns(shape.columns, shape.vectors, shape.full_text_search),
+    )
 
 
 def accelerated_view(shape: dataset_shapes.ViewSection, sql: str, base_dir: Path) -> Dataset:
@@ -62,8 +71,14 @@ def accelerated_view(shape: dataset_shapes.ViewSection, sql: str, base_dir: Path
         base_dir=base_dir,
         description=shape.description,
         metadata=_plain(shape.metadata),
+        columns=_columns(shape.columns),
         acceleration=accelerating.acceleration(shape.acceleration, VIEW),
+        search=searching.search_columns(shape.columns, shape.vectors, shape.full_text_search),
     )
+
+
+def _columns(shapes_: list[dataset_shapes.ColumnSection]) -> tuple[DeclaredColumn, ...]:
+    return tuple(DeclaredColumn(c.name, c.type, c.description) for c in shapes_)
 
 
 def stores(shapes_: list[top.SecretStoreSection] | None) -> tuple[DeclaredStore, ...]:

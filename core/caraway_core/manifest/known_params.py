@@ -1,4 +1,4 @@
-"""Params of each connector: one table for plug-ins and for the checks of a manifest."""
+"""Params of each connector and provider: one table for plug-ins and the checks of manifests."""
 
 from collections.abc import Mapping
 
@@ -71,3 +71,19 @@ OF_CONNECTOR: Mapping[str, frozenset[str]] = {
         "pg_replication_slot pg_publication".split()
     ),
 }
+
+_REMOTE = frozenset(
+    {"client_timeout", "dimensions", "max_batch_size", "max_concurrency", "endpoint"}
+)
+_ONNX = frozenset({"max_tokens", "pooling"})
+OF_EMBEDDER: Mapping[str, frozenset[str]] = {
+    "builtin": frozenset(),
+    "file": _ONNX,
+    "huggingface": _ONNX | {"client_timeout", "endpoint", "hf_token", "revision"},
+    "openai": _REMOTE | {"openai_api_key", "openai_org_id", "openai_project_id"},
+    "azure": _REMOTE | {"azure_api_key", "azure_api_version", "azure_entra_token"},
+    "bedrock": _REMOTE
+    | {"aws_region", "aws_access_key_id", "aws_secret_access_key", "aws_session_token"},
+    "google": _REMOTE | {"google_api_key"},
+}
+"""Params of the providers of embedding models."""

@@ -9,23 +9,27 @@ from caraway_core.manifest import (
     building,
     checking,
     document,
+    embedder_references,
     names,
     notices,
     param_rules,
     places,
     rules,
+    search_rules,
     unsupported,
 )
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.shape import dataset as shapes
+from caraway_core.manifest.shape import search as search_shapes
 from caraway_core.manifest.shape import top
 from caraway_core.manifest.values import Dataset, Manifest, View
 
 _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "datasets": rules.dataset,
     "views": rules.view,
+    "embeddings": search_rules.embedding,
 }
-_REFUSALS = {"datasets": unsupported.IN_DATASET, "views": unsupported.IN_VIEW}
+_REFUSALS = {"datasets": unsupported.IN_DATASET, "views": unsupported.IN_VIEW, "embeddings": ()}
 
 
 def load(path: Path, checks_params: bool = False) -> Manifest:
@@ -69,14 +73,16 @@ class _Loading:
         self._files: dict[Path, None] = {}
         self._datasets: list[Dataset] = []
         self._views: list[View] = []
+        self._embedders = embedder_references.EmbedderReferences()
         self._declared: dict[str, str] = {}
         self._finished: set[Path] = set()
 
     def manifest(self) -> Manifest:
         root = self._load(self._file, trail=())
+        base_dir = self._file.parent
+        self._problems += self._embedders.problems(base_dir)
         if self._problems or root is None:
             raise ManifestError(sorted(self._problems, key=self._reading_order))
-        base_dir = self._file.parent
         snapshots = building.snapshots(root.snapshots, base_dir)
         if snapshots is None:
             self._notices += notices.without_snapshots(self._file, self._datasets)
@@ -94,6 +100,7 @@ class _Loading:
             dependencies=tuple(root.dependencies),
             notices=tuple(self._notices),
             snapshots=snapshots,
+            embedders=self._embedders.embedders(base_dir),
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -161,8 +168,8 @@ class _Loading:
         if section in _RULES:
             self._problems += _RULES[section](found)
             self._problems += unsupported.problems(found, _REFUSALS[section])
-        if section == "datasets" and self._checks_params:
-            self._problems += param_rules.dataset(found)
+        if section in param_rules.COMPONENTS and self._checks_params:
+            self._problems += param_rules.COMPONENTS[section](found)
         if section in ("datasets", "views"):
             self._notices += notices.of_dataset(found)
         match checked.shape:
@@ -170,6 +177,8 @@ class _Loading:
                 self._add_dataset(shape, found)
             case shapes.ViewSection() as shape:
                 self._add_view(shape, found)
+            case search_shapes.EmbeddingSection() as shape:
+                self._problems += self._embedders.add(shape, found)
 
     def _follow(self, section: str, item: Document) -> Document | None:
         """Read what stands behind a `ref`."""
@@ -189,7 +198,11 @@ class _Loading:
 
     def _add_dataset(self, shape: shapes.DatasetSection, found: Document) -> None:
         if self._is_new(shape.name, found):
-            self._datasets.append(building.dataset(shape, found.path.parent))
+            self._add_as_dataset(building.dataset(shape, found.path.parent), found)
+
+    def _add_as_dataset(self, dataset: Dataset, found: Document) -> None:
+        self._datasets.append(dataset)
+        self._embedders.want(dataset.search, found)
 
     def _add_view(self, shape: shapes.ViewSection, found: Document) -> None:
         is_new = self._is_new(shape.name, found)
@@ -197,9 +210,11 @@ class _Loading:
         if not is_new or sql is None:
             return
         if shape.acceleration is not None and shape.acceleration.enabled:
-            self._datasets.append(building.accelerated_view(shape, sql, found.path.parent))
+            self._add_as_dataset(building.accelerated_view(shape, sql, found.path.parent), found)
         else:
-            self._views.append(building.view(shape, sql, found.path.parent))
+            view = building.view(shape, sql, found.path.parent)
+            self._views.append(view)
+            self._embedders.want(view.search, found)
 
     def _sql(self, text: str, found: Document) -> str | None:
         file = places.sibling(found.path.parent, text)

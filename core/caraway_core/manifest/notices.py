@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from caraway_core.manifest import acceleration_rules
+from caraway_core.manifest import acceleration_rules, search_rules
 from caraway_core.manifest.document import Document
 from caraway_core.manifest.values import Dataset
 
@@ -53,6 +53,7 @@ def of_manifest(document: Document) -> Iterator[str]:
 def of_dataset(document: Document) -> Iterator[str]:
     """Yield a notice for each key of a dataset that changes nothing."""
     yield from _notices(document, _IN_DATASET)
+    yield from search_rules.notices(document)
     if acceleration_rules.is_on(document):
         yield from acceleration_rules.notices(document)
     else:

@@ -4,12 +4,12 @@
 a wrong param fails by itself, and all others serve.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from caraway_core import registry
 from caraway_core.errors import CarawayError, Problem
-from caraway_core.manifest import known_params, names, references
+from caraway_core.manifest import embedder_names, known_params, names, references
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.locations import STORE, split
 
@@ -22,18 +22,36 @@ _PLACES: tuple[tuple[Location, str], ...] = (
 
 def dataset(document: Document) -> Iterator[Problem]:
     """Yield the params of a dataset that its connector does not take."""
-    params = document.value.get("params")
     try:
         connector = names.split_origin(str(document.value.get("from"))).connector
     except ValueError:
         return
-    known = known_params.OF_CONNECTOR.get(connector)
+    yield from _unknown(document, connector, known_params.OF_CONNECTOR.get(connector))
+
+
+def embedding(document: Document) -> Iterator[Problem]:
+    """Yield the params of an embedding model that its provider does not take."""
+    try:
+        provider = embedder_names.split_origin(str(document.value.get("from"))).provider
+    except ValueError:
+        return
+    yield from _unknown(document, provider, known_params.OF_EMBEDDER.get(provider))
+
+
+COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
+    "datasets": dataset,
+    "embeddings": embedding,
+}
+"""The rule on the params of each section whose items have some."""
+
+
+def _unknown(document: Document, kind: str, known: frozenset[str] | None) -> Iterator[Problem]:
+    params = document.value.get("params")
     if known is None or not isinstance(params, dict):
         return
-    table = dict.fromkeys(known, "")
     for name in params:
-        if name not in table:
-            message = registry.unknown(f"{connector} param", str(name), table)
+        if name not in known:
+            message = registry.unknown(f"{kind} param", str(name), known)
             yield document.problem(("params", name), message)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.manifest import acceleration_rules, change_rules
+from caraway_core.manifest import acceleration_rules, change_rules, search_rules
 from caraway_core.manifest.document import Document, Location
 
 
@@ -38,6 +38,7 @@ def dataset(document: Document) -> Iterator[Problem]:
     yield from _acceleration(document)
     yield from acceleration_rules.dataset(document)
     yield from change_rules.dataset(document)
+    yield from search_rules.dataset(document)
     yield from _unique(document, ("columns",), "column")
 
 
@@ -45,6 +46,8 @@ def view(document: Document) -> Iterator[Problem]:
     """Yield what is wrong between the keys of a view."""
     yield from _acceleration(document)
     yield from acceleration_rules.view(document)
+    yield from search_rules.view(document)
+    yield from _unique(document, ("columns",), "column")
     yield from _one_of(document, (), "sql", "sql_ref")
 
 

@@ -4,7 +4,7 @@ Remove an entry when its feature is implemented.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from caraway_core import registry
 from caraway_core.errors import Problem
 from caraway_core.manifest.document import Document, Location
 
-BUILT = "this build has: datasets, views, secrets, dependencies"
+BUILT = "this build has: datasets, views, embeddings, secrets, dependencies"
 
 PLANNED_CONNECTORS = frozenset(
     "abfs adbc azure cayenne clickhouse databricks delta_lake dremio duckdb dynamodb "
@@ -20,6 +20,7 @@ PLANNED_CONNECTORS = frozenset(
     "mssql mysql nfs odbc oracle redshift scylladb sftp sharepoint sink smb snowflake "
     "spark spice.ai spiceai sqlite turso unity_catalog".split()
 )
+EMBEDDERS = frozenset("azure bedrock builtin file google huggingface openai".split())
 PLANNED_STORES = frozenset(
     "aws_secrets_manager azure_keyvault keyring kubernetes onepassword vault".split()
 )
@@ -63,7 +64,7 @@ IN_MANIFEST = (
     *(
         UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
         for section in (
-            "catalogs models embeddings rerankers search_engines tools workers functions evals"
+            "catalogs models rerankers search_engines tools workers functions evals"
         ).split()
     ),
     UnsupportedKey("extensions", _is_any_on),
@@ -111,11 +112,7 @@ _IN_ACCELERATION = tuple(
 )
 IN_DATASET = (
     *_IN_ACCELERATION,
-    UnsupportedKey("vectors", _is_on, _OFF),
-    UnsupportedKey("full_text_search", _is_on, _OFF),
     UnsupportedKey("replication", _is_enabled, _OFF),
-    UnsupportedKey("columns.*.embeddings", _is_present),
-    UnsupportedKey("columns.*.full_text_search", _is_on, _OFF),
 )
 IN_VIEW = _IN_ACCELERATION
 
@@ -139,6 +136,15 @@ def check_connector(name: str) -> None:
     _check("connector", name, registry.SOURCES, PLANNED_CONNECTORS)
 
 
+def check_embedder(name: str) -> None:
+    """Check that the provider of an embedding model is known.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    _check("embedding provider", name, EMBEDDERS, frozenset())
+
+
 def check_store(name: str) -> None:
     """Check that the registry has the secret store.
 
@@ -148,13 +154,13 @@ def check_store(name: str) -> None:
     _check("secret store", name, registry.SECRET_STORES, PLANNED_STORES)
 
 
-def _check(kind: str, name: str, known: registry.Plugins, planned: frozenset[str]) -> None:
+def _check(kind: str, name: str, known: Collection[str], planned: frozenset[str]) -> None:
     if name in known:
         return
     if name in planned:
         names = ", ".join(sorted(known))
         raise ValueError(f"{kind} '{name}' is not implemented yet; known: {names}")
-    raise ValueError(known.unknown(name))
+    raise ValueError(registry.unknown(kind, name, known))
 
 
 def _find(value: Any, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from caraway_core.manifest.acceleration import Acceleration, TimeFormat
 from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
+from caraway_core.manifest.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Dataset:
     check_availability: Literal["auto", "disabled"] = "auto"
     replication_enabled: bool = False
     acceleration: Acceleration | None = None
+    search: SearchColumns = NO_SEARCH
 
     @property
     def acceleration_enabled(self) -> bool:
@@ -63,6 +65,8 @@ class View:
     base_dir: Path
     description: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+    columns: tuple[DeclaredColumn, ...] = ()
+    search: SearchColumns = NO_SEARCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,8 @@ class Manifest:
     """A manifest with the content of all files that it refers to.
 
     `path` is the manifest file, `base_dir` its folder, `files` are all files that were read, and
-    `notices` lists accepted keys without effect.
+    `notices` lists accepted keys without effect. `embedders` are the models of `embeddings`, and
+    those that need no entry there.
     """
 
     version: str
@@ -112,3 +117,4 @@ class Manifest:
     dependencies: tuple[str, ...]
     notices: tuple[str, ...]
     snapshots: SnapshotStoreSettings | None = None
+    embedders: tuple[DeclaredEmbedder, ...] = ()

@@ -8,7 +8,7 @@ EVERYTHING = Path(__file__).with_name("everything.yaml")
 
 
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
-    built = "(this build has: datasets, views, secrets, dependencies)"
+    built = "(this build has: datasets, views, embeddings, secrets, dependencies)"
     off = "remove it or set its 'enabled' to false"
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
     assert lines == [
@@ -19,19 +19,14 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"12: catalogs: 'catalogs' is not implemented yet; remove it {built}",
         "15: datasets[0].from: connector 'mysql' is not implemented yet; known: abfss, "
         "cdc, debezium, delta, file, gs, http, https, memory, postgres, s3",
-        f"19: datasets[0].vectors: 'vectors' is not implemented yet; {off}",
-        f"20: datasets[0].full_text_search: 'full_text_search' is not implemented yet; {off}",
+        "19: datasets[0].vectors.engine: the engine 's3_vectors' is not implemented yet; remove it",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
-        "26: datasets[0].columns[0].embeddings: 'embeddings' is not implemented yet; remove it",
-        "30: datasets[0].columns[0].full_text_search: 'full_text_search' is not implemented "
-        f"yet; {off}",
         *(
             f"31: datasets[0].acceleration: {what} is not implemented yet; remove it or set "
             "'enabled' to false"
             for what in ("'on_conflict' over an index", "'write_mode'")
         ),
         f"60: models: 'models' is not implemented yet; remove it {built}",
-        f"62: embeddings: 'embeddings' is not implemented yet; remove it {built}",
         f"63: rerankers: 'rerankers' is not implemented yet; remove it {built}",
         f"64: search_engines: 'search_engines' is not implemented yet; remove it {built}",
         f"65: tools: 'tools' is not implemented yet; remove it {built}",

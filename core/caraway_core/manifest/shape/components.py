@@ -22,7 +22,7 @@ class CatalogSection(Section):
 
 
 class Component(Section):
-    """The common keys of models, embeddings, tools and similar components."""
+    """The common keys of models, tools and similar components."""
 
     from_: Text = Field(alias="from")
     name: Text
@@ -35,10 +35,6 @@ class Component(Section):
 class Model(Component):
     files: list[Anything] = Field(default_factory=list)
     datasets: TextList = Field(default_factory=list)
-
-
-class Embedding(Component):
-    files: list[Anything] = Field(default_factory=list)
 
 
 class Reranker(Component):

@@ -8,13 +8,17 @@ from caraway_core.manifest import column_types, names, unsupported
 from caraway_core.manifest.shape.acceleration import AccelerationSection
 from caraway_core.manifest.shape.base import (
     Anything,
-    Count,
-    CountOrNone,
     Section,
     Text,
     TextList,
     Texts,
     Written,
+)
+from caraway_core.manifest.shape.search import (
+    ColumnEmbedding,
+    ColumnFullTextSearch,
+    FullTextSearch,
+    Vectors,
 )
 
 Access = Literal["read", "read_write"]
@@ -34,24 +38,6 @@ def _check_type(text: str) -> str:
 TableName = Annotated[Written, AfterValidator(names.canonical)]
 
 
-class Chunking(Section):
-    enabled: bool = False
-    target_chunk_size: Count | None = None
-    overlap_size: CountOrNone | None = None
-    trim_whitespace: bool = True
-
-
-class ColumnEmbedding(Section):
-    from_: Text = Field(alias="from")
-    row_id: TextList = Field(default_factory=list)
-    chunking: Chunking | None = None
-
-
-class ColumnFullTextSearch(Section):
-    enabled: bool = True
-    row_id: TextList = Field(default_factory=list)
-
-
 class ColumnSection(Section):
     name: Annotated[Written, Field(min_length=1)]
     type: Annotated[str, AfterValidator(_check_type)] | None = None
@@ -59,18 +45,6 @@ class ColumnSection(Section):
     metadata: Anything = Field(default_factory=dict)
     embeddings: list[ColumnEmbedding] = Field(default_factory=list)
     full_text_search: ColumnFullTextSearch | None = None
-
-
-class Vectors(Section):
-    enabled: bool = True
-    engine: Text | None = None
-    params: Texts = Field(default_factory=dict)
-
-
-class FullTextSearch(Section):
-    enabled: bool = True
-    engine: Text | None = None
-    params: Texts = Field(default_factory=dict)
 
 
 class Replication(Section):
@@ -109,4 +83,7 @@ class ViewSection(Section):
     sql: Text | None = None
     sql_ref: Text | None = None
     metadata: Anything = Field(default_factory=dict)
+    columns: list[ColumnSection] = Field(default_factory=list)
+    vectors: Vectors | None = None
+    full_text_search: FullTextSearch | None = None
     acceleration: AccelerationSection | None = None

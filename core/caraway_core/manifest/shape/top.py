@@ -9,7 +9,6 @@ from caraway_core.manifest import unsupported
 from caraway_core.manifest.shape.base import Anything, Section, Text, Texts, Written
 from caraway_core.manifest.shape.components import (
     CatalogSection,
-    Embedding,
     Evaluation,
     Function,
     Model,
@@ -20,6 +19,7 @@ from caraway_core.manifest.shape.components import (
 )
 from caraway_core.manifest.shape.dataset import DatasetSection, ViewSection
 from caraway_core.manifest.shape.runtime import RuntimeSection, checked_location
+from caraway_core.manifest.shape.search import EmbeddingSection
 
 ALL_STORES = "secrets"
 
@@ -93,7 +93,7 @@ COMPONENTS: dict[str, type[Section]] = {
     "datasets": DatasetSection,
     "views": ViewSection,
     "models": Model,
-    "embeddings": Embedding,
+    "embeddings": EmbeddingSection,
     "rerankers": Reranker,
     "search_engines": SearchEngine,
     "tools": Tool,

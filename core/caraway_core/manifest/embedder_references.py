@@ -1,0 +1,49 @@
+"""Collects the embedding models of a manifest, and checks the columns that name them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from caraway_core import registry
+from caraway_core.errors import Problem
+from caraway_core.manifest import searching
+from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.search_columns import DeclaredEmbedder, SearchColumns, builtin_embedders
+from caraway_core.manifest.shape.search import EmbeddingSection
+
+
+class EmbedderReferences:
+    """The models that were found so far, and the columns that want one."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, DeclaredEmbedder] = {}
+        self._places: dict[str, str] = {}
+        self._wanted: list[tuple[str, Document, Location]] = []
+
+    def add(self, shape: EmbeddingSection, found: Document) -> Iterator[Problem]:
+        """Take a model; yield a problem if its name is taken."""
+        if shape.name in self._found:
+            message = f"the name '{shape.name}' is taken: {self._places[shape.name]} declares it"
+            yield found.problem(("name",), message)
+            return
+        self._found[shape.name] = searching.embedder(shape, found.path.parent)
+        self._places[shape.name] = f"{found.path}:{found.line(('name',))}"
+
+    def want(self, search: SearchColumns, found: Document) -> None:
+        """Remember the models that the columns of a dataset or view name."""
+        names = {each.column: each.embedder for each in search.embedded}
+        for index, column in enumerate(found.value.get("columns") or ()):
+            if (name := names.get(str(column.get("name")))) is not None:
+                at = ("columns", index, "embeddings", 0, "from")
+                self._wanted.append((name, found, at))
+
+    def embedders(self, base_dir: Path) -> tuple[DeclaredEmbedder, ...]:
+        """Return the models of the manifest, and after them those that it does not list."""
+        builtin = (each for each in builtin_embedders(base_dir) if each.name not in self._found)
+        return (*self._found.values(), *builtin)
+
+    def problems(self, base_dir: Path) -> Iterator[Problem]:
+        """Yield a problem for each column that names no model."""
+        known = [each.name for each in self.embedders(base_dir)]
+        for name, found, at in self._wanted:
+            if name not in known:
+                yield found.problem(at, registry.unknown("embedding model", name, known))

@@ -1,0 +1,132 @@
+"""Converts the checked shapes of search into values and applies the defaults."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from caraway_core.manifest import embedder_names, scalars
+from caraway_core.manifest import search_columns as values
+from caraway_core.manifest.shape import dataset as datasets
+from caraway_core.manifest.shape import search as shapes
+
+Value = TypeVar("Value")
+
+ENGINE = "caraway"
+METRICS: tuple[values.Metric, ...] = ("cosine", "dot", "l2")
+VECTOR_PARAMS = ("metric", "recall")
+KEYWORD_PARAMS = ("language",)
+
+
+def embedder(shape: shapes.EmbeddingSection, base_dir: Path) -> values.DeclaredEmbedder:
+    """Build an embedding model that was written in a file of the folder."""
+    origin = embedder_names.split_origin(shape.from_)
+    return values.DeclaredEmbedder(
+        name=shape.name,
+        provider=origin.provider,
+        model=origin.model,
+        base_dir=base_dir,
+        description=shape.description,
+        metadata={key: scalars.plain(value) for key, value in shape.metadata.items()},
+        params=shape.params,
+        files=tuple(file.path for file in shape.files),
+        depends_on=tuple(shape.depends_on),
+    )
+
+
+def search_columns(
+    columns: Iterable[datasets.ColumnSection],
+    vectors: shapes.Vectors | None,
+    full_text: shapes.FullTextSearch | None,
+) -> values.SearchColumns:
+    """Build the search settings of a dataset or view."""
+    has_keywords = full_text is None or full_text.enabled
+    return values.SearchColumns(
+        embedded=tuple(
+            values.EmbeddedColumn(
+                column.name, each.from_, tuple(each.row_id), _chunking(each.chunking)
+            )
+            for column in columns
+            for each in column.embeddings[:1]  # A rule refuses more than one.
+        ),
+        keywords=tuple(
+            values.KeywordColumn(column.name, tuple(column.full_text_search.row_id))
+            for column in columns
+            if has_keywords and column.full_text_search and column.full_text_search.enabled
+        ),
+        vectors=_vectors(vectors),
+        keyword_settings=_keywords(full_text.params if full_text else {}),
+    )
+
+
+def metric(text: str) -> values.Metric:
+    """Read how near two vectors are measured.
+
+    Raises:
+        ValueError: it is no metric.
+    """
+    for known in METRICS:
+        if text == known:
+            return known
+    raise ValueError(f"'{text}' is not one of: {', '.join(METRICS)}")
+
+
+def recall(text: str) -> float:
+    """Read the part of the nearest rows that an index must find.
+
+    Raises:
+        ValueError: it is no number from 0.5 to 1.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.5 <= value <= 1:
+        raise ValueError(f"'{text}' is no number from 0.5 to 1; 1 finds the nearest rows always")
+    return value
+
+
+def language(text: str) -> str:
+    """Read the language of texts.
+
+    Raises:
+        ValueError: its words cannot be reduced to stems.
+    """
+    if text not in values.LANGUAGES:
+        raise ValueError(f"'{text}' is not one of: {', '.join(sorted(values.LANGUAGES))}")
+    return text
+
+
+def _chunking(shape: shapes.ChunkingSection | None) -> values.Chunking | None:
+    if shape is None or not shape.enabled:
+        return None
+    default = values.Chunking()
+    return values.Chunking(
+        shape.target_chunk_size or default.target_size,
+        default.overlap_size if shape.overlap_size is None else shape.overlap_size,
+        shape.trim_whitespace,
+    )
+
+
+def _vectors(shape: shapes.Vectors | None) -> values.VectorSettings:
+    default = values.VectorSettings()
+    if shape is None:
+        return default
+    return values.VectorSettings(
+        shape.enabled,
+        _read(shape.params, "metric", metric, default.metric),
+        _read(shape.params, "recall", recall, default.recall),
+    )
+
+
+def _keywords(params: Mapping[str, str]) -> values.KeywordSettings:
+    default = values.KeywordSettings()
+    return values.KeywordSettings(_read(params, "language", language, default.language))
+
+
+def _read(
+    params: Mapping[str, str], name: str, read: Callable[[str], Value], default: Value
+) -> Value:
+    try:
+        return read(params[name]) if name in params else default
+    except ValueError:
+        return default  # A rule refuses it.
