@@ -24,8 +24,9 @@ class TableSearch:
     """A search of one table.
 
     `column` is the searched one; None: the only one that can be searched by this method. `where`
-    is a SQL predicate over the columns of the table: only rows that pass are ranked. The answer has
-    the `columns`, in this order, and `score`, best first; ties are in the order of the key.
+    is a SQL predicate over the columns of the table: only rows that pass are ranked. It may name
+    columns as `column` or as `table.column`, with the bare name of the table. The answer has the
+    `columns`, in this order, and `score`, best first; ties are in the order of the key.
     """
 
     table: TableName

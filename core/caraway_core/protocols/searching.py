@@ -1,0 +1,83 @@
+"""The protocol of the service that searches tables: statements, the API and tools use it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from caraway_core.changes import Logs
+from caraway_core.ids import CatalogVersion, PrincipalId
+from caraway_core.searching import TableSearch
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoint:
+    """The state of the data that a statement and its searches read.
+
+    `catalog_version` is None for the newest catalog. `logs` are the logs of datasets at this point;
+    an empty mapping means the current ones. `viewer` is the principal that asks.
+    """
+
+    catalog_version: CatalogVersion | None = None
+    logs: Logs = field(default_factory=dict, repr=False)
+    viewer: PrincipalId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWay:
+    """How a search runs, for EXPLAIN: `index` is the kind of index, or "exact" without one.
+
+    `details` are further facts, such as `probes`, by name.
+    """
+
+    column: str
+    index: str = "exact"
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """The rows of a search: its columns and, last, `score` as a 64-bit float; best first.
+
+    With `reads_only_catalog`, the same search finds the same rows until the catalog changes.
+    """
+
+    rows: pa.Table
+    way: SearchWay
+    reads_only_catalog: bool = True
+
+
+class SearchTables(Protocol):
+    """Searches tables that can be searched."""
+
+    async def search(self, search: TableSearch, at: ReadPoint) -> FoundRows:
+        """Return the best rows, at most `limit`.
+
+        Raises:
+            CatalogMovedError: the catalog of `at` is no longer available.
+            InvalidQueryError: the table cannot be searched in this way.
+            ModelError: the embedding model failed.
+            QueryError: the search failed.
+        """
+        ...
+
+    async def explain(self, search: TableSearch, at: ReadPoint) -> SearchWay:
+        """Return how a search would run, without running it.
+
+        Raises:
+            InvalidQueryError: the table cannot be searched in this way.
+        """
+        ...
+
+
+class TextReranker(Protocol):
+    """Judges how well texts answer a query. Its methods block; threads may share it."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a score for each text; a greater one is better.
+
+        Raises:
+            ModelError: the model failed.
+        """
+        ...
