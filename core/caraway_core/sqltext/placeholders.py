@@ -1,6 +1,10 @@
 """Finds the placeholders of a statement, and rewrites them to the form that DataFusion binds.
 
 Values are never inserted into the text: `:name` becomes `$name`, `?` becomes `$1`, `$2`, ...
+
+DataFusion assumes that a bare `$1` in the VALUES of an INSERT or in the SET of an UPDATE has the
+type of its column, and stores values of other types without a cast, so that they are read as
+garbage. Therefore they become expressions of unknown type, which it casts.
 """
 
 import re
@@ -9,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from caraway_core.errors import ParametersError
-from caraway_core.sqltext import lexer
+from caraway_core.sqltext import lexer, writing
 
 _SIGNS = "$?:"
 _IN_WORDS = re.compile(r"[\w@#$]")
@@ -64,8 +68,11 @@ def _found(sql: str) -> Placeholders:
     names: set[str] = set()
     pieces: list[str] = []
     marks = done = 0
+    written = _WrittenValues() if writing.may_change(sql) else None
     for token in lexer.matches(sql):
         if token.lastgroup != "placeholder":
+            if written is not None:
+                written.pass_token(token)
             continue
         start, end = token.start(), token.end("placeholder")
         name = sql[start + 1 : end]
@@ -73,7 +80,10 @@ def _found(sql: str) -> Placeholders:
             marks += 1
             name = str(marks)
         names.add(name)
-        if sql[start] != "$":
+        if written is not None:
+            pieces += sql[done:start], written.untyped(f"${name}")
+            done = end
+        elif sql[start] != "$":
             before = sql[start - 1 : start]
             left = " " if before == "?" or _IN_WORDS.match(before) else ""
             right = " " if _IN_WORDS.match(sql, end) else ""
@@ -82,6 +92,34 @@ def _found(sql: str) -> Placeholders:
     if marks and len(names) != marks:
         raise ParametersError("a statement uses either ? or named and numbered parameters")
     return Placeholders("".join((*pieces, sql[done:])), frozenset(names))
+
+
+class _WrittenValues:
+    """Tells which placeholders of a statement that writes are new values of an UPDATE."""
+
+    def __init__(self) -> None:
+        self._is_in_set = False
+        self._depth = 0
+
+    def pass_token(self, token: re.Match[str]) -> None:
+        """Note a token that is not a placeholder."""
+        match token.lastgroup:
+            case "open":
+                self._depth += 1
+            case "close":
+                self._depth -= 1
+            case "word":
+                word = token[0].rstrip().upper()
+                if word == "UPDATE":
+                    self._is_in_set = True
+                elif word == "WHERE" and self._depth == 0:
+                    self._is_in_set = False
+
+    def untyped(self, placeholder: str) -> str:
+        """Return an expression of the same value whose type does not come from its column."""
+        if self._is_in_set:
+            return f"(CASE WHEN true THEN {placeholder} END)"
+        return f"({placeholder})"
 
 
 _kept = lru_cache(maxsize=1024)(_found)

@@ -194,7 +194,7 @@ class StatementPlanner:
         statements.check(writes.retargeted(facts, statement.targets), statement.writable)
         writes.check(facts, self._registered.snapshot.tables, statement.targets)
         facts = writes.retargeted(facts, statement.targets)
-        if facts.changes_rows and writes.changes_nothing(dataframe):
+        if facts.changes_rows and self._changes_nothing(dataframe):
             dataframe, joined = writes.nothing(self._contexts.main), None
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
             raise SourceNotReadError("the statement reads no dataset that its source may answer")
@@ -220,6 +220,13 @@ class StatementPlanner:
         if key and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
         return plan
+
+    def _changes_nothing(self, dataframe: Any) -> bool:
+        # Optimizing computes constants, which may fail.
+        try:
+            return writes.changes_nothing(dataframe)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
 
     def _described(self, statement: Statement, framed: PlannedStatement, facts: PlanFacts) -> Any:
         """Plan a listing of schemas or settings in a context without internal schemas.

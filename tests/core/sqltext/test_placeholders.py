@@ -45,6 +45,15 @@ from tests.kit.hostile import UNCLOSED
         ("SELECT `a``?`, ?", None, {"1"}),
         ("SELECT `a`:b, :c", "SELECT `a`:b, $c", {"c"}),
         ("SELECT :été", "SELECT $été", {"été"}),
+        ("INSERT INTO t VALUES (?, 'a?')", "INSERT INTO t VALUES (($1), 'a?')", {"1"}),
+        ("insert into t values ($1, :b)", "insert into t values (($1), ($b))", {"1", "b"}),
+        ("DELETE FROM t WHERE a=?", "DELETE FROM t WHERE a=($1)", {"1"}),
+        (
+            "UPDATE t SET a = (SELECT b FROM u WHERE c = $1), d=:d WHERE e = $2",
+            "UPDATE t SET a = (SELECT b FROM u WHERE c = (CASE WHEN true THEN $1 END)), "
+            "d=(CASE WHEN true THEN $d END) WHERE e = ($2)",
+            {"1", "2", "d"},
+        ),
     ],
 )
 def test_placeholders_are_found_outside_of_literals_and_comments(
