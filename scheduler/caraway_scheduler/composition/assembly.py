@@ -12,7 +12,7 @@ from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.protocols.dispatch import SystemTable
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
-from caraway_scheduler.catalog import missing
+from caraway_scheduler.catalog import missing, primary_keys
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
@@ -125,6 +125,9 @@ def _catalog(
         TableName("engines"): lambda _viewer: engine_metrics.table(backend.engines()),
         TableName("executors"): lambda _viewer: listing.table(backend.dispatch.executors()),
         TableName("partitions"): lambda _viewer: accelerations.partitions(),
+        TableName("primary_keys"): lambda _viewer: primary_keys.table(
+            accelerations.catalog.datasets
+        ),
     }
     return Catalog(
         backend.dispatch,

@@ -9,9 +9,9 @@ import pyarrow as pa
 from google.protobuf.message import Message
 
 from caraway_core.errors import QueryError
-from caraway_core.ids import TableName
+from caraway_scheduler.catalog import primary_keys
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.flight.sql import metadata_schemas, sql_info, xdbc_types
+from caraway_scheduler.flight.sql import column_types, metadata_schemas, sql_info, xdbc_types
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.sql.running import Statements, request_of
 from caraway_scheduler.services import Services
@@ -114,26 +114,25 @@ class Metadata:
         sql = f"SELECT * FROM {_quoted(schema_name)}.{_quoted(name)} LIMIT 0"
         # One that has gone meanwhile, or cannot be read now, is listed all the same.
         with suppress(QueryError):
-            return (await self._statements.collected(request_of(caller, sql))).schema
+            found = await self._statements.collected(request_of(caller, sql))
+            return pa.schema([column_types.described(each) for each in found.schema])
         return pa.schema([])
 
     def _primary_keys(self, command: Any) -> list[dict[str, object]]:
         schema_name = command.db_schema if command.HasField("db_schema") else _PUBLIC
-        full = command.table if schema_name == _PUBLIC else f"{schema_name}.{command.table}"
-        state = self._services.catalog.datasets.get(TableName(full))
-        keys = state.version.keys if state is not None and state.version is not None else None
-        if keys is None or (command.HasField("catalog") and command.catalog != CATALOG):
+        if not _is_here(command):
             return []
         return [
             {
                 "catalog_name": CATALOG,
                 "db_schema_name": schema_name,
                 "table_name": command.table,
-                "column_name": column,
-                "key_sequence": place,
+                "column_name": column.column_name,
+                "key_sequence": column.ordinal_position,
                 "key_name": None,
             }
-            for place, column in enumerate(keys.primary, start=1)
+            for column in primary_keys.columns(self._services.catalog.datasets)
+            if (column.table_schema, column.table_name) == (schema_name, command.table)
         ]
 
 
