@@ -55,7 +55,7 @@ class StoringStream:
 
         Chunks are passed to `keep`, and the reported chunks name `home`.
         """
-        self._full = order.schema or rows.schema
+        self._full = plain.with_lists(order.schema or rows.schema)
         self._answer = storing.kept_schema(self._full, order.cut)
         self.schema = storing.stored_schema(self._answer)
         self.reads_only_catalog: bool = rows.reads_only_catalog

@@ -1,4 +1,8 @@
-"""Converts rows that leave a fragment: plain strings instead of views, and no shared memory."""
+"""Converts rows that leave a fragment: plain strings and lists, and no shared memory.
+
+Plain lists stand for lists of a fixed size, which Substrait cannot express. So the vectors of
+searched tables travel and are stored as lists.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -10,8 +14,19 @@ types = pa.types
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """Return the type with strings and bytes in place of views, also in nested types."""
+    """Return the type without views and fixed list sizes, also in nested types."""
     return _rebuilt(type_, _plain_field)
+
+
+def with_lists(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with plain lists in place of lists of a fixed size."""
+    return pa.schema([_with_lists(each) for each in schema], schema.metadata)
+
+
+def _with_lists(field: pa.Field) -> pa.Field:
+    if not types.is_fixed_size_list(field.type):
+        return field
+    return field.with_type(pa.list_(field.type.value_field))
 
 
 def _rebuilt(type_: pa.DataType, inner: Callable[[pa.Field], pa.Field]) -> pa.DataType:
@@ -28,24 +43,24 @@ def _rebuilt(type_: pa.DataType, inner: Callable[[pa.Field], pa.Field]) -> pa.Da
     if types.is_large_list(type_):
         return pa.large_list(inner(type_.value_field))
     if types.is_fixed_size_list(type_):
-        return pa.list_(inner(type_.value_field), type_.list_size)
+        return pa.list_(inner(type_.value_field))
     if types.is_dictionary(type_):
         return pa.dictionary(type_.index_type, _rebuilt(type_.value_type, inner), type_.ordered)
     return type_
 
 
 def _kind(type_: pa.DataType) -> pa.DataType:
-    """Return the type without nullability of nested fields, for comparison."""
+    """Return the plain type without nullability of nested fields, for comparison."""
     return _rebuilt(type_, lambda field: pa.field(field.name, _kind(field.type)))
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with strings and bytes in place of views."""
+    """Return the schema without views and fixed list sizes."""
     return pa.schema([_plain_field(each) for each in schema])
 
 
 def check_same(found: pa.Schema, expected: pa.Schema) -> None:
-    """Check that types match by position; a view type equals the type that it views.
+    """Check that types match by position, where a type equals its plain type.
 
     Raises:
         ExecutionError: they differ.
@@ -110,5 +125,8 @@ def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def has_views(schema: pa.Schema) -> bool:
-    """Return whether a column has views, which keep the whole text that they point into alive."""
+    """Return whether a column has views, which keep the whole text that they point into alive.
+
+    Columns with lists of a fixed size are counted, too: both are converted before rows cross.
+    """
     return any(plain_type(each.type) != each.type for each in schema)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 
 types = pa.types
+_VIEWS = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,18 @@ def overridden(schema: pa.Schema, declared: Sequence[pa.Field]) -> pa.Schema:
 
 
 def viewed(schema: pa.Schema) -> pa.Schema:
-    """Use view types for text and bytes: Parquet scans of plain types take twice as long."""
-    views = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
-    return pa.schema([field.with_type(views.get(field.type, field.type)) for field in schema])
+    """Return the columns with the types that Parquet files are best read as.
+
+    Scans of plain text and bytes take twice as long as those of views. A statement over lists of a
+    fixed size cannot be divided among executors.
+    """
+    return pa.schema([field.with_type(_viewed(field.type)) for field in schema])
+
+
+def _viewed(type_: pa.DataType) -> pa.DataType:
+    if types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field)
+    return _VIEWS.get(type_, type_)
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
