@@ -8,6 +8,7 @@ from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 from caraway_core.ids import TableName
 from caraway_engine.execution import spilling
 from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.searching import functions
 
 CATALOG = "caraway"
 PUBLIC = "public"
@@ -107,6 +108,7 @@ def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -
     context = SessionContext(config, pool.runtime)
     # By default a directory listing is cached forever, so new files would never be seen.
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
+    functions.register(context)
     return context
 
 

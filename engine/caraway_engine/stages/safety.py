@@ -10,6 +10,7 @@ from typing import Any
 from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
+from caraway_engine.searching.functions import NAMES as SEARCH_FUNCTIONS
 from caraway_engine.stages import joins
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import INPUT_FIELDS, body, join_type, kind, walk
@@ -51,7 +52,9 @@ _WINDOWS = (
     "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
     "first_value", "last_value", "nth_value",
 )  # fmt: skip
-FUNCTIONS = frozenset({*_COMPARISON, *_ARITHMETIC, *_TEXT, *_TIME, *_AGGREGATES, *_WINDOWS})
+FUNCTIONS = frozenset(
+    {*_COMPARISON, *_ARITHMETIC, *_TEXT, *_TIME, *_AGGREGATES, *_WINDOWS, *SEARCH_FUNCTIONS}
+)
 RELATIONS = frozenset({*INPUT_FIELDS, "set"})
 EXPRESSIONS = frozenset(
     {"literal", "selection", "scalar_function", "window_function", "if_then", "singular_or_list",
