@@ -68,6 +68,7 @@ class Plugins(Mapping[str, "EntryPoint"]):
 SOURCES = Plugins("connector", "caraway.sources")
 CHANGE_SOURCES = Plugins("connector", "caraway.change_sources")
 REMOTE_READERS = Plugins("remote reader", "caraway.remote_readers")
+MODEL_PROVIDERS = Plugins("model provider", "caraway.model_providers")
 SECRET_STORES = Plugins("secret store", "caraway.secret_stores")
 STATE_STORES = Plugins("state store", "caraway.state_stores")
 RESULT_STORES = Plugins("result store", "caraway.result_stores")

@@ -16,6 +16,7 @@ from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.membership import Membership
+from caraway_scheduler.models.service import Models
 from caraway_scheduler.queries.service import QueryService
 from caraway_serving.access import Keyring
 from caraway_serving.limits import InForce
@@ -68,6 +69,7 @@ class Services:
     """Reaches the sources of accelerated datasets, too."""
     history: TaskHistory
     tallies: ApiTallies
+    models: Models
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False
@@ -99,6 +101,11 @@ class Services:
             f"view {view.name} ({view.status}{_waiting(view)})"
             for view in self.catalog.views.values()
             if view.status != "ready"
+        ]
+        waiting += [
+            f"model {model.name} ({model.status})"
+            for model in self.models.states.values()
+            if not model.was_ready
         ]
         if not self.catalog.version:
             waiting.append("catalog (initializing)")

@@ -21,11 +21,16 @@ def respond(
     accept: str | None,
 ) -> Response:
     """Return rows as a JSON array, or as CSV with exactly `columns`."""
-    if format_ is None:
-        format_ = ListingFormat.CSV if _prefers_csv(accept) else ListingFormat.JSON
-    if format_ is ListingFormat.JSON:
+    if choose(format_, accept) is ListingFormat.JSON:
         return JSONResponse(list(rows))
     return Response(to_csv(rows, columns), media_type="text/csv; charset=utf-8")
+
+
+def choose(format_: ListingFormat | None, accept: str | None) -> ListingFormat:
+    """Return the format that `format` names, or else `Accept`."""
+    if format_ is not None:
+        return format_
+    return ListingFormat.CSV if _prefers_csv(accept) else ListingFormat.JSON
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.manifest.access_keys import split_key
 from caraway_core.manifest.column_types import arrow_type
+from caraway_core.manifest.models import Model, ModelFile, ModelResources
 from caraway_core.manifest.references import SecretResolver, build_resolver
 from caraway_core.manifest.runtime import RuntimeSettings
 from caraway_core.manifest.search_columns import (
@@ -29,6 +30,9 @@ __all__ = [
     "EmbeddedColumn",
     "KeywordColumn",
     "Manifest",
+    "Model",
+    "ModelFile",
+    "ModelResources",
     "RuntimeSettings",
     "SearchColumns",
     "SecretResolver",

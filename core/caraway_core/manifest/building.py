@@ -8,9 +8,10 @@ from pydantic import BaseModel
 
 from caraway_core.manifest import accelerating, locations, names, scalars, searching
 from caraway_core.manifest import runtime as values_runtime
+from caraway_core.manifest.models import Model, ModelFile, ModelResources
+from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
-from caraway_core.manifest.shape import top
 from caraway_core.manifest.values import (
     VIEW,
     Dataset,
@@ -79,6 +80,24 @@ def accelerated_view(shape: dataset_shapes.ViewSection, sql: str, base_dir: Path
 
 def _columns(shapes_: list[dataset_shapes.ColumnSection]) -> tuple[DeclaredColumn, ...]:
     return tuple(DeclaredColumn(c.name, c.type, c.description) for c in shapes_)
+
+
+def model(shape: components.ModelSection, base_dir: Path) -> Model:
+    """Build a model that was written in a file of the folder."""
+    origin = names.split_provider(shape.from_)
+    return Model(
+        name=shape.name,
+        source=shape.from_,
+        provider=origin.connector,
+        path=origin.path,
+        base_dir=base_dir,
+        description=shape.description,
+        metadata=_plain(shape.metadata),
+        params=shape.params,
+        files=tuple(_same(ModelFile, each) for each in shape.files),
+        datasets=tuple(shape.datasets),
+        resources=_same(ModelResources, shape.resources),
+    )
 
 
 def stores(shapes_: list[top.SecretStoreSection] | None) -> tuple[DeclaredStore, ...]:

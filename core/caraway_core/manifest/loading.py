@@ -19,9 +19,10 @@ from caraway_core.manifest import (
     unsupported,
 )
 from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.models import Model
+from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import search as search_shapes
-from caraway_core.manifest.shape import top
 from caraway_core.manifest.values import Dataset, Manifest, View
 
 _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
@@ -74,7 +75,9 @@ class _Loading:
         self._datasets: list[Dataset] = []
         self._views: list[View] = []
         self._embedders = embedder_references.EmbedderReferences()
+        self._models: list[Model] = []
         self._declared: dict[str, str] = {}
+        self._declared_models: dict[str, str] = {}
         self._finished: set[Path] = set()
 
     def manifest(self) -> Manifest:
@@ -101,6 +104,7 @@ class _Loading:
             notices=tuple(self._notices),
             snapshots=snapshots,
             embedders=self._embedders.embedders(base_dir),
+            models=tuple(self._models),
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -179,6 +183,8 @@ class _Loading:
                 self._add_view(shape, found)
             case search_shapes.EmbeddingSection() as shape:
                 self._problems += self._embedders.add(shape, found)
+            case components.ModelSection() as shape:
+                self._add_model(shape, found)
 
     def _follow(self, section: str, item: Document) -> Document | None:
         """Read what stands behind a `ref`."""
@@ -216,6 +222,10 @@ class _Loading:
             self._views.append(view)
             self._embedders.want(view.search, found)
 
+    def _add_model(self, shape: components.ModelSection, found: Document) -> None:
+        if self._is_new_in(self._declared_models, shape.name, shape.name, found):
+            self._models.append(building.model(shape, found.path.parent))
+
     def _sql(self, text: str, found: Document) -> str | None:
         file = places.sibling(found.path.parent, text)
         self._files[file] = None
@@ -231,11 +241,13 @@ class _Loading:
         return sql
 
     def _is_new(self, name: str, found: Document) -> bool:
-        first = self._declared.get(names.identity(name))
-        if first is not None:
+        return self._is_new_in(self._declared, names.identity(name), name, found)
+
+    def _is_new_in(self, declared: dict[str, str], key: str, name: str, found: Document) -> bool:
+        if (first := declared.get(key)) is not None:
             self._add(found, ("name",), f"the name '{name}' is taken: it is declared at {first}")
             return False
-        self._declared[names.identity(name)] = f"{found.path}:{found.line(('name',))}"
+        declared[key] = f"{found.path}:{found.line(('name',))}"
         return True
 
     def _add(self, where: Document, location: Location, message: str) -> None:

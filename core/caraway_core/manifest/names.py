@@ -15,6 +15,7 @@ _NAME = re.compile(rf"({_PART})(?:\.({_PART}))?")
 _IN_CATALOG = re.compile(rf'(?:"caraway"|(?i:caraway))\.(?P<name>{_PART}\.{_PART})$')
 _UNQUOTED = re.compile(r"[\w$-]{1,128}")
 _QUOTED = re.compile(r'[^"./\\\x00-\x1f\x7f]{1,128}')
+_COMPONENT = re.compile(r"\w[\w.:/@+-]{0,127}")
 # Only ASCII, as the SQL engine folds: a name must be found under the text it is queried by.
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -74,6 +75,42 @@ def split_origin(text: str) -> Origin:
         )
     connector = match[1].lower()
     return Origin(connector, text[match.end() :].strip().removeprefix("//"))
+
+
+def split_provider(text: str) -> Origin:
+    """Split the `from` of a model at its first `:`, or at its first `/` when that comes sooner.
+
+    Raises:
+        ValueError: it names no provider.
+    """
+    try:
+        return split_origin(text)
+    except ValueError:
+        raise ValueError(
+            f"'{text}' names no provider; write '<provider>:<model>', for example 'openai:{text}'"
+        ) from None
+
+
+def component(text: str) -> str:
+    """Return the name of a model, if it can be one.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not _COMPONENT.fullmatch(text):
+        raise ValueError(
+            f"'{text[:100]}' is not a name; use letters, digits and any of '._:/@+-', at most 128"
+        )
+    return text
+
+
+def canonical_all(texts: list[str]) -> list[str]:
+    """Return the names that SQL knows some tables by.
+
+    Raises:
+        ValueError: as `canonical`.
+    """
+    return [canonical(text) for text in texts]
 
 
 def _canonical_part(part: str) -> str:

@@ -9,7 +9,13 @@ from typing import Any
 
 from caraway_core import registry
 from caraway_core.errors import CarawayError, Problem
-from caraway_core.manifest import embedder_names, known_params, names, references
+from caraway_core.manifest import (
+    embedder_names,
+    known_params,
+    model_params,
+    names,
+    references,
+)
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.locations import STORE, split
 
@@ -38,9 +44,22 @@ def embedding(document: Document) -> Iterator[Problem]:
     yield from _unknown(document, provider, known_params.OF_EMBEDDER.get(provider))
 
 
+def model(document: Document) -> Iterator[Problem]:
+    """Yield the params of a model that its provider does not take."""
+    params = document.value.get("params")
+    try:
+        provider = names.split_provider(str(document.value.get("from"))).connector
+    except ValueError:
+        return
+    for name in params if isinstance(params, dict) else ():
+        if fault := model_params.fault(provider, str(name)):
+            yield document.problem(("params", name), fault)
+
+
 COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "datasets": dataset,
     "embeddings": embedding,
+    "models": model,
 }
 """The rule on the params of each section whose items have some."""
 

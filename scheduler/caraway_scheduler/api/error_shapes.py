@@ -3,6 +3,13 @@
 from caraway_serving.failures import ErrorShapes
 
 SHAPES = ErrorShapes(
-    as_error=("/v1/catalogs", "/v1/cluster/", "/v1/queries", "/internal/", "/v1/sql/"),
+    as_error=(
+        "/v1/catalogs",
+        "/v1/cluster/",
+        "/v1/queries",
+        "/v1/models",
+        "/internal/",
+        "/v1/sql/",
+    ),
     as_message=("/v1/datasets/",),
 )

@@ -20,6 +20,7 @@ from caraway_scheduler.api import (
     datasets,
     description,
     health,
+    models,
     pods,
     status,
 )
@@ -45,6 +46,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     acceleration.router,
     cdc.router,
     catalogs.router,
+    models.router,
     pods.router,
     cluster.router,
     status.router,

@@ -23,6 +23,7 @@ from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
 from caraway_scheduler.membership import listing
 from caraway_scheduler.metrics import engines as engine_metrics
+from caraway_scheduler.models.service import Models
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
@@ -63,6 +64,8 @@ async def services(
     catalog = accelerations.catalog
     stack.push_async_callback(catalog.aclose)
     stack.push_async_callback(accelerations.aclose)
+    models = Models(data.cache / "models", history)
+    stack.push_async_callback(models.aclose)
     backend.report_failures(catalog.failed_later)
     dispatch = SourceDispatch(backend.dispatch, accelerations, partial(missing.explained, catalog))
     queries = _queries(settings, dispatch, catalog, cache, history, tallies)
@@ -90,6 +93,7 @@ async def services(
         is_scheduler=backend.is_scheduler,
         history=history,
         tallies=tallies,
+        models=models,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

@@ -221,9 +221,10 @@ class Runtime:
         for notice in self._manifest.notices:
             self._announcer.notice(notice)
         catalog.on_progress = self._announcer.progress
+        await services.models.apply(self._manifest, secrets)
         await catalog.apply(self._manifest, secrets)
         stop = tasks.begin(self._stop_requested.wait())
-        settled = tasks.begin(catalog.wait_settled())
+        settled = tasks.begin(_settled(services))
         await asyncio.wait((settled, stop), return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         settled.cancel()
@@ -237,6 +238,11 @@ class Runtime:
             if view.error is not None:
                 failed += 1
                 self._announcer.notice(view.error.message)
+        for model in services.models.states.values():
+            loading += model.status == "initializing"
+            if model.error is not None:
+                failed += 1
+                self._announcer.notice(model.error.message)
         self._announcer.ready(endpoints, failed, loading)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
@@ -278,6 +284,11 @@ class Runtime:
             for server in self._servers:
                 server.stop(now=True)
         self._stop_requested.set()
+
+
+async def _settled(services: Services) -> None:
+    await services.catalog.wait_settled()
+    await services.models.wait_settled()
 
 
 def _first(failed: BaseException) -> BaseException:

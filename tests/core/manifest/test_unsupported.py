@@ -8,7 +8,7 @@ EVERYTHING = Path(__file__).with_name("everything.yaml")
 
 
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
-    built = "(this build has: datasets, views, embeddings, secrets, dependencies)"
+    built = "(this build has: datasets, views, models, embeddings, secrets, dependencies)"
     off = "remove it or set its 'enabled' to false"
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
     assert lines == [
@@ -26,7 +26,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
             "'enabled' to false"
             for what in ("'on_conflict' over an index", "'write_mode'")
         ),
-        f"60: models: 'models' is not implemented yet; remove it {built}",
         f"63: rerankers: 'rerankers' is not implemented yet; remove it {built}",
         f"64: search_engines: 'search_engines' is not implemented yet; remove it {built}",
         f"65: tools: 'tools' is not implemented yet; remove it {built}",

@@ -109,6 +109,7 @@ async def serving(
         dispatch,
         history,
         tallies,
+        unused,
         keyring=keys,
         max_body_bytes=max_body_bytes,
         max_message_bytes=max_message_bytes,

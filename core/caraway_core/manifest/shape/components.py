@@ -1,11 +1,28 @@
 """Sections of components that this build rejects; only their shape is checked."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from caraway_core.manifest import names, unsupported
+from caraway_core.manifest.models import ModelFileType
 from caraway_core.manifest.shape.acceleration import AccelerationSection
-from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
+from caraway_core.manifest.shape.base import (
+    Anything,
+    Count,
+    CountOrNone,
+    Section,
+    Size,
+    Text,
+    TextList,
+    Texts,
+    Written,
+)
+
+
+def _check_provider(text: str) -> str:
+    unsupported.check_provider(names.split_provider(text).connector)
+    return text
 
 
 class CatalogSection(Section):
@@ -32,9 +49,31 @@ class Component(Section):
     depends_on: TextList = Field([], alias="dependsOn")
 
 
-class Model(Component):
-    files: list[Anything] = Field(default_factory=list)
-    datasets: TextList = Field(default_factory=list)
+ModelName = Annotated[Written, AfterValidator(names.component)]
+
+
+class ModelFileSection(Section):
+    path: Text
+    name: str | None = None
+    type: ModelFileType | None = None
+
+
+class ModelResourcesSection(Section):
+    cpu: Count | None = None
+    memory_bytes: Size | None = Field(None, alias="memory")
+    gpu: CountOrNone = 0
+
+
+class ModelSection(Section):
+    from_: Annotated[Text, AfterValidator(_check_provider)] = Field(alias="from")
+    name: ModelName
+    description: str | None = None
+    metadata: Anything = Field(default_factory=dict)
+    params: Texts = Field(default_factory=dict)
+    files: list[ModelFileSection] = Field(default_factory=list)
+    datasets: Annotated[TextList, AfterValidator(names.canonical_all)] = Field(default_factory=list)
+    resources: ModelResourcesSection | None = None
+    depends_on: TextList = Field([], alias="dependsOn")
 
 
 class Reranker(Component):

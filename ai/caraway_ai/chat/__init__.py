@@ -1,0 +1,1 @@
+"""Requests and answers of chats, independent of any provider."""

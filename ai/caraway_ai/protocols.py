@@ -1,0 +1,56 @@
+"""The protocol of chat models, and the shapes of what goes in and out.
+
+Requests, answers and chunks are JSON objects of the OpenAI chat wire, as plain dictionaries: what
+a client sends reaches a provider that speaks this wire unchanged, and costs no conversion.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Any, Protocol
+
+JsonObject = dict[str, Any]
+ChatRequest = JsonObject
+"""The body of `POST /v1/chat/completions`. `model` and `stream` are set by the provider."""
+ChatCompletion = JsonObject
+"""An object `chat.completion`."""
+ChatChunk = JsonObject
+"""An object `chat.completion.chunk`."""
+
+
+class ChatModel(Protocol):
+    """A model that is loaded. All its methods run on one event loop; calls may overlap.
+
+    Neither a request nor what is in it is changed.
+    """
+
+    async def check(self) -> None:
+        """Check that the model can be called, without a call that costs money.
+
+        Raises:
+            ModelError: it cannot.
+        """
+        ...
+
+    async def chat(self, request: ChatRequest) -> ChatCompletion:
+        """Answer a request, whatever its `stream` says.
+
+        Raises:
+            ModelInputError: the request is wrong, or asks for what the model cannot do.
+            ModelAwayError: the provider limits the rate, is overloaded or does not respond.
+            ModelError: the provider refused or failed, or its answer is not complete.
+        """
+        ...
+
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
+        """Yield the chunks of an answer; the call begins with the first one asked for.
+
+        A stream that ends by itself is complete: each of its choices had a `finish_reason`. The
+        last chunk has `usage`, where the provider tells it, and no choices. Closing the generator
+        stops the call of the provider.
+
+        Raises: as `chat`, also between chunks.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections and processes; calls under way fail."""
+        ...

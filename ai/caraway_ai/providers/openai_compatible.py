@@ -1,0 +1,215 @@
+"""Models behind any server that speaks the OpenAI chat wire, over the `openai` client.
+
+The client keeps connections, sends keys and retries. Bodies pass through as they are: its own
+models would cost more than everything else here, and drop what they do not know.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import openai
+import orjson
+
+from caraway_ai.chat.completeness import StreamCheck, check_completion
+from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest, JsonObject
+from caraway_ai.providers import event_streams
+from caraway_ai.providers.failures import FailureReader
+from caraway_ai.providers.params import ModelParams
+from caraway_ai.specs import ModelSpec
+from caraway_core.errors import ModelError
+
+_CHECK_S = 10.0
+_DONE = b"[DONE]"
+
+
+@dataclass(frozen=True, slots=True)
+class WireEndpoint:
+    """Where a model is served, and how it is called there."""
+
+    base_url: str
+    model: str
+    api_key: str | None = field(repr=False)
+    key_param: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict)
+    lists_all: bool = False
+    """Whether a model that its listing lacks is not there."""
+    has_listing: bool = True
+    socket: str | None = None
+    """The path of a Unix socket to connect to."""
+
+
+class OpenAICompatible:
+    """One model of one server."""
+
+    def __init__(self, spec: ModelSpec, params: ModelParams, endpoint: WireEndpoint) -> None:
+        self._name = spec.name
+        self._endpoint = endpoint
+        self._failures = FailureReader(spec.name, endpoint.key_param, params.secrets())
+        silence_s = params.duration_s("silence_timeout", 120)
+        connect_s = params.duration_s("connect_timeout", 10)
+        self._timeout = httpx2.Timeout(silence_s, connect=connect_s, pool=60)
+        self._whole_timeout = httpx2.Timeout(
+            params.duration_s("request_timeout", 600), connect=connect_s, pool=60
+        )
+        self._client = _client(params, endpoint)
+        # It refuses to call a server without a key, unless each request says so.
+        self._headers: dict[str, str | openai.Omit] = (
+            {"Authorization": openai.Omit()} if endpoint.api_key is None else {}
+        )
+
+    async def check(self) -> None:
+        if not self._endpoint.has_listing:
+            return
+        try:
+            async with asyncio.timeout(_CHECK_S):
+                await self._look()
+        except TimeoutError as exc:
+            raise self._failures.of_transport(exc, is_timeout=True) from exc
+
+    async def chat(self, request: ChatRequest) -> ChatCompletion:
+        response = await self._post(request, is_stream=False)
+        try:
+            answer = orjson.loads(response.content)
+        except ValueError as exc:
+            raise self._failures.damaged("it is not JSON") from exc
+        if isinstance(answer, dict) and answer.get("error") and "choices" not in answer:
+            raise self._failures.in_stream(answer)
+        return check_completion(answer, self._name)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
+        check = StreamCheck(self._name, request.get("n") or 1)
+        response = await self._post(request, is_stream=True)
+        try:
+            async with aclosing(response.aiter_bytes()) as parts:
+                async for event in event_streams.events(parts):
+                    if event.data == _DONE:
+                        break
+                    yield check.take(self._chunk(event))
+        except httpx2.TimeoutException as exc:
+            raise self._failures.of_transport(exc, is_timeout=True) from exc
+        except (httpx2.HTTPError, httpx2.StreamError) as exc:
+            raise self._failures.cut() from exc
+        except ValueError as exc:
+            raise self._failures.damaged(str(exc)) from exc
+        finally:
+            await response.aclose()
+        check.end()
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    def _chunk(self, event: event_streams.ServerEvent) -> Any:
+        try:
+            chunk = orjson.loads(event.data)
+        except ValueError as exc:
+            raise self._failures.damaged("a chunk of its stream is not JSON") from exc
+        if isinstance(chunk, dict) and (chunk.get("error") or event.event == "error"):
+            raise self._failures.in_stream(chunk)
+        return chunk
+
+    async def _post(self, request: ChatRequest, *, is_stream: bool) -> httpx2.Response:
+        body = {**request, "model": self._endpoint.model, "stream": is_stream}
+        if is_stream:
+            options = request.get("stream_options")
+            body["stream_options"] = {
+                **(options if isinstance(options, dict) else {}), "include_usage": True
+            }  # fmt: skip
+        else:
+            body.pop("stream_options", None)
+        try:
+            response: httpx2.Response = await self._client.post(
+                "/chat/completions",
+                cast_to=httpx2.Response,
+                content=orjson.dumps(body),
+                options={
+                    "headers": {"content-type": "application/json", **self._headers},
+                    "timeout": self._timeout if is_stream else self._whole_timeout,
+                },
+                stream=is_stream,
+                stream_cls=None,
+            )
+            return response
+        except openai.OpenAIError as exc:
+            raise self._failure(exc) from exc
+
+    async def _look(self) -> None:
+        """Ask for the listing of the model, which no provider charges for."""
+        try:
+            try:
+                await self._get(f"/models/{self._endpoint.model}")
+            except openai.NotFoundError:
+                await self._look_in_listing()
+        except openai.APIStatusError as exc:
+            if exc.status_code in (405, 501) or (
+                not self._endpoint.lists_all and exc.status_code in (400, 404)
+            ):
+                return  # The server has no listing; a call will tell.
+            raise self._failure(exc) from exc
+        except openai.OpenAIError as exc:
+            raise self._failure(exc) from exc
+
+    async def _look_in_listing(self) -> None:
+        listing = await self._get("/models")
+        data = listing.get("data") if isinstance(listing, dict) else None
+        if not isinstance(data, list) or not self._endpoint.lists_all:
+            return
+        known = [each.get("id") for each in data if isinstance(each, dict)]
+        if self._endpoint.model not in known:
+            raise ModelError(
+                f"model '{self._name}': its provider has no model '{self._endpoint.model}', or the "
+                "key may not use it; correct the model in 'from'",
+                "not_found",
+            )
+
+    async def _get(self, path: str) -> JsonObject | None:
+        response = await self._client.get(
+            path,
+            cast_to=httpx2.Response,
+            options={"headers": self._headers, "timeout": _CHECK_S, "max_retries": 0},
+        )
+        try:
+            return orjson.loads(response.content)  # type: ignore[no-any-return] # checked where it is used
+        except ValueError:
+            return None
+
+    def _failure(self, exc: openai.OpenAIError) -> ModelError:
+        if isinstance(exc, openai.APIStatusError):
+            return self._failures.of_status(
+                exc.status_code, exc.response.headers, exc.body or exc.response.content
+            )
+        return self._failures.of_transport(exc, is_timeout=isinstance(exc, openai.APITimeoutError))
+
+
+def _client(params: ModelParams, endpoint: WireEndpoint) -> openai.AsyncOpenAI:
+    client = openai.AsyncOpenAI(
+        api_key=endpoint.api_key or "none",
+        base_url=endpoint.base_url,
+        default_headers=dict(endpoint.headers) or None,
+        default_query=dict(endpoint.query) or None,
+        max_retries=params.count("max_retries", 2),
+        http_client=_http_client(params, endpoint),
+    )
+    # It reads the environment for what it is not given.
+    client.organization = params.text("openai_org_id")
+    client.project = params.text("openai_project_id")
+    return client
+
+
+def _http_client(params: ModelParams, endpoint: WireEndpoint) -> httpx2.AsyncClient | None:
+    if endpoint.socket is not None:
+        transport = httpx2.AsyncHTTPTransport(uds=endpoint.socket)
+        return openai.DefaultAsyncHttpxClient(transport=transport, trust_env=False)
+    if (authority := params.path("tls_root_certificate")) is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=str(authority))
+    except OSError as exc:
+        message = f"the param 'tls_root_certificate' cannot be read: {exc.strerror or exc}"
+        raise params.wrong(message) from exc
+    return openai.DefaultAsyncHttpxClient(verify=context)

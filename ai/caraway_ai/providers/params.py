@@ -1,0 +1,143 @@
+"""Reads the params of a model; each mistake names the param and says what it takes."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from caraway_ai.specs import ModelSpec
+from caraway_core.errors import ModelError
+from caraway_core.manifest import model_params, units
+
+Value = TypeVar("Value")
+_SECRETS = ("key", "token", "secret", "password")
+_SHORTEST_SECRET = 6
+
+
+class ModelParams:
+    """The params of one model."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        """Check the names.
+
+        Raises:
+            ModelError: the provider does not take a param.
+        """
+        self._spec = spec
+        for name in spec.params:
+            if fault := model_params.fault(spec.provider, name):
+                raise self.wrong(fault)
+
+    def wrong(self, message: str) -> ModelError:
+        """Word a mistake in the params."""
+        return ModelError(f"model '{self._spec.name}': {message}", "invalid")
+
+    def text(self, *names: str) -> str | None:
+        """Return the first of the params that is there and not empty."""
+        return next((value for name in names if (value := self._spec.params.get(name))), None)
+
+    def secret(self, *names: str) -> str:
+        """Return the first of the params that is there.
+
+        Raises:
+            ModelError: none is, with the code `model.auth`.
+        """
+        if (found := self.text(*names)) is None:
+            message = f"model '{self._spec.name}': it needs the param '{names[0]}'"
+            raise ModelError(f"{message}, for example '${{secrets:{names[0].upper()}}}'", "auth")
+        return found
+
+    def count(self, name: str, default: int, least: int = 0) -> int:
+        return self._read(name, default, lambda text: _count(text, least))
+
+    def duration_s(self, name: str, default: float) -> float:
+        return self._read(name, default, units.seconds)
+
+    def path(self, name: str) -> Path | None:
+        """Return a path, relative to the folder of the manifest."""
+        text = self.text(name)
+        return None if text is None else self._spec.base_dir / text
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the fields of requests that the manifest fills where a caller does not."""
+        found: dict[str, Any] = {}
+        for name in self._spec.params:
+            if (field := model_params.default_of(self._spec.provider, name)) is not None:
+                read = _READERS[model_params.DEFAULTS[field]]
+                found[field] = self._read(name, None, read)
+        return {field: value for field, value in found.items() if value is not None}
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return the values that no message may hold."""
+        return tuple(
+            value
+            for name, value in self._spec.params.items()
+            if any(word in name for word in _SECRETS) and len(value) >= _SHORTEST_SECRET
+        )
+
+    def _read(self, name: str, default: Value, read: Callable[[str], Value]) -> Value:
+        text = self.text(name)
+        if text is None:
+            return default
+        try:
+            return read(text)
+        except ValueError as exc:
+            raise self.wrong(f"the param '{name}' {exc}") from exc
+
+
+def scrubbed(text: str, secrets: tuple[str, ...]) -> str:
+    """Return a text of a provider without secrets and line ends, and not longer than a line."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return " ".join(text.split())[:500]
+
+
+def _count(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit() and least <= int(text[:12]) <= 10**9):
+        raise ValueError(f"must be a whole number of at least {least}")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError("must be a number")
+    return found
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text[:20])
+    except ValueError:
+        raise ValueError("must be a whole number") from None
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text.lower() == "true"
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("must be JSON") from None
+
+
+def _text_or_json(text: str) -> Any:
+    return _json(text) if text[:1] in ("[", "{") else text
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "number": _number,
+    "integer": _integer,
+    "boolean": _boolean,
+    "JSON": _json,
+    "text": str,
+    "text or JSON": _text_or_json,
+}

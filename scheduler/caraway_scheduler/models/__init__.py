@@ -1,0 +1,1 @@
+"""The models of the manifest: their states, their limits, and calls of them."""

@@ -1,0 +1,145 @@
+"""Loads models off the event loop, checks them from time to time, and tries again."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from caraway_ai.protocols import ChatModel
+from caraway_ai.providers.params import ModelParams
+from caraway_ai.specs import ModelSpec
+from caraway_core.backoff import Backoff, Delays
+from caraway_core.errors import CarawayError, ModelError
+from caraway_core.manifest import Model, SecretResolver
+from caraway_scheduler.models.limits import LimitSettings, ModelLimits
+from caraway_scheduler.models.states import LoadedModel, ModelState
+
+logger = logging.getLogger(__name__)
+_AGAIN = Delays(2.0, 60.0, jitter=0.2)
+_LAST_CALLS_S = 60.0
+
+
+def spec_of(model: Model, secrets: SecretResolver, cache_dir: Path) -> ModelSpec:
+    """Return the spec of a model, with its secrets filled in.
+
+    Raises:
+        ModelError: a secret is missing.
+    """
+    try:
+        return ModelSpec(
+            model.name,
+            model.provider,
+            secrets.expand(model.path),
+            secrets.expand_all(model.params),
+            model.files,
+            model.resources,
+            model.base_dir,
+            cache_dir,
+        )
+    except CarawayError as exc:
+        raise ModelError(f"model '{model.name}': {exc.message}", "auth") from exc
+
+
+class ModelKeeper:
+    """Keeps one model of the manifest loaded."""
+
+    def __init__(
+        self,
+        state: ModelState,
+        secrets: SecretResolver,
+        cache_dir: Path,
+        metered: Callable[[ModelState, ChatModel, ModelLimits], ChatModel],
+        ends_now: Callable[[], bool],
+    ) -> None:
+        """Take what tells whether calls under way are broken off at the end."""
+        self._state = state
+        self._secrets = secrets
+        self._cache_dir = cache_dir
+        self._metered = metered
+        self._ends_now = ends_now
+        self._chat: ChatModel | None = None
+
+    async def run(self) -> None:
+        """Load the model, and check it until cancelled."""
+        again = Backoff(_AGAIN)
+        try:
+            while True:
+                wait_s = await self._look(again)
+                try:
+                    async with asyncio.timeout(wait_s):
+                        await self._state.look.wait()
+                except TimeoutError:
+                    pass
+                self._state.look.clear()
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        if self._chat is None:
+            return
+        loaded = self._state.loaded
+        if loaded is not None and not self._ends_now():
+            # A reload replaced the model; calls under way finish.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_CALLS_S):
+                    await loaded.limits.idle()
+        self._state.loaded = None
+        await self._chat.aclose()
+
+    async def _look(self, again: Backoff) -> float:
+        state, started = self._state, time.perf_counter()
+        try:
+            loaded = state.loaded or await self._load()
+            await loaded.chat.check()
+        except ModelError as exc:
+            if state.error is None or state.error.message != exc.message:
+                logger.warning("model failed", extra={"model": state.name, "code": exc.code,
+                               "reason": exc.message})  # fmt: skip
+            state.has_failed(exc)
+            return again.failed()
+        except Exception:
+            logger.exception("model failed", extra={"model": state.name})
+            message = f"model '{state.name}': internal error; the log has the cause"
+            state.has_failed(ModelError(message))
+            return again.failed()
+        else:
+            if state.status != "ready":
+                state.load_duration_ms = (time.perf_counter() - started) * 1000
+                logger.info("model ready", extra={"model": state.name})
+            again.succeeded()
+            state.is_ready()
+            return loaded.check_period_s
+        finally:
+            state.settled.set()
+
+    async def _load(self) -> LoadedModel:
+        spec = spec_of(self._state.model, self._secrets, self._cache_dir)
+        # Packages of providers are slow to import.
+        chat = await asyncio.to_thread(spec.build)
+        self._chat = chat
+        params = ModelParams(spec)
+        limits = ModelLimits(spec.name, _limits(params))
+        loaded = LoadedModel(
+            self._metered(self._state, chat, limits),
+            limits,
+            params.defaults(),
+            params.text("system_prompt"),
+            params.duration_s("health_check_interval", 300.0) or 10**9,
+        )
+        self._state.loaded = loaded
+        return loaded
+
+
+def _limits(params: ModelParams) -> LimitSettings:
+    def limit(name: str, default: int = 0) -> int | None:
+        return params.count(name, default) or None
+
+    return LimitSettings(
+        concurrent=limit("max_concurrent_requests", 256),
+        queued=params.count("max_queued_requests", 256),
+        requests_per_minute=limit("requests_per_minute"),
+        tokens_per_minute=limit("tokens_per_minute"),
+        tokens_per_day=limit("tokens_per_day"),
+    )

@@ -1,0 +1,155 @@
+"""Wraps a model so that its calls are limited, counted and recorded."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
+from caraway_core.errors import CarawayError, ModelError
+from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_scheduler.models.limits import ModelLimits
+from caraway_scheduler.models.states import ModelState
+from caraway_scheduler.models.tallies import ModelTallies
+from caraway_serving import spans
+from caraway_serving.spans import Span
+
+TASK = "ai_completion"
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What is known of one call, until it is recorded."""
+
+    span: Span
+    task: str
+    labels: dict[str, str]
+    input: str = ""
+    output: str | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    error: str | None = None
+    code: str | None = None
+    started_ns: int = field(default_factory=time.time_ns)
+    started_s: float = field(default_factory=time.perf_counter)
+    first_s: float | None = None
+
+    def first(self) -> None:
+        """Note the time of the first token."""
+        if self.first_s is None:
+            self.first_s = time.perf_counter()
+
+    def failed(self, exc: BaseException) -> None:
+        """Note how the call failed."""
+        if isinstance(exc, CarawayError):
+            self.code = exc.code if isinstance(exc, ModelError) else type(exc).__name__
+            self.error = exc.message
+        elif isinstance(exc, asyncio.CancelledError | GeneratorExit):
+            self.code, self.error = "cancelled", "the caller went away"
+        else:
+            self.code, self.error = "internal", "internal error; the log has the cause"
+
+    def take_usage(self, usage: Any) -> None:
+        if isinstance(usage, dict):
+            self.usage = {k: v for k, v in usage.items() if type(v) is int}
+
+    def add_to(self, history: TaskHistory) -> None:
+        labels = {**self.labels, **{name: str(count) for name, count in self.usage.items()}}
+        if self.first_s is not None:
+            labels["first_token_ms"] = f"{(self.first_s - self.started_s) * 1000:.2f}"
+        if self.code is not None:
+            labels["error_code"] = self.code
+        history.add(
+            TaskRecord(
+                span=self.span,
+                task=self.task,
+                input=self.input,
+                start_ns=self.started_ns,
+                end_ns=time.time_ns(),
+                error_message=self.error,
+                captured_output=self.output,
+                labels=labels,
+                principal=self.span.principal,
+            )
+        )
+
+
+class MeteredModel:
+    """A model within its limits. Every call of its provider is one `ai_completion`."""
+
+    def __init__(
+        self,
+        state: ModelState,
+        chat: ChatModel,
+        limits: ModelLimits,
+        tallies: ModelTallies,
+        history: TaskHistory,
+    ) -> None:
+        self._state = state
+        self._chat = chat
+        self._limits = limits
+        self._tallies = tallies
+        self._history = history
+
+    async def check(self) -> None:
+        await self._chat.check()
+
+    async def aclose(self) -> None:
+        await self._chat.aclose()
+
+    async def chat(self, request: ChatRequest) -> ChatCompletion:
+        record = self._begin(is_stream=False)
+        try:
+            async with self._limits.slot():
+                answer = await self._chat.chat(request)
+            record.take_usage(answer.get("usage"))
+            return answer
+        except BaseException as exc:
+            self._failed(record, exc)
+            raise
+        finally:
+            self._end(record)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
+        record = self._begin(is_stream=True)
+        try:
+            async with self._limits.slot(), aclosing(self._chat.stream(request)) as chunks:
+                async for chunk in chunks:
+                    record.first()
+                    if "usage" in chunk:
+                        record.take_usage(chunk["usage"])
+                    yield chunk
+        except BaseException as exc:
+            self._failed(record, exc)
+            raise
+        finally:
+            self._end(record)
+
+    def _begin(self, *, is_stream: bool) -> CallRecord:
+        span = spans.current.get()
+        span = span.child() if span is not None else spans.start(None)
+        model = self._state.model
+        labels = {"model": model.name, "provider": model.provider}
+        return CallRecord(span, TASK, {**labels, "stream": str(is_stream).lower()})
+
+    def _failed(self, record: CallRecord, exc: BaseException) -> None:
+        record.failed(exc)
+        self._tallies.failures[self._state.name, record.code or ""] += 1
+        if isinstance(exc, ModelError) and exc.type in ("auth", "not_found"):
+            # The state tells it, too, once the check has seen it.
+            self._state.look.set()
+
+    def _end(self, record: CallRecord) -> None:
+        tallies, label = self._tallies, (self._state.name,)
+        tallies.requests[label] += 1
+        prompt = record.usage.get("prompt_tokens", 0)
+        completion = record.usage.get("completion_tokens", 0)
+        tallies.prompt_tokens[label] += prompt
+        tallies.completion_tokens[label] += completion
+        self._limits.count_tokens(prompt + completion)
+        ended_s = time.perf_counter()
+        tallies.durations.add(label, (ended_s - record.started_s) * 1000)
+        if record.first_s is not None:
+            tallies.first_tokens.add(label, (record.first_s - record.started_s) * 1000)
+        record.add_to(self._history)

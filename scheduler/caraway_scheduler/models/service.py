@@ -1,0 +1,161 @@
+"""The models of a scheduler: kept as the manifest says, found by name, and called."""
+
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from caraway_ai.chat.preparing import prepared
+from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
+from caraway_core.errors import NotFoundError
+from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.tasks import Tasks
+from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.models.limits import ModelLimits
+from caraway_scheduler.models.loading import ModelKeeper
+from caraway_scheduler.models.metering import CallRecord, MeteredModel
+from caraway_scheduler.models.states import ModelCaller, ModelState
+from caraway_scheduler.models.tallies import ModelTallies
+from caraway_serving import spans
+
+TASK = "ai_chat"
+Extension = Callable[[ModelState, ChatModel, ModelCaller], ChatModel]
+"""Gives a model what it has beyond its provider, for one caller: tools."""
+
+
+class Models:
+    """The models of the manifest in force."""
+
+    def __init__(self, cache_dir: Path, history: TaskHistory) -> None:
+        self.states: Mapping[str, ModelState] = {}
+        self.tallies = ModelTallies()
+        self.extension: Extension = lambda _state, chat, _caller: chat
+        self._cache_dir = cache_dir
+        self._history = history
+        self._tasks: dict[str, Tasks] = {}
+        self._retired = Tasks()
+        self._is_closing = False
+
+    async def apply(self, manifest: Manifest, secrets: SecretResolver) -> None:
+        """Load the models of a manifest; those that did not change stay as they are."""
+        states: dict[str, ModelState] = {}
+        for model in manifest.models:
+            present = self.states.get(model.name)
+            if present is not None and present.model == model:
+                states[model.name] = present
+            else:
+                states[model.name] = ModelState(model)
+        gone = [name for name, state in self.states.items() if states.get(name) is not state]
+        new = [state for name, state in states.items() if self.states.get(name) is not state]
+        self.states = states
+        for name in gone:
+            self._retired.spawn(self._tasks.pop(name).aclose(), "retired model", model=name)
+        for state in new:
+            keeper = ModelKeeper(
+                state, secrets, self._cache_dir, self._metered, lambda: self._is_closing
+            )
+            self._tasks[state.name] = Tasks()
+            self._tasks[state.name].keep(keeper.run, "model", model=state.name)
+
+    async def wait_settled(self) -> None:
+        """Wait until each model was tried once."""
+        for state in self.states.values():
+            await state.settled.wait()
+
+    async def aclose(self) -> None:
+        self._is_closing = True
+        for tasks in self._tasks.values():
+            tasks.cancel()
+        for tasks in self._tasks.values():
+            await tasks.ended()
+        await self._retired.aclose()
+
+    def find(self, name: str) -> ModelState:
+        """Return the state of a model.
+
+        Raises:
+            NotFoundError: the manifest has no such model.
+        """
+        try:
+            return self.states[name]
+        except KeyError:
+            raise NotFoundError(f"model '{name}' not found") from None
+
+    async def chat(self, name: str, request: ChatRequest, caller: ModelCaller) -> ChatCompletion:
+        """Answer a chat request, with the tools of the model.
+
+        Raises:
+            NotFoundError: the manifest has no such model.
+            ModelError: as `ChatModel.chat`.
+        """
+        chat, full = self._begin(name, request, caller)
+        record = self._record(name, request, caller)
+        token = spans.current.set(record.span)
+        try:
+            answer = await chat.chat(full)
+            record.take_usage(answer.get("usage"))
+            if self._history.settings.captures_output:
+                record.output = _text(answer.get("choices"))
+            return {**answer, "model": name}
+        except BaseException as exc:
+            record.failed(exc)
+            raise
+        finally:
+            spans.current.reset(token)
+            record.add_to(self._history)
+
+    async def stream(
+        self, name: str, request: ChatRequest, caller: ModelCaller
+    ) -> AsyncGenerator[ChatChunk, None]:
+        """Yield the chunks of an answer, as `ChatModel.stream`, with the tools of the model.
+
+        Raises: as `chat`.
+        """
+        chat, full = self._begin(name, request, caller)
+        record = self._record(name, request, caller)
+        output: list[str] | None = [] if self._history.settings.captures_output else None
+        spans.current.set(record.span)
+        try:
+            async with aclosing(chat.stream(full)) as chunks:
+                async for chunk in chunks:
+                    record.first()
+                    if "usage" in chunk:
+                        record.take_usage(chunk["usage"])
+                    if output is not None:
+                        output += _deltas(chunk)
+                    chunk["model"] = name
+                    yield chunk
+        except BaseException as exc:
+            record.failed(exc)
+            raise
+        finally:
+            if output is not None:
+                record.output = "".join(output)
+            record.add_to(self._history)
+
+    def _begin(
+        self, name: str, request: ChatRequest, caller: ModelCaller
+    ) -> tuple[ChatModel, ChatRequest]:
+        state = self.find(name)
+        loaded = state.callable()
+        full = prepared(request, loaded.defaults, loaded.system_prompt)
+        return self.extension(state, loaded.chat, caller), full
+
+    def _record(self, name: str, request: ChatRequest, caller: ModelCaller) -> CallRecord:
+        record = CallRecord(caller.span.child(), TASK, {"model": name})
+        if self._history.settings.captures_output:
+            record.input = _text(request.get("messages"))
+        return record
+
+    def _metered(self, state: ModelState, chat: ChatModel, limits: ModelLimits) -> ChatModel:
+        return MeteredModel(state, chat, limits, self.tallies, self._history)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _deltas(chunk: ChatChunk) -> list[str]:
+    found = (choice.get("delta", {}).get("content") for choice in chunk.get("choices", ()))
+    return [text for text in found if isinstance(text, str)]
