@@ -20,7 +20,6 @@ PLANNED_CONNECTORS = frozenset(
     "mssql mysql nfs odbc oracle redshift scylladb sftp sharepoint sink smb snowflake "
     "spark spice.ai spiceai sqlite turso unity_catalog".split()
 )
-EMBEDDERS = frozenset("azure bedrock builtin file google huggingface openai".split())
 PLANNED_STORES = frozenset(
     "aws_secrets_manager azure_keyvault keyring kubernetes onepassword vault".split()
 )
@@ -135,12 +134,12 @@ def check_connector(name: str) -> None:
 
 
 def check_embedder(name: str) -> None:
-    """Check that the provider of an embedding model is known.
+    """Check that the registry has the provider of embedding models.
 
     Raises:
         ValueError: it is unknown.
     """
-    _check("embedding provider", name, EMBEDDERS, frozenset())
+    _check("embedding provider", name, registry.EMBEDDERS, frozenset())
 
 
 def check_provider(name: str) -> None:

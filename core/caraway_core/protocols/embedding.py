@@ -1,11 +1,16 @@
 """The protocol of embedding models: texts in, vectors out."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
+from caraway_core import registry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """The length of each vector."""
+        """The length of each vector. A remote model may have to be asked for it."""
         ...
 
     @property
@@ -32,12 +37,31 @@ class Embedder(Protocol):
         """A text that changes when the same text would get another vector."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> EmbeddedTexts:
+    def embed(self, texts: Sequence[str], dimensions: int | None = None) -> EmbeddedTexts:
         """Embed some texts. A text that is longer than the model reads is cut.
 
+        The vector of a text does not depend on the texts beside it. `dimensions` asks for shorter
+        vectors, which not every model has.
+
         Raises:
+            ModelInputError: the model has no vectors of this length.
             ModelError: the provider refused, failed or did not respond.
         """
+        ...
+
+    def embed_tokens(
+        self, tokens: Sequence[Sequence[int]], dimensions: int | None = None
+    ) -> EmbeddedTexts:
+        """Embed texts that are given as the numbers of the model's own tokens.
+
+        Raises:
+            ModelInputError: there is no such token, or the model takes only text.
+            ModelError: as `embed`.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of threads and connections."""
         ...
 
 
@@ -54,3 +78,19 @@ class EmbedderSpec:
     model: str
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     base_dir: Path = field(default_factory=Path)
+    files: tuple[str, ...] = ()
+
+    def build(self) -> Embedder:
+        """Load the model, or make the client of its provider. This blocks.
+
+        Raises:
+            ModelError: it cannot be loaded; the message names the model and says what to do.
+        """
+        make: EmbedderFactory = registry.EMBEDDERS.load(self.provider)
+        return make(self)
+
+
+class EmbedderFactory(Protocol):
+    """How a member of `registry.EMBEDDERS` makes a model."""
+
+    def __call__(self, spec: EmbedderSpec) -> Embedder: ...
