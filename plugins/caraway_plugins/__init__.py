@@ -1,4 +1,4 @@
-"""Plug-ins for external systems: sources, secret stores, state stores and result stores.
+"""Plug-ins for external systems: sources, embedding models, secret, state and result stores.
 
 Each plug-in implements a Protocol of `caraway_core.protocols` and is found through a registry.
 """
