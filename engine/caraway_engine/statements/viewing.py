@@ -8,8 +8,9 @@ that the statement's viewer may see. A statement that is limited to some tables 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Self
+from typing import Any, Self
 
+import pyarrow as pa
 from datafusion.catalog import SchemaProvider, Table
 
 from caraway_core.ids import PrincipalId, TableName
@@ -141,14 +142,25 @@ class SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untype
 
     def table(self, name: str) -> Table | None:
         """Build a system table for the current viewer, or return None."""
-        import pyarrow.dataset as ds  # Slow to import; few statements need it.
-
         make = self._system.get(TableName(name))
-        return Table(ds.dataset(make(_viewer.get()))) if make else None
+        return Table(_dataset(make(_viewer.get()))) if make else None
 
     def table_exist(self, name: str) -> bool:
         """Return whether a system table exists."""
         return name in self._system
+
+
+# Any: pyarrow has no types.
+def _dataset(rows: pa.Table) -> Any:
+    import pyarrow.dataset as ds  # Slow to import; few statements need it.
+
+    if rows.num_rows:
+        return ds.dataset(rows)
+    # A dataset in memory without rows has no fragments, and DataFusion cannot sort those.
+    sink = pa.BufferOutputStream()
+    pa.ipc.new_file(sink, rows.schema).close()
+    file = ds.IpcFileFormat()
+    return ds.FileSystemDataset([file.make_fragment(sink.getvalue())], rows.schema, file)
 
 
 def _may_name(name: str) -> bool:

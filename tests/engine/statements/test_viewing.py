@@ -142,3 +142,17 @@ def test_a_system_table_is_made_at_each_look_for_its_viewer() -> None:
         assert row["viewer"] == (viewer or "all")
         assert row["n"] > before
     assert set(viewers) == {"ann", None, "bob"}
+
+
+def test_system_table_without_rows_can_be_sorted_joined_and_filtered() -> None:
+    columns = pa.schema([pa.field("a", pa.int64(), nullable=False), ("b", pa.list_(pa.string()))])
+    schema = SystemSchema({TableName("none"): lambda _viewer: columns.empty_table()})
+    context = SessionContext()
+    context.catalog().register_schema("runtime", schema)
+    for sql in (
+        "SELECT b FROM runtime.none ORDER BY a",
+        "SELECT l.a FROM runtime.none AS l JOIN runtime.none AS r ON l.a = r.a WHERE l.a > 1",
+        "SELECT a, count(*) FROM runtime.none GROUP BY a ORDER BY a LIMIT 1",
+    ):
+        assert context.sql(sql).to_pylist() == []
+    assert context.sql("SELECT count(*) AS n FROM runtime.none").to_pylist() == [{"n": 0}]
