@@ -21,6 +21,7 @@ CarawayError
 ├── ModelError               a model that cannot be loaded, or a call of it that failed; has a code
 │   ├── ModelInputError          the call is wrong; another one can succeed
 │   └── ModelAwayError           the model is loading, limited or away; has `retry_after_s`
+├── ToolError                a tool failed, or what it asked did
 ├── JobNotFoundError         no such job, or one of somebody else
 ├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
@@ -242,6 +243,10 @@ class ModelAwayError(ModelError):
     ) -> None:
         super().__init__(message, type_)
         self.retry_after_s = retry_after_s
+
+
+class ToolError(CarawayError):
+    """A tool failed, or what it asked did; the message is meant for the model that called it."""
 
 
 class JobNotFoundError(CarawayError):

@@ -78,6 +78,7 @@ TABLE: Mapping[type[errors.CarawayError], FailureOutcome] = {
     errors.ModelError: _FAILED,
     errors.ModelInputError: _INVALID,
     errors.ModelAwayError: _BROKEN_OFF,
+    errors.ToolError: _FAILED,
     errors.JobNotFoundError: FailureOutcome(FailureKind.NOT_FOUND, "NOT_FOUND"),
     errors.JobConflictError: FailureOutcome(FailureKind.CONFLICT, "SUBMISSION_FAILED"),
     errors.DeadlineError: FailureOutcome(FailureKind.TIMED_OUT, "TIMEOUT", may_retry=True),

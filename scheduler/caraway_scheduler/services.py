@@ -18,6 +18,7 @@ from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.tools import ToolService
 from caraway_serving.access import Keyring
 from caraway_serving.limits import InForce
 from caraway_serving.tallies import ApiTallies
@@ -70,6 +71,7 @@ class Services:
     history: TaskHistory
     tallies: ApiTallies
     models: Models
+    tools: ToolService
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

@@ -7,6 +7,8 @@ from caraway_serving import errors
 
 TEXT: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
 
+ANY_JSON: dict[str, Any] = {"application/json": {"schema": {}}}
+
 
 def _object(field: str) -> dict[str, Any]:
     schema = {

@@ -12,7 +12,7 @@ from caraway_core.ids import ExecutorId, TableName
 from caraway_core.outcomes import FailureKind, FailureOutcome
 
 PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_scheduler",
-            "caraway_executor", "caraway_cluster")  # fmt: skip
+            "caraway_executor", "caraway_cluster", "caraway_ai")  # fmt: skip
 INSIDE = {
     # Always caught, or raised where no client waits for a response.
     "NodeFailedError", "ChunksAwayError", "ActorFailedError", "MovedError", "DisplacedError",

@@ -93,10 +93,10 @@ def _model_at(model: type[BaseModel], location: Location) -> type[BaseModel] | N
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model inside `X | None`, `list[X]` and the like."""
+    """Return the model inside `X | None`, `list[X]`, `dict[str, X]` and the like."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    if typing.get_origin(annotation) not in (list, Annotated, typing.Union, types.UnionType):
+    if typing.get_origin(annotation) not in (dict, list, Annotated, typing.Union, types.UnionType):
         return None
     return next(filter(None, map(_model_in, typing.get_args(annotation))), None)
 

@@ -16,21 +16,30 @@ from caraway_core.manifest import (
     places,
     rules,
     search_rules,
+    tool_rules,
     unsupported,
 )
+from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.models import Model
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import search as search_shapes
+from caraway_core.manifest.shape import tools as tool_shapes
 from caraway_core.manifest.values import Dataset, Manifest, View
 
 _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "datasets": rules.dataset,
     "views": rules.view,
     "embeddings": search_rules.embedding,
+    "tools": tool_rules.tool,
 }
-_REFUSALS = {"datasets": unsupported.IN_DATASET, "views": unsupported.IN_VIEW, "embeddings": ()}
+_REFUSALS = {
+    "datasets": unsupported.IN_DATASET,
+    "views": unsupported.IN_VIEW,
+    "embeddings": (),
+    "tools": (),
+}
 
 
 def load(path: Path, checks_params: bool = False) -> Manifest:
@@ -79,6 +88,7 @@ class _Loading:
         self._declared: dict[str, str] = {}
         self._declared_models: dict[str, str] = {}
         self._finished: set[Path] = set()
+        self._tools: dict[str, DeclaredTool] = {}
 
     def manifest(self) -> Manifest:
         root = self._load(self._file, trail=())
@@ -105,6 +115,7 @@ class _Loading:
             snapshots=snapshots,
             embedders=self._embedders.embedders(base_dir),
             models=tuple(self._models),
+            tools=tuple(self._tools.values()),
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -181,6 +192,8 @@ class _Loading:
                 self._add_dataset(shape, found)
             case shapes.ViewSection() as shape:
                 self._add_view(shape, found)
+            case tool_shapes.ToolSection() as shape:
+                self._add_tool(shape, found)
             case search_shapes.EmbeddingSection() as shape:
                 self._problems += self._embedders.add(shape, found)
             case components.ModelSection() as shape:
@@ -205,6 +218,12 @@ class _Loading:
     def _add_dataset(self, shape: shapes.DatasetSection, found: Document) -> None:
         if self._is_new(shape.name, found):
             self._add_as_dataset(building.dataset(shape, found.path.parent), found)
+
+    def _add_tool(self, shape: tool_shapes.ToolSection, found: Document) -> None:
+        if shape.name in self._tools:
+            self._add(found, ("name",), f"the tool '{shape.name}' is declared twice")
+        elif not any(tool_rules.tool(found)):
+            self._tools[shape.name] = tool_rules.declared(shape)
 
     def _add_as_dataset(self, dataset: Dataset, found: Document) -> None:
         self._datasets.append(dataset)

@@ -135,7 +135,10 @@ class HttpSettings:
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """The MCP endpoint; without allowed hosts, any host name is accepted."""
+    """The MCP endpoint, which answers only these host names; `*` means any.
+
+    Without any, these are the names of this machine itself.
+    """
 
     allowed_hosts: tuple[str, ...] = ()
 

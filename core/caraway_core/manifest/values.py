@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from caraway_core.manifest.acceleration import Acceleration, TimeFormat
+from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.models import Model
 from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
 from caraway_core.manifest.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
@@ -120,3 +121,4 @@ class Manifest:
     snapshots: SnapshotStoreSettings | None = None
     embedders: tuple[DeclaredEmbedder, ...] = ()
     models: tuple[Model, ...] = ()
+    tools: tuple[DeclaredTool, ...] = ()

@@ -11,5 +11,5 @@ SHAPES = ErrorShapes(
         "/internal/",
         "/v1/sql/",
     ),
-    as_message=("/v1/datasets/",),
+    as_message=("/v1/datasets/", "/v1/tool/", "/v1/tools"),
 )

@@ -23,6 +23,7 @@ from caraway_scheduler.api import (
     models,
     pods,
     status,
+    tools,
 )
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.internal import routes as internal
@@ -50,6 +51,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     pods.router,
     cluster.router,
     status.router,
+    tools.router,
 )
 _DESCRIPTION = (
     "One endpoint for SQL over a company's data. Where keys are configured, every `/v1` route "

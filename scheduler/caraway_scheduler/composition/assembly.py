@@ -28,6 +28,7 @@ from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Connection, ManifestInForce, Services
+from caraway_scheduler.tools import ToolService
 from caraway_serving.tallies import ApiTallies
 
 _QUERIES_PER_CORE = 4
@@ -80,6 +81,8 @@ async def services(
         queries.invalidate,
         most_sql_bytes=settings.query.max_sql_size_bytes,
     )
+    tools = ToolService(queries, catalog, history)
+    stack.push_async_callback(tools.aclose)
     return Services(
         manifest=ManifestInForce(manifest),
         catalog=catalog,
@@ -94,6 +97,7 @@ async def services(
         history=history,
         tallies=tallies,
         models=models,
+        tools=tools,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

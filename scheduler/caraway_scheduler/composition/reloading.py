@@ -44,6 +44,7 @@ class Reloader:
             logger.warning("the section `runtime` changed; it takes effect at the next start")
         changes = await self._services.catalog.apply(manifest, secrets)
         await self._services.models.apply(manifest, secrets)
+        self._services.tools.apply(manifest, secrets)
         self._manifest = manifest
         self._services.manifest.current = manifest
         logger.info(

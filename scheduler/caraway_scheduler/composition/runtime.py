@@ -222,6 +222,7 @@ class Runtime:
             self._announcer.notice(notice)
         catalog.on_progress = self._announcer.progress
         await services.models.apply(self._manifest, secrets)
+        services.tools.apply(self._manifest, secrets)
         await catalog.apply(self._manifest, secrets)
         stop = tasks.begin(self._stop_requested.wait())
         settled = tasks.begin(_settled(services))

@@ -110,6 +110,7 @@ async def serving(
         history,
         tallies,
         unused,
+        unused,
         keyring=keys,
         max_body_bytes=max_body_bytes,
         max_message_bytes=max_message_bytes,

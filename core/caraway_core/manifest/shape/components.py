@@ -84,11 +84,6 @@ class SearchEngine(Component):
     pass
 
 
-class Tool(Component):
-    env: Texts = Field(default_factory=dict)
-    as_sql: bool = False
-
-
 class Evaluation(Section):
     name: Text
     description: str | None = None

@@ -14,12 +14,12 @@ from caraway_core.manifest.shape.components import (
     ModelSection,
     Reranker,
     SearchEngine,
-    Tool,
     WorkerSection,
 )
 from caraway_core.manifest.shape.dataset import DatasetSection, ViewSection
 from caraway_core.manifest.shape.runtime import RuntimeSection, checked_location
 from caraway_core.manifest.shape.search import EmbeddingSection
+from caraway_core.manifest.shape.tools import ToolSection
 
 ALL_STORES = "secrets"
 
@@ -96,7 +96,7 @@ COMPONENTS: dict[str, type[Section]] = {
     "embeddings": EmbeddingSection,
     "rerankers": Reranker,
     "search_engines": SearchEngine,
-    "tools": Tool,
+    "tools": ToolSection,
     "workers": WorkerSection,
     "functions": Function,
     "evals": Evaluation,

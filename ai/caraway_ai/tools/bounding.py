@@ -1,0 +1,60 @@
+"""Limits what a tool may return, and how long it may take."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from caraway_core.errors import ToolError
+
+_LIST_OVERHEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """The limits of one call. A model reads every byte of a result, and its window is small."""
+
+    rows: int = 500
+    bytes: int = 256 * 1024
+    timeout_s: float = 60.0
+
+
+def bounded(tool_name: str, result: Any, limits: ToolLimits) -> Any:
+    """Return a result that is within the limits; the rest of a list of rows is cut off.
+
+    Raises:
+        ToolError: the result is too large and cannot be cut.
+    """
+    import orjson
+
+    try:
+        size = len(orjson.dumps(result, default=str))
+    except orjson.JSONEncodeError as exc:
+        raise ToolError(f"tool '{tool_name}' returned what is not JSON: {exc}") from exc
+    if size <= limits.bytes and not (isinstance(result, list) and len(result) > limits.rows):
+        return result
+    if not isinstance(result, list):
+        raise ToolError(
+            f"the result of tool '{tool_name}' has {size} bytes, and at most {limits.bytes} are "
+            "allowed; ask for less"
+        )
+    kept, used = 0, _LIST_OVERHEAD
+    for row in result[: limits.rows]:
+        used += len(orjson.dumps(row, default=str)) + 1
+        if used > limits.bytes:
+            break
+        kept += 1
+    if not kept:
+        raise ToolError(
+            f"one row of the result of tool '{tool_name}' has more than {limits.bytes} bytes; ask "
+            "for fewer columns"
+        )
+    return cut(result[:kept])
+
+
+def cut(rows: list[Any]) -> dict[str, Any]:
+    """Return the first rows of a longer result, and say that there are more."""
+    return {
+        "rows": rows,
+        "is_truncated": True,
+        "note": f"these are the first {len(rows)} rows and there are more; aggregate, filter or "
+        "use LIMIT and OFFSET to see others",
+    }

@@ -1,0 +1,277 @@
+"""MCP servers of the manifest, whose tools become tools of the runtime."""
+
+import asyncio
+import importlib
+import json
+import logging
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from caraway_ai.tools import arguments as arguments_
+from caraway_ai.tools.http_tool import parsed_headers
+from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
+from caraway_ai.tools.toolbox import is_name
+from caraway_core import strict_json, tasks
+from caraway_core.backoff import USUAL, Backoff
+from caraway_core.errors import DeadlineError, NotInstalledError, ToolError
+from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.manifest.units import seconds
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+    from mcp_types import CallToolResult
+    from mcp_types import Tool as RemoteTool
+
+logger = logging.getLogger(__name__)
+_DEFAULT_TIMEOUT_S = 60.0
+_RELIST_S = 300.0
+_MOST_TOOLS = 500
+_MOST_PAGES = 50
+_LONGEST_DESCRIPTION = 4_096
+_LARGEST_SCHEMA = 64 * 1024
+_SESSION_GONE = "Session terminated"
+"""What the client says where a server knows its session no more."""
+McpStatus = Literal["initializing", "ready", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class McpConnection:
+    """How to reach an MCP server: by HTTP, or as a process; may hold secrets."""
+
+    target: str
+    args: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float = _DEFAULT_TIMEOUT_S
+
+    @classmethod
+    def of(
+        cls, declared: DeclaredTool, params: Mapping[str, str], env: Mapping[str, str]
+    ) -> "McpConnection":
+        """Read the params of a server, with secrets filled in.
+
+        Raises:
+            ToolError: headers or arguments cannot be read.
+        """
+        headers = parsed_headers(declared.name, params.get("mcp_headers", ""))
+        if token := params.get("mcp_auth_token"):
+            headers["authorization"] = token if " " in token else f"Bearer {token}"
+        try:
+            args = tuple(shlex.split(params.get("mcp_args", "")))
+        except ValueError as exc:
+            raise ToolError(f"tool '{declared.name}': mcp_args cannot be read: {exc}") from exc
+        timeout_s = seconds(params["timeout"]) if "timeout" in params else _DEFAULT_TIMEOUT_S
+        return cls(declared.target, args, headers, dict(env), timeout_s)
+
+    @property
+    def is_web(self) -> bool:
+        return self.target.startswith(("http://", "https://"))
+
+
+class McpServer:
+    """A connection to an MCP server that is kept up, and the tools that it offers."""
+
+    def __init__(self, declared: DeclaredTool, connection: McpConnection) -> None:
+        self.status: McpStatus = "initializing"
+        self.error = ""
+        self._name = declared.name
+        self._connection = connection
+        self._client: Client | None = None
+        self._tools: Sequence[McpTool] = ()
+        self._is_broken = asyncio.Event()
+        self._is_settled = asyncio.Event()
+
+    @property
+    def group(self) -> str:
+        return self._name
+
+    def tools(self) -> Sequence[Tool]:
+        """Return the tools that the server offers now; none while it is away."""
+        return self._tools
+
+    async def wait_settled(self) -> None:
+        """Wait until the first attempt to connect succeeded or failed."""
+        await self._is_settled.wait()
+
+    async def run(self) -> None:
+        """Connect, and connect again whenever the connection breaks, until cancelled."""
+        retry = Backoff(USUAL)
+        while True:
+            try:
+                await self._serve(retry)
+            except BaseException as exc:
+                if tasks.ends(exc):
+                    raise
+                self._failed(exc)
+            finally:
+                self._client, self._tools = None, ()
+                self._is_settled.set()
+            await asyncio.sleep(retry.failed())
+
+    async def call(self, name: str, arguments: Arguments) -> Any:
+        """Call a tool of the server.
+
+        Raises:
+            ToolError: the server is away, or the tool failed.
+        """
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+        client = self._client
+        if client is None:
+            raise ToolError(f"the MCP server '{self._name}' is away: {self.error}; try again later")
+        try:
+            answer = await client.call_tool(
+                name, dict(arguments), read_timeout_seconds=self._connection.timeout_s
+            )
+        except MCPError as exc:
+            code, told = exc.error.code, exc.error.message
+            if code == REQUEST_TIMEOUT:
+                raise DeadlineError(
+                    f"the MCP server '{self._name}' does not answer: {told}"
+                ) from exc
+            if code == CONNECTION_CLOSED or told == _SESSION_GONE:
+                raise self._broken(exc) from exc
+            raise ToolError(f"the MCP server '{self._name}' refuses: {told}") from exc
+        except Exception as exc:
+            raise self._broken(exc) from exc
+        return _value(answer)
+
+    def _broken(self, exc: Exception) -> ToolError:
+        self._is_broken.set()
+        return ToolError(
+            f"the connection to the MCP server '{self._name}' failed ({type(exc).__name__}); try "
+            "again"
+        )
+
+    async def _serve(self, retry: Backoff) -> None:
+        # A second of imports: in a thread, and only where there is such a server.
+        try:
+            await asyncio.to_thread(importlib.import_module, "mcp.client.client")
+        except ModuleNotFoundError as exc:
+            raise NotInstalledError(
+                f"MCP servers need the package '{exc.name}', which is not installed; install it "
+                "with: pip install 'caraway[models]'"
+            ) from exc
+        from mcp.client.client import Client
+
+        self._is_broken.clear()
+        transport = self._transport()
+        async with Client(transport, read_timeout_seconds=self._connection.timeout_s) as client:
+            async with asyncio.timeout(self._connection.timeout_s):
+                self._tools = await self._listed(client)
+            self._client, self.status, self.error = client, "ready", ""
+            self._is_settled.set()
+            retry.succeeded()
+            logger.info("MCP server connected", extra={"tool": self._name,
+                        "tools": len(self._tools)})  # fmt: skip
+            while not await self._breaks():
+                self._tools = await self._listed(client)
+
+    async def _breaks(self) -> bool:
+        """Wait until the connection breaks; return False when the tools are to be listed again."""
+        try:
+            async with asyncio.timeout(_RELIST_S):
+                await self._is_broken.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _transport(self) -> Any:
+        from mcp.client.stdio import StdioServerParameters
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        wanted = self._connection
+        if wanted.is_web:
+            client = create_mcp_http_client(headers=dict(wanted.headers))
+            return streamable_http_client(wanted.target, http_client=client)
+        return StdioServerParameters(
+            command=wanted.target, args=list(wanted.args), env=dict(wanted.env)
+        )
+
+    async def _listed(self, client: "Client") -> Sequence["McpTool"]:
+        found: list[McpTool] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+            found += filter(None, map(self._tool, page.tools))
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= _MOST_TOOLS:
+                break
+        return found[:_MOST_TOOLS]
+
+    def _tool(self, remote: "RemoteTool") -> "McpTool | None":
+        """Return a tool of the server under its name here, or None if it cannot be used."""
+        name = f"{re.sub(r'[^A-Za-z0-9_-]', '_', remote.name)}__{self._name}"
+        schema = dict(remote.input_schema or {"type": "object"})
+        fault = "" if is_name(name) else "its name is longer than 64 characters"
+        if len(json.dumps(schema)) > _LARGEST_SCHEMA:
+            fault = f"its schema has more than {_LARGEST_SCHEMA} bytes"
+        if fault := fault or arguments_.schema_fault(schema):
+            logger.warning("tool of an MCP server left out", extra={"server": self._name,
+                           "tool": remote.name[:100], "reason": fault})  # fmt: skip
+            return None
+        description = (remote.description or remote.title or remote.name)[:_LONGEST_DESCRIPTION]
+        return McpTool(name, description, schema, self, remote.name)
+
+    def _failed(self, exc: BaseException) -> None:
+        self.status = "error"
+        causes = list(_leaves(exc))
+        told = "; ".join(dict.fromkeys(map(_worded, causes)))
+        if told != self.error:
+            logger.warning("MCP server is away", extra={"tool": self._name, "reason": told})
+        self.error = told
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """A tool of an MCP server."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+    server: McpServer
+    remote_name: str
+
+    async def call(self, arguments: Arguments, caller: ToolCaller) -> Any:
+        """Return what the server's tool returns.
+
+        Raises:
+            ToolError: the server is away, or the tool failed.
+        """
+        return await self.server.call(self.remote_name, arguments)
+
+
+def _value(answer: "CallToolResult") -> Any:
+    texts = [part.text for part in answer.content if part.type == "text"]
+    if answer.is_error:
+        raise ToolError("; ".join(texts) or "the tool failed")
+    if answer.structured_content is not None:
+        return answer.structured_content
+    if len(answer.content) == len(texts) == 1:
+        try:
+            return strict_json.parse(texts[0])
+        except ValueError:
+            return texts[0]
+    return [part.model_dump(by_alias=True, exclude_none=True) for part in answer.content]
+
+
+def _leaves(exc: BaseException) -> list[BaseException]:
+    if isinstance(exc, BaseExceptionGroup):
+        return [leaf for each in exc.exceptions for leaf in _leaves(each)]
+    return [exc]
+
+
+def _worded(exc: BaseException) -> str:
+    """Name a failure; the text of an unknown one might hold an address with a password."""
+    if isinstance(exc, NotInstalledError):
+        return exc.message
+    if isinstance(exc, FileNotFoundError):
+        return "its command was not found"
+    if isinstance(exc, TimeoutError):
+        return "it does not answer in time"
+    return f"it cannot be reached ({type(exc).__name__})"

@@ -1,0 +1,67 @@
+"""Chooses the tools of one model: `auto`, `all`, `search_registry`, `builtin`, or names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from caraway_ai.tools import toolbox as toolboxes
+from caraway_ai.tools.protocol import Tool, ToolCaller, ToolDefinition
+from caraway_ai.tools.registry_tools import ToolInvocation, ToolSearchTool
+from caraway_ai.tools.tool_search import Embed, ToolIndex
+from caraway_ai.tools.toolbox import MOST_LISTED, Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSelection:
+    """The tools that a model may call."""
+
+    toolbox: Toolbox
+    tools: Mapping[str, Tool]
+
+    @property
+    def definitions(self) -> list[ToolDefinition]:
+        """The tools as the model sees them."""
+        return [ToolDefinition.of(tool) for tool in self.tools.values()]
+
+    async def call(self, name: str, arguments: object, caller: ToolCaller) -> Any:
+        """Call a tool of the selection.
+
+        Raises:
+            CarawayError: the model has no such tool, or it failed.
+        """
+        if name not in self.tools:
+            from caraway_core import registry
+            from caraway_core.errors import NotFoundError
+
+            raise NotFoundError(registry.unknown("tool", name[:100], self.tools))
+        return await self.toolbox.use(self.tools[name], arguments, caller)
+
+
+def select(toolbox: Toolbox, mode: str, embed: Embed | None = None) -> ToolSelection:
+    """Return the tools that a model's param `tools` asks for.
+
+    Raises:
+        ToolError: it names a tool or group that is not known.
+    """
+    match mode.strip().lower():
+        case "" | "disabled" | "none":
+            return ToolSelection(toolbox, {})
+        case "all":
+            return ToolSelection(toolbox, toolbox.tools)
+        case "auto":
+            tools = list(toolbox.tools.values())
+            wants_search = len(tools) > MOST_LISTED
+        case "search_registry":
+            tools, wants_search = list(toolbox.tools.values()), True
+        case _:
+            tools = toolbox.chosen(mode)
+            wants_search = len(tools) > MOST_LISTED
+    if wants_search:
+        return ToolSelection(toolbox, toolboxes.named(_registry(toolbox, tools, embed)))
+    return ToolSelection(toolbox, toolboxes.named(tools))
+
+
+def _registry(toolbox: Toolbox, tools: Sequence[Tool], embed: Embed | None) -> Sequence[Tool]:
+    by_name = toolboxes.named(tools)
+    index = ToolIndex([ToolDefinition.of(tool) for tool in tools])
+    return ToolSearchTool(index, embed), ToolInvocation(toolbox, by_name)

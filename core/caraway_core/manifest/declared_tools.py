@@ -1,0 +1,38 @@
+"""The tools of a manifest as plain frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ToolKind = Literal["builtin", "http", "mcp", "sql"]
+BUILTIN_TOOLS = (
+    "get_readiness",
+    "list_datasets",
+    "random_sample",
+    "sample_distinct_columns",
+    "search",
+    "sql",
+    "table_schema",
+    "top_n_sample",
+)
+RESERVED_TOOLS = (*BUILTIN_TOOLS, "tool_invoke", "tool_search")
+"""Names that an entry of the manifest may not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """One entry of `tools`. `kind` and `target` are the halves of `from`; for `mcp` it is a server.
+
+    `parameters` is a JSON Schema of an object. `params`, `env` and `sql` may hold secret
+    references.
+    """
+
+    name: str
+    kind: ToolKind
+    target: str = ""
+    description: str | None = None
+    sql: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)

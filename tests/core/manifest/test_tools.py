@@ -1,0 +1,119 @@
+"""The section `tools`: what is read, and what is refused with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from caraway_core import manifest
+from caraway_core.errors import ManifestError
+from caraway_core.manifest.declared_tools import DeclaredTool
+
+HEAD = "version: v1\nkind: Caraway\nname: t\n"
+
+
+def load(folder: Path, text: str) -> tuple[DeclaredTool, ...]:
+    path = folder / "caraway.yaml"
+    path.write_text(HEAD + text)
+    return manifest.load(path).tools
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    with pytest.raises(ManifestError) as caught:
+        load(folder, text)
+    return [f"{each.line}: {each.message}" for each in caught.value.problems]
+
+
+def test_every_kind_is_read(tmp_path: Path) -> None:
+    found = load(
+        tmp_path,
+        """tools:
+  - from: sql
+    name: orders_of
+    description: Orders
+    groups: shop
+    sql: SELECT * FROM orders WHERE customer = :customer LIMIT $limit
+    parameters:
+      customer: {type: integer, description: Its id, minimum: 1}
+      limit: {type: integer, default: 10}
+  - from: https://api.test/weather/{city}
+    name: weather
+    parameters: {city: {type: string}, unit: {type: string, enum: [c, f], required: false}}
+    params: {headers: 'X-Key: ${env:KEY}', timeout: 5s}
+  - {from: http, name: plain, params: {url: 'http://api.test/x', method: post}}
+  - {from: 'mcp:https://mcp.test/mcp', name: remote, params: {mcp_auth_token: '${env:T}'}}
+  - {from: 'mcp:npx', name: started, params: {mcp_args: '-y @x/server'}, env: {A: b}}
+  - {from: 'builtin:list_datasets', name: list_datasets, params: {table_allowlist: a}}
+""",
+    )
+    orders, weather, plain, remote, started, listing = found
+    assert (orders.kind, orders.groups) == ("sql", ("shop",))
+    assert orders.parameters == {
+        "type": "object",
+        "properties": {
+            "customer": {"type": "integer", "description": "Its id", "minimum": 1},
+            "limit": {"type": "integer", "default": 10},
+        },
+        "required": ["customer"],
+        "additionalProperties": False,
+    }
+    assert (weather.kind, weather.target) == ("http", "https://api.test/weather/{city}")
+    assert weather.parameters["required"] == ["city"]
+    assert (plain.kind, plain.target) == ("http", "http://api.test/x")
+    assert (remote.kind, remote.target) == ("mcp", "https://mcp.test/mcp")
+    assert (started.kind, started.target, started.env) == ("mcp", "npx", {"A": "b"})
+    assert (listing.kind, listing.target) == ("builtin", "list_datasets")
+    assert "${env:T}" not in repr(remote)
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ("from: sqll, name: a", "no kind of tool 'sqll'; did you mean 'sql'?"),
+        ("from: sql, name: a", "the key 'sql' with the statement is missing"),
+        ("from: sql, name: a, sql: 'SELECT :x'", "placeholder 'x', which 'parameters' lacks"),
+        (
+            "from: sql, name: a, sql: SELECT 1, parameters: {x: {type: string}}",
+            "the statement has no placeholder '$x'",
+        ),
+        (
+            "from: sql, name: a, sql: 'SELECT :x', parameters: {x: {type: text}}",
+            "'text' is not one of: string, integer",
+        ),
+        (
+            "from: sql, name: a, sql: 'SELECT :x', parameters: {x: {type: string, descr: y}}",
+            "unknown key 'descr'; did you mean 'description'?",
+        ),
+        ("from: sql, name: sql, sql: SELECT 1", "'sql' is the name of a built-in tool"),
+        ("from: sql, name: tool_search, sql: SELECT 1", "is the name of a built-in tool"),
+        ("from: sql, name: 'a b', sql: SELECT 1", "'a b' is not a tool name"),
+        ("from: sql, name: a, sql: SELECT 1, params: {x: y}", "no sql param 'x'"),
+        ("from: 'sql:orders', name: a, sql: SELECT 1", "write `from: sql`"),
+        ("from: http, name: a", "write `from: https://host/path`"),
+        ("from: 'https:///x', name: a", "write `from: https://host/path`"),
+        ("from: 'ftp://h/x', name: a", "no kind of tool 'ftp'"),
+        ("from: 'https://h/{id}', name: a", "the address has '{id}', which 'parameters' lacks"),
+        ("from: 'https://h/', name: a, params: {method: LOOK}", "'LOOK' is not one of: DELETE"),
+        ("from: 'https://h/', name: a, params: {timeout: 0}", "must be more than 0"),
+        ("from: 'https://h/', name: a, params: {tmeout: 5s}", "did you mean 'timeout'?"),
+        ("from: 'https://h/', name: a, env: {A: b}", "only an MCP server that is started"),
+        ("from: mcp, name: a", "write `from: mcp:https://host/mcp`"),
+        ("from: 'mcp:https://h', name: a, params: {mcp_args: x}", "reached by HTTP has none"),
+        ("from: 'mcp:npx', name: a, params: {mcp_headers: 'a: b'}", "that is started has none"),
+        ("from: 'mcp:npx', name: a, parameters: {x: {type: string}}", "parameters of its own"),
+        ("from: 'mcp:npx', name: a, as_sql: true", "'as_sql' is not implemented yet"),
+        ("from: 'builtin:sqll', name: sqll", "no built-in tool 'sqll'; did you mean 'sql'?"),
+        ("from: 'builtin:websearch', name: websearch", "'websearch' is not implemented yet"),
+        ("from: 'builtin:sql', name: query", "write `name: sql`"),
+        ("from: 'builtin:sql', name: sql, params: {table_allowlist: a}", "has no params"),
+        ("from: sql, name: a, sql: SELECT 1, grops: [x]", "unknown key 'grops'"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, item: str, told: str) -> None:
+    (found,) = problems(tmp_path, f"tools:\n  - {{{item}}}\n")
+    assert found.startswith("5: ")
+    assert told in found
+
+
+def test_a_name_is_declared_once(tmp_path: Path) -> None:
+    text = "tools:\n  - {from: sql, name: a, sql: SELECT 1}\n  - {from: 'mcp:x', name: a}\n"
+    assert problems(tmp_path, text) == ["6: the tool 'a' is declared twice"]
