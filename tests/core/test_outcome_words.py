@@ -11,10 +11,10 @@ from redis import exceptions
 from caraway_core import errors, outcomes
 from caraway_plugins.stores.redis import errors as redis_errors
 from caraway_plugins.stores.sqlite import errors as sqlite_errors
-from caraway_scheduler.flight import statuses
 from caraway_scheduler.jobs import failures
 from caraway_serving import errors as answers
 from caraway_serving import spans
+from caraway_serving.flight import statuses
 
 SERVER, PLACE = "redis://10.0.0.7:6379", Path("/var/lib/caraway/state.db")
 INSIDES = ("10.0.0.7", "/var/lib", "Errno", "sqlite", "raylet", "MISCONF", "OOM", "ObjectRef")

@@ -6,11 +6,12 @@ from typing import Protocol
 
 from pyarrow import flight
 
-from caraway_scheduler.flight import identities, statuses
-from caraway_scheduler.flight.identities import Headers, Identities
+from caraway_scheduler.flight.identities import Identities
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_serving import limits, spans
 from caraway_serving.access import ANONYMOUS, Principal
+from caraway_serving.flight import credentials, statuses
+from caraway_serving.flight.credentials import Headers
 from caraway_serving.limits import InForce
 from caraway_serving.tallies import ApiTallies
 
@@ -30,7 +31,7 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no ty
         self, principal: Principal, headers: Headers, reply: dict[str, str] | None = None
     ) -> None:
         self.principal = principal
-        self.span = spans.start(identities.text(headers, "traceparent"))
+        self.span = spans.start(credentials.text(headers, "traceparent"))
         self._headers = headers
         self._reply = reply or {}
         self._endings: list[Callable[[], None]] = []
@@ -38,9 +39,9 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no ty
         """Ends the session by whose id the call was made, if it was."""
 
     def request(self, sql: str) -> QueryRequest:
-        cache_control = (identities.text(self._headers, "cache-control") or "").lower()
+        cache_control = (credentials.text(self._headers, "cache-control") or "").lower()
         bypass = "no-cache" in cache_control or "no-store" in cache_control
-        agents = (identities.text(self._headers, name) for name in _AGENT_HEADERS)
+        agents = (credentials.text(self._headers, name) for name in _AGENT_HEADERS)
         return QueryRequest(
             sql=sql,
             principal=self.principal,
@@ -84,7 +85,7 @@ class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow 
         self._tallies = tallies
 
     def start_call(self, info: flight.CallInfo, headers: Headers) -> Caller:
-        credential = identities.credential(headers)
+        credential = credentials.credential(headers)
         is_handshake = info.method == flight.FlightMethod.HANDSHAKE
         if is_handshake and credential is None and self._known.are_asked_for:
             # The key may be in the payload, which only the handshake itself can read.

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
-from caraway_scheduler.flight import connections
-from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import CallGate, Handshake
 from caraway_scheduler.flight.identities import Identities, Sessions
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.server import FlightServer
 from caraway_scheduler.services import Services
 from caraway_serving import listeners
+from caraway_serving.flight import connections
+from caraway_serving.flight.bridge import Bridge
 from caraway_serving.tls import ServerTls
 
 logger = logging.getLogger(__name__)

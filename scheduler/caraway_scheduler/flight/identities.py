@@ -1,15 +1,11 @@
 """Who calls: keys and the sessions that handshakes opened."""
 
-import base64
-import binascii
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
 from threading import Lock
 
-from caraway_serving.access import ANONYMOUS, Keyring, Principal, presented_key
+from caraway_serving.access import ANONYMOUS, Keyring, Principal
 
-Headers = Mapping[str, Sequence[str | bytes]]
 _MOST_SESSIONS = 10_000
 
 
@@ -59,35 +55,3 @@ class Identities:
         if not credential:
             return None
         return self._keyring.find(credential) or self.sessions.find(credential)
-
-
-def text(headers: Headers, name: str) -> str | None:
-    """Return the first value of a header."""
-    values = headers.get(name)
-    if not values:
-        return None
-    return values[0] if isinstance(values[0], str) else values[0].decode(errors="replace")
-
-
-def credential(headers: Headers) -> str | None:
-    """Take the key or session id out of a call's metadata; empty is as good as absent.
-
-    `auth-token-bin` is where clients of Arrow's own handshake put what the handshake gave them.
-    """
-    authorization = text(headers, "authorization")
-    return (
-        presented_key(text(headers, "x-api-key"), authorization)
-        or _basic_password(authorization)
-        or text(headers, "auth-token-bin")
-    )
-
-
-def _basic_password(authorization: str | None) -> str | None:
-    scheme, _, encoded = (authorization or "").partition(" ")
-    if scheme.lower() != "basic":
-        return None
-    try:
-        decoded = base64.b64decode(encoded.strip(), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None
-    return decoded.partition(":")[2]

@@ -8,13 +8,13 @@ from pyarrow import flight
 
 from caraway_core.errors import QueryForbiddenError, TableNotFoundError
 from caraway_core.protocols.dispatch import GivenRows
-from caraway_scheduler.flight import callers, statuses, uploads
-from caraway_scheduler.flight.bridge import Bridge
-from caraway_scheduler.flight.readings import FlightReading
+from caraway_scheduler.flight import callers, uploads
+from caraway_scheduler.flight.statements import Statements
 from caraway_scheduler.flight.uploads import UploadRoom
 from caraway_scheduler.queries.active import Protocol
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
+from caraway_serving.flight import statuses
 
 MOST_BYTES = 256 * 1024 * 1024
 """An upload is in memory until it is whole: of one that breaks nothing may be seen."""
@@ -26,9 +26,9 @@ _ONLY_READS = "this key may only read; writing needs a key that ends in :rw"
 class Ingesting:
     """Writes uploads into datasets that are `read_write`, as INSERT does."""
 
-    def __init__(self, services: Services, bridge: Bridge) -> None:
+    def __init__(self, services: Services, statements: Statements) -> None:
         self._services = services
-        self._bridge = bridge
+        self._statements = statements
         self.room = UploadRoom()
 
     def take(
@@ -78,18 +78,7 @@ class Ingesting:
             return count
 
     def _run(self, context: flight.ServerCallContext, request: QueryRequest) -> pa.Table:
-        return self._bridge.run(self._collected(request), context)
-
-    async def _collected(self, request: QueryRequest) -> pa.Table:
-        reading = FlightReading(self._services, request)
-        try:
-            await reading.open()
-            batches: list[pa.RecordBatch] = []
-            while taken := await reading.take():
-                batches += taken
-            return pa.Table.from_batches(batches, reading.schema)
-        finally:
-            reading.close()
+        return self._statements.wait(self._statements.collected(request), context)
 
 
 def check(sent: pa.Schema, dataset_schema: pa.Schema, dataset: str) -> None:

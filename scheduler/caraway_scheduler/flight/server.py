@@ -2,30 +2,28 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import NoReturn, TypeVar
 
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core.errors import QueryCancelledError
 from caraway_core.sqltext import writing
 from caraway_engine.formats import columns
-from caraway_scheduler.flight import actions, callers, commands, messages, parts, statuses
-from caraway_scheduler.flight.bridge import Bridge
+from caraway_scheduler.flight import actions, callers, commands, parts
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
 from caraway_scheduler.flight.ingesting import Ingesting
-from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
+from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.sql import FlightSql
 from caraway_scheduler.flight.sql import actions as sql_actions
 from caraway_scheduler.flight.sql import messages as sql_messages
+from caraway_scheduler.flight.statements import COUNTED, Statements, info_of
 from caraway_scheduler.services import Services
+from caraway_serving.flight import messages, statuses
+from caraway_serving.flight.bridge import Bridge
 from caraway_serving.tls import ServerTls
 
 _Sent = TypeVar("_Sent", str, bytes)
-_WRITTEN = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
-_GONE = QueryCancelledError("the client went away")
 
 
 class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has no types
@@ -51,9 +49,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         )
         self._services = services
         self._bridge = bridge
-        self._waiting = waiting
-        self._ingesting = Ingesting(services, bridge)
-        self._sql = FlightSql(services, bridge, waiting, self._ingesting)
+        self._statements = Statements(services, bridge, waiting)
+        self._ingesting = Ingesting(services, self._statements)
+        self._sql = FlightSql(services, self._statements, waiting, self._ingesting)
 
     def get_flight_info(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
@@ -67,11 +65,13 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return self._bridge.run(found, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
-                return _info(_WRITTEN, descriptor, TicketText(sql))
-            reading = FlightReading(self._services, caller.request(sql))
-            query_id = self._bridge.run(self._waiting.open(reading), context)
-            ticket = TicketText(sql, query_id)
-            return _info(reading.schema, descriptor, ticket, reading.row_count)
+                return info_of(COUNTED, descriptor, TicketText(sql).encode())
+            return self._statements.info(
+                context,
+                descriptor,
+                caller.request(sql),
+                lambda query_id: TicketText(sql, query_id).encode(),
+            )
 
     def get_schema(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
@@ -85,10 +85,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return flight.SchemaResult(self._bridge.run(found, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
-                return flight.SchemaResult(_WRITTEN)
-            reading = self._begin(context, TicketText(sql))
-            self._bridge.post(reading.close)
-            return flight.SchemaResult(reading.schema)
+                return flight.SchemaResult(COUNTED)
+            schema = self._statements.begun_schema(caller.request(sql))
+            return flight.SchemaResult(self._bridge.run(schema, context))
 
     def do_get(
         self, context: flight.ServerCallContext, ticket: flight.Ticket
@@ -107,8 +106,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return flight.GeneratorStream(rows.schema, cut)
             wanted = commands.read_ticket(ticket)
             self._bounded(wanted.sql)
-            reading = self._begin(context, wanted)
-            return flight.GeneratorStream(reading.schema, self._stream(context, reading))
+            return self._statements.rows(context, caller.request(wanted.sql), wanted.query_id)
 
     def list_flights(
         self, context: flight.ServerCallContext, criteria: bytes
@@ -168,41 +166,6 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             raise statuses.InvalidArgument(f"the request is larger than {limit} bytes")
         return sent
 
-    def _begin(self, context: flight.ServerCallContext, wanted: TicketText) -> FlightReading:
-        """Find the answer that waits for this ticket, or start the statement."""
-        caller = callers.of(context)
-        ending = ExitStack()
-        # Whatever the coroutine has begun by the end of the call is ended, on its own loop; its
-        # result may never get here, because the client can go away in that very moment.
-        caller.at_end(lambda: self._bridge.post(ending.close))
-        return self._bridge.run(self._find_or_start(wanted, caller, ending), context)
-
-    async def _find_or_start(
-        self, wanted: TicketText, caller: Caller, ending: ExitStack
-    ) -> FlightReading:
-        reading = None
-        if wanted.query_id is not None:
-            reading = self._waiting.take(wanted.query_id, caller.principal.id)
-        if reading is not None:
-            ending.callback(reading.close, _GONE)
-            return reading
-        reading = FlightReading(self._services, caller.request(wanted.sql))
-        ending.callback(reading.close, _GONE)
-        await reading.open()
-        return reading
-
-    def _stream(
-        self, context: flight.ServerCallContext, reading: FlightReading
-    ) -> Iterator[pa.Table]:
-        """Pull batch by batch: gRPC asks for the next once it has taken the last."""
-        most_bytes = self._services.max_message_bytes
-        with statuses.answered(callers.of(context).span):
-            while batches := self._bridge.run(reading.take(), context):
-                for batch in batches:
-                    yield from messages.cut(batch, reading.schema, most_bytes)
-                if reading.is_whole:
-                    return
-
     async def _tables(self) -> list[flight.FlightInfo]:
         tables = ((state.name, state.spec) for state in self._services.catalog.datasets.values())
         return [
@@ -217,21 +180,10 @@ def _is_deferred(caller: Caller, sql: str) -> bool:
     return caller.principal.may_write and writing.begins_with_write(sql)
 
 
-def _info(
-    schema: pa.Schema,
-    descriptor: flight.FlightDescriptor,
-    ticket: TicketText,
-    row_count: int = -1,
-) -> flight.FlightInfo:
-    # No location means "from the server you are talking to", which holds behind any proxy.
-    endpoint = flight.FlightEndpoint(ticket.encode(), [])
-    return flight.FlightInfo(schema, descriptor, [endpoint], row_count, -1)
-
-
 def _table_info(name: str, schema: pa.Schema) -> flight.FlightInfo:
     quoted = ".".join(f'"{part}"' for part in name.split("."))
     sql = f"SELECT * FROM {quoted}"
-    return _info(schema, flight.FlightDescriptor.for_command(sql), TicketText(sql))
+    return info_of(schema, flight.FlightDescriptor.for_command(sql), TicketText(sql).encode())
 
 
 def _refuse(what: str) -> NoReturn:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.errors import QueryCancelledError
-from caraway_scheduler.flight import statuses
+from caraway_serving.flight import statuses
 
 _GONE = "the client went away before its upload was whole; nothing is written"
 

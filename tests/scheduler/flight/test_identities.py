@@ -1,32 +1,10 @@
-"""Credentials and sessions."""
-
-import base64
-
-import pytest
+"""Sessions, and whose they are."""
 
 from caraway_core.ids import PrincipalId
-from caraway_scheduler.flight.identities import Headers, Identities, Sessions, credential
+from caraway_scheduler.flight.identities import Identities, Sessions
 from caraway_serving.access import ANONYMOUS, Keyring, Principal
 
 ALICE = Principal(PrincipalId("alice"), may_write=True)
-BASIC = base64.b64encode(b"user:pass:word").decode()
-
-
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, None),
-        ({"authorization": ["Bearer k"]}, "k"),
-        ({"x-api-key": ["k"], "authorization": ["Bearer other"]}, "k"),
-        ({"authorization": [f"Basic {BASIC}"]}, "pass:word"),
-        ({"authorization": ["Basic %%%"]}, None),
-        ({"authorization": ["Digest k"]}, None),
-        ({"auth-token-bin": [b"session"]}, "session"),
-        ({"auth-token-bin": [b""]}, None),
-    ],
-)
-def test_credential_comes_from_the_headers(headers: Headers, expected: str | None) -> None:
-    assert (credential(headers) or None) == expected
 
 
 def test_least_recently_used_session_makes_room() -> None:

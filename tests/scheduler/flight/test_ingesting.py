@@ -17,8 +17,8 @@ from caraway_core.tables import TableSpec
 from caraway_scheduler.flight import FlightEndpoint
 from caraway_scheduler.flight.sql import messages
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
-from caraway_scheduler.flight.statuses import Unavailable
 from caraway_scheduler.flight.uploads import UploadRoom
+from caraway_serving.flight.statuses import Unavailable
 from tests.kit.deadlines import until
 from tests.kit.engine import memory
 from tests.kit.runtime import Running, running

@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pyarrow import flight
 
 from caraway_core.ids import QueryId
-from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.sql import handles, messages
 from caraway_scheduler.flight.sql.preparing import Preparing
 from caraway_scheduler.flight.sql.protocol import Flight_pb2 as wire
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
-from caraway_scheduler.flight.sql.running import Statements
+from caraway_scheduler.flight.statements import Statements
 from caraway_scheduler.services import Services
+from caraway_serving.flight import statuses
 
 DESCRIPTIONS: Mapping[str, str] = {
     "CreatePreparedStatement": "Prepare a statement; the answer is its handle.",

@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass
 
 from caraway_core.ids import QueryId
-from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.sql import messages
 from caraway_scheduler.flight.sql.protocol.FlightSql_pb2 import TicketStatementQuery
+from caraway_serving.flight import statuses
 
 
 @dataclass(frozen=True, slots=True)

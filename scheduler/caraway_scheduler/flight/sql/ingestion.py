@@ -4,10 +4,10 @@ from typing import Any
 
 from pyarrow import flight
 
-from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.ingesting import NO_CREATION, Ingesting, Mode
 from caraway_scheduler.flight.sql import metadata, preparing
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_serving.flight import statuses
 
 _OPTIONS = proto.CommandStatementIngest.TableDefinitionOptions
 

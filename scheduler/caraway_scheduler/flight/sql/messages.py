@@ -6,8 +6,8 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 from pyarrow import flight
 
-from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2
+from caraway_serving.flight import statuses
 
 _PREFIX = "type.googleapis.com/"
 _PACKAGE = f"{FlightSql_pb2.DESCRIPTOR.package}."

@@ -13,7 +13,8 @@ from caraway_scheduler.catalog import primary_keys
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.sql import column_types, metadata_schemas, sql_info, xdbc_types
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
-from caraway_scheduler.flight.sql.running import Statements, request_of
+from caraway_scheduler.flight.sql.running import request_of
+from caraway_scheduler.flight.statements import Statements
 from caraway_scheduler.services import Services
 
 CATALOG = "caraway"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caraway_core.ids import PrincipalId
 from caraway_core.sqltext.placeholders import Placeholders
-from caraway_scheduler.flight import statuses
+from caraway_serving.flight import statuses
 
 IDLE_S = 3600.0
 MOST = 1_000

@@ -6,20 +6,16 @@ from pyarrow import flight
 
 from caraway_core.errors import CarawayError, ParametersError
 from caraway_core.sqltext import placeholders
-from caraway_scheduler.flight import statuses, uploads
+from caraway_scheduler.flight import uploads
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.flight.sql import binding, messages
+from caraway_scheduler.flight.sql import binding, messages, running
 from caraway_scheduler.flight.sql.prepared import MOST_BYTES, PreparedStatement, PreparedStatements
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
-from caraway_scheduler.flight.sql.running import (
-    COUNTED,
-    UNKNOWN_COUNT,
-    Statements,
-    is_write,
-    request_of,
-)
+from caraway_scheduler.flight.sql.running import UNKNOWN_COUNT, is_write, request_of
+from caraway_scheduler.flight.statements import COUNTED, Statements
 from caraway_scheduler.flight.uploads import UploadRoom
 from caraway_scheduler.queries.service import QueryRequest
+from caraway_serving.flight import statuses
 
 _NO_TRANSACTIONS = "transactions are not supported: every statement is committed by itself"
 
@@ -46,7 +42,7 @@ class Preparing:
         found = placeholders.find(asked.query)
         request = request_of(caller, asked.query, dict.fromkeys(found.names))
         try:
-            columns = self._statements.wait(self._statements.schema(request), context)
+            columns = self._statements.wait(running.schema(self._statements, request), context)
         except CarawayError:
             if not found.names:
                 raise
@@ -109,12 +105,12 @@ class Preparing:
         rows = statement.rows
         if rows is None or not statement.found.names:
             request = request_of(caller, statement.sql)
-            return self._statements.wait(self._statements.count(request), context)
+            return self._statements.wait(running.count(self._statements, request), context)
         bound = binding.columns(statement.found, rows)
         changed = 0
         for index in range(rows.num_rows):
             request = request_of(caller, statement.sql, binding.row(bound, index))
-            count = self._statements.wait(self._statements.count(request), context)
+            count = self._statements.wait(running.count(self._statements, request), context)
             if count == UNKNOWN_COUNT:
                 changed = UNKNOWN_COUNT
             elif changed != UNKNOWN_COUNT:

@@ -6,8 +6,7 @@ import pyarrow as pa
 from google.protobuf.message import Message
 from pyarrow import flight
 
-from caraway_scheduler.flight import callers, statuses
-from caraway_scheduler.flight.bridge import Bridge
+from caraway_scheduler.flight import callers
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.ingesting import Ingesting
 from caraway_scheduler.flight.readings import WaitingRoom
@@ -18,15 +17,18 @@ from caraway_scheduler.flight.sql import (
     messages,
     metadata,
     preparing,
+    running,
 )
 from caraway_scheduler.flight.sql.handles import StatementHandle
 from caraway_scheduler.flight.sql.metadata import Metadata
 from caraway_scheduler.flight.sql.prepared import PreparedStatements
 from caraway_scheduler.flight.sql.preparing import Preparing
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
-from caraway_scheduler.flight.sql.running import COUNTED, Statements, is_write, request_of
+from caraway_scheduler.flight.sql.running import is_write, request_of
+from caraway_scheduler.flight.statements import COUNTED, Statements, info_of
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
+from caraway_serving.flight import statuses
 
 _NO_SUBSTRAIT = (
     "Substrait plans are not accepted: a plan does not name its tables and functions in a form "
@@ -38,11 +40,15 @@ class FlightSql:
     """Everything that a Flight SQL driver may ask of this process."""
 
     def __init__(
-        self, services: Services, bridge: Bridge, waiting: WaitingRoom, ingesting: Ingesting
+        self,
+        services: Services,
+        statements: Statements,
+        waiting: WaitingRoom,
+        ingesting: Ingesting,
     ) -> None:
         self._ingesting = ingesting
         self.prepared = PreparedStatements()
-        self._statements = Statements(services, bridge, waiting)
+        self._statements = statements
         self._metadata = Metadata(services, self._statements)
         self._preparing = Preparing(
             self._statements, self.prepared, services.max_message_bytes, ingesting.room
@@ -63,14 +69,17 @@ class FlightSql:
         caller = callers.of(context)
         command = messages.read(descriptor.command)
         if (columns := metadata.schema(command)) is not None:
-            return _info(columns, descriptor, descriptor.command)
+            return info_of(columns, descriptor, descriptor.command)
         request, handle = self._asked(caller, command)
         if caller.principal.may_write and is_write(request):
             # Asking about a write must not write; only DoGet runs it.
-            return _info(COUNTED, descriptor, handle.encode())
-        reading, query_id = self._statements.begun(context, request)
-        ticket = StatementHandle(handle.sql, handle.prepared, query_id).encode()
-        return _info(reading.schema, descriptor, ticket, reading.row_count)
+            return info_of(COUNTED, descriptor, handle.encode())
+        return self._statements.info(
+            context,
+            descriptor,
+            request,
+            lambda query_id: StatementHandle(handle.sql, handle.prepared, query_id).encode(),
+        )
 
     def schema(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
@@ -81,7 +90,7 @@ class FlightSql:
         columns = metadata.schema(command)
         if columns is None:
             request, _ = self._asked(caller, command)
-            columns = self._statements.wait(self._statements.schema(request), context)
+            columns = self._statements.wait(running.schema(self._statements, request), context)
         return flight.SchemaResult(columns)
 
     def stream(self, context: flight.ServerCallContext, ticket: bytes) -> flight.FlightDataStream:
@@ -116,7 +125,7 @@ class FlightSql:
             case proto.CommandStatementUpdate():
                 preparing.refuse_transaction(command)
                 request = request_of(caller, command.query)
-                count = self._statements.wait(self._statements.count(request), context)
+                count = self._statements.wait(running.count(self._statements, request), context)
                 _counted(writer, count)
             case proto.CommandPreparedStatementQuery():
                 handle = preparing.handle_of(command)
@@ -153,13 +162,6 @@ class FlightSql:
                 raise statuses.Unimplemented(_NO_SUBSTRAIT)
             case _:
                 raise statuses.Unimplemented(f"{type(command).__name__} is no query")
-
-
-def _info(
-    columns: pa.Schema, descriptor: flight.FlightDescriptor, ticket: bytes, row_count: int = -1
-) -> flight.FlightInfo:
-    endpoint = flight.FlightEndpoint(ticket, [])
-    return flight.FlightInfo(columns, descriptor, [endpoint], row_count, -1)
 
 
 def _counted(writer: flight.FlightMetadataWriter, count: int) -> None:

@@ -14,7 +14,7 @@ from caraway_scheduler.flight.sql import messages, metadata_schemas, sql_info
 from caraway_scheduler.flight.sql.prepared import IDLE_S, PreparedStatement, PreparedStatements
 from caraway_scheduler.flight.sql.protocol import Flight_pb2 as wire
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
-from caraway_scheduler.flight.statuses import NotFound, Unavailable
+from caraway_serving.flight.statuses import NotFound, Unavailable
 from tests.kit.engine import memory
 from tests.scheduler.flight.serving import KEYS, bearer, command, serving
 from tests.scheduler.flight.sql.driving import act, act_raw, put, read

@@ -11,8 +11,8 @@ from pyarrow import flight
 
 from caraway_core import errors
 from caraway_core.outcomes import FailureKind
-from caraway_scheduler.flight import statuses
 from caraway_serving import spans
+from caraway_serving.flight import statuses
 from tests.kit.engine import memory
 from tests.scheduler.flight.serving import KEYS, bearer, command, headers, query, serving
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from caraway_scheduler.flight import messages
+from caraway_serving.flight import messages
 
 SCHEMA = pa.schema([("s", pa.string())])
 

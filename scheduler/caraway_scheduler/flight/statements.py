@@ -1,0 +1,120 @@
+"""Statements on their way through the query service, for the threads of calls."""
+
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyarrow import flight
+
+from caraway_core.errors import QueryCancelledError
+from caraway_core.ids import QueryId
+from caraway_scheduler.flight import callers
+from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
+from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.services import Services
+from caraway_serving.flight import messages, statuses
+from caraway_serving.flight.bridge import Bridge
+
+COUNTED = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
+_GONE = QueryCancelledError("the client went away")
+_T = TypeVar("_T")
+
+
+class Statements:
+    """Runs statements. Its methods block, unless they are coroutines."""
+
+    def __init__(self, services: Services, bridge: Bridge, waiting: WaitingRoom) -> None:
+        self._services = services
+        self._bridge = bridge
+        self._waiting = waiting
+
+    def wait(self, work: Coroutine[Any, Any, _T], context: flight.ServerCallContext) -> _T:
+        """Wait for the event loop as long as the client does."""
+        return self._bridge.run(work, context)
+
+    def info(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        request: QueryRequest,
+        ticket: Callable[[QueryId], bytes],
+    ) -> flight.FlightInfo:
+        """Start a statement whose rows are fetched by other calls, and tell how."""
+        reading = FlightReading(self._services, request)
+        query_id = self._bridge.run(self._waiting.open(reading), context)
+        return info_of(reading.schema, descriptor, ticket(query_id), reading.row_count)
+
+    def rows(
+        self,
+        context: flight.ServerCallContext,
+        request: QueryRequest,
+        query_id: QueryId | None = None,
+    ) -> flight.FlightDataStream:
+        """Stream the answer that waits under an id; without one the statement is started."""
+        caller = callers.of(context)
+        ending = ExitStack()
+        # Whatever the coroutine has begun by the end of the call is ended, on its own loop; its
+        # result may never get here, because the client can go away in that very moment.
+        caller.at_end(lambda: self._bridge.post(ending.close))
+        reading = self._bridge.run(self._found(caller, request, query_id, ending), context)
+        return flight.GeneratorStream(reading.schema, self._stream(context, reading))
+
+    async def collected(self, request: QueryRequest) -> pa.Table:
+        """Return all rows of a statement that has few."""
+        reading = FlightReading(self._services, request)
+        try:
+            await reading.open()
+            batches: list[pa.RecordBatch] = []
+            while taken := await reading.take():
+                batches += taken
+            return pa.Table.from_batches(
+                [batch.cast(reading.schema) for batch in batches], reading.schema
+            )
+        finally:
+            reading.close(_GONE)
+
+    async def begun_schema(self, request: QueryRequest) -> pa.Schema:
+        """Start a statement, and return the columns of its answer."""
+        reading = FlightReading(self._services, request)
+        try:
+            await reading.open()
+            return reading.schema
+        finally:
+            reading.close()
+
+    async def _found(
+        self, caller: Caller, request: QueryRequest, query_id: QueryId | None, ending: ExitStack
+    ) -> FlightReading:
+        reading = None
+        if query_id is not None:
+            reading = self._waiting.take(query_id, caller.principal.id)
+        if reading is not None:
+            ending.callback(reading.close, _GONE)
+            return reading
+        reading = FlightReading(self._services, request)
+        ending.callback(reading.close, _GONE)
+        await reading.open()
+        return reading
+
+    def _stream(
+        self, context: flight.ServerCallContext, reading: FlightReading
+    ) -> Iterator[pa.Table]:
+        """Pull batch by batch: gRPC asks for the next once it has taken the last."""
+        most_bytes = self._services.max_message_bytes
+        with statuses.answered(callers.of(context).span):
+            while batches := self._bridge.run(reading.take(), context):
+                for batch in batches:
+                    yield from messages.cut(batch, reading.schema, most_bytes)
+                if reading.is_whole:
+                    return
+
+
+def info_of(
+    columns: pa.Schema, descriptor: flight.FlightDescriptor, ticket: bytes, row_count: int = -1
+) -> flight.FlightInfo:
+    """Describe an answer that this server sends by itself."""
+    # No location means "from the server you are talking to", which holds behind any proxy.
+    endpoint = flight.FlightEndpoint(ticket, [])
+    return flight.FlightInfo(columns, descriptor, [endpoint], row_count, -1)
