@@ -4,6 +4,8 @@ import contextlib
 import re
 import socket
 import threading
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway.addresses import FlightAddress, parse_flight_url
+from caraway.endpoints import ParallelEndpoints
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway.pumps import BatchPump, PumpSource
 from caraway_core.errors import CarawayError
@@ -101,23 +104,27 @@ class FlightTransport:
         """Return the options of one call."""
         return flight.FlightCallOptions(timeout=timeout_s, headers=self._headers)
 
-    def choose(self, locations: list[Any]) -> FlightAddress:
-        """Return where to read an endpoint; without locations that is the server itself.
+    def choose(self, locations: list[Any]) -> list[FlightAddress]:
+        """Return where an endpoint can be read; without locations that is the server itself.
 
         Raises:
             BrokenResponseError: no location can be used, as by TLS where we use it.
         """
         if not locations:
-            return self.address
+            return [self.address]
+        found = []
         for location in locations:
             uri = location.uri.decode()
             if uri.startswith(_REUSE):
-                return self.address
+                found.append(self.address)
+                continue
             with contextlib.suppress(InvalidEndpointError):
-                found = parse_flight_url(uri)
-                if found.is_secure or not self.address.is_secure:
-                    return found
-        raise BrokenResponseError(f"the server named no location that can be used: {locations}")
+                address = parse_flight_url(uri)
+                if address.is_secure or not self.address.is_secure:
+                    found.append(address)
+        if not found:
+            raise BrokenResponseError(f"the server named no location that can be used: {locations}")
+        return found
 
     def forget(self, address: FlightAddress) -> None:
         """Close a broken connection; the next statement makes a new one."""
@@ -142,37 +149,35 @@ class _FlightFeed(PumpSource):
         self._transport = transport
         self._sql = sql
         self._timeout_s = timeout_s
-        self._reader: Any = None
+        self._reader: _Endpoint | ParallelEndpoints | None = None
         self._endpoints: list[Any] = []
-        self._at = transport.address
         self._promised = -1
         self._rows = 0
 
     def begin(self) -> pa.Schema:
-        with self._mapped():
-            client = self._transport.connect(self._transport.address)
+        transport = self._transport
+        with _mapped(transport, transport.address):
+            client = transport.connect(transport.address)
             descriptor = flight.FlightDescriptor.for_command(self._sql)
-            info = client.get_flight_info(descriptor, self._transport.options(self._timeout_s))
-            self._endpoints, self._promised = list(info.endpoints), info.total_records
-            if not self._endpoints:
-                return info.schema
-            self.has_started = True
-            self._next_endpoint()
-            return self._reader.schema
+            info = client.get_flight_info(descriptor, transport.options(self._timeout_s))
+        self._endpoints, self._promised = list(info.endpoints), info.total_records
+        if not self._endpoints:
+            return info.schema
+        self.has_started = True
+        if len(self._endpoints) > 1 and not info.ordered:
+            openers = [partial(self._opened, each) for each in self._endpoints]
+            self._endpoints, self._reader = [], ParallelEndpoints(openers)
+            return info.schema
+        reader = self._reader = self._opened(self._endpoints.pop(0))
+        return reader.schema
 
     def take(self) -> pa.RecordBatch | None:
-        with self._mapped():
-            while self._reader is not None:
-                try:
-                    batch = self._reader.read_chunk().data
-                except StopIteration:
-                    self._reader = None
-                    if self._endpoints:
-                        self._next_endpoint()
-                    continue
-                if batch is not None:
-                    self._rows += batch.num_rows
-                    return batch
+        while self._reader is not None:
+            batch = self._reader.take()
+            if batch is not None:
+                self._rows += batch.num_rows
+                return batch
+            self._reader = self._opened(self._endpoints.pop(0)) if self._endpoints else None
         if self._rows < self._promised:
             raise BrokenResponseError(
                 f"the server announced {self._promised} rows and sent {self._rows}"
@@ -184,22 +189,56 @@ class _FlightFeed(PumpSource):
         if reader is not None:
             reader.cancel()
 
-    def _next_endpoint(self) -> None:
-        endpoint = self._endpoints.pop(0)
-        self._at = self._transport.choose(endpoint.locations)
-        client = self._transport.connect(self._at)
-        options = self._transport.options(self._timeout_s)
-        self._reader = client.do_get(endpoint.ticket, options)
+    def _opened(self, endpoint: Any) -> "_Endpoint":
+        """Begin to read an endpoint at the first of its locations that can be reached."""
+        transport = self._transport
+        *others, last = transport.choose(endpoint.locations)
+        for address in others:
+            with contextlib.suppress(UnreachableError):
+                return _Endpoint(transport, address, endpoint.ticket, self._timeout_s)
+        return _Endpoint(transport, last, endpoint.ticket, self._timeout_s)
 
-    @contextlib.contextmanager
-    def _mapped(self) -> Any:
-        try:
-            yield
-        except (pa.ArrowException, flight.FlightError, OSError) as exc:
-            error = translate(exc, self._at)
-            if isinstance(error, UnreachableError | BrokenResponseError):
-                self._transport.forget(self._at)
-            raise error from exc
+
+class _Endpoint:
+    """The rows of one endpoint, in the thread that reads it."""
+
+    def __init__(
+        self,
+        transport: FlightTransport,
+        address: FlightAddress,
+        ticket: Any,
+        timeout_s: float | None,
+    ) -> None:
+        self._transport = transport
+        self._address = address
+        with _mapped(transport, address):
+            client = transport.connect(address)
+            self._reader = client.do_get(ticket, transport.options(timeout_s))
+            self.schema: pa.Schema = self._reader.schema
+
+    def take(self) -> pa.RecordBatch | None:
+        with _mapped(self._transport, self._address):
+            while True:
+                try:
+                    batch = self._reader.read_chunk().data
+                except StopIteration:
+                    return None
+                if batch is not None:
+                    return batch
+
+    def cancel(self) -> None:
+        self._reader.cancel()
+
+
+@contextlib.contextmanager
+def _mapped(transport: FlightTransport, address: FlightAddress) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, flight.FlightError, OSError) as exc:
+        error = translate(exc, address)
+        if isinstance(error, UnreachableError | BrokenResponseError):
+            transport.forget(address)
+        raise error from exc
 
 
 def translate(exc: Exception, address: FlightAddress) -> CarawayError:
@@ -211,7 +250,9 @@ def translate(exc: Exception, address: FlightAddress) -> CarawayError:
     if status == 503 and _OF_TLS.search(str(exc)[:2000]):
         return UnreachableError(address.location, text)
     if status == 503 and is_lost:
-        return BrokenResponseError(f"the connection to {address.location} is lost: {text}")
+        return BrokenResponseError(
+            f"the connection to {address.location} is lost: {text}; run the statement again"
+        )
     if not status:
         return BrokenResponseError(f"the response of {address.location} is unreadable: {text}")
     return ApiError(status, text, is_structured=True)

@@ -40,6 +40,7 @@ class ClusterPlan:
     metrics: str
     state: str | None
     log_format: str
+    parallel_reads: bool = False
 
     @property
     def head(self) -> Address:
@@ -85,6 +86,7 @@ def make_plan(options: ClusterOptions) -> ClusterPlan:
         metrics=str(options.metrics),
         state=options.state,
         log_format=options.log_format,
+        parallel_reads=options.parallel_reads,
     )
 
 
@@ -137,4 +139,6 @@ def command(plan: ClusterPlan, spec: ProcessSpec, folder: Path, ready_fd: int) -
             limits = ["--cores", str(plan.cores), "--memory", str(plan.memory_bytes)]
             drain = ["--drain-timeout", str(plan.drain_timeout_s)]
             flags = [*joins, *store, *limits, *drain, "--metrics", "127.0.0.1:0"]
+            if plan.parallel_reads:
+                flags += ["--flight", f"{spec.address}:0"]
     return [sys.executable, "-m", "caraway", spec.role, *flags, *common]

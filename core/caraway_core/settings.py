@@ -60,6 +60,21 @@ class HeadOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorFlight:
+    """Where an executor serves parts of answers, and where clients reach that.
+
+    With a certificate and its key it uses TLS; with `client_ca_file` it takes only clients whose
+    certificate these authorities have signed.
+    """
+
+    listen: Address
+    advertised: Address | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    client_ca_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutorOptions:
     """The flags of `caraway executor`. 0 cores or bytes are what the machine allows."""
 
@@ -69,6 +84,7 @@ class ExecutorOptions:
     cores: int = 0
     memory_bytes: int = 0
     metrics: Address | None = None
+    flight: ExecutorFlight | None = None
     drain_timeout_s: float = 30.0
     log_format: LogFormat = "text"
     ready_fd: int | None = None
@@ -113,6 +129,8 @@ class ClusterOptions:
     cores: int = 0
     memory_bytes: int = 0
     drain_timeout_s: float = 30.0
+    parallel_reads: bool = False
+    """Whether executors serve Flight."""
     state: str | None = None
     detach: bool = False
     log_format: LogFormat = "text"

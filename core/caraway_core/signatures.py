@@ -29,6 +29,13 @@ def sign(token: str, method: str, target: str, now: float | None = None) -> str:
     return f"{_SCHEME}{seconds}:{nonce}:{_mac(token, method, target, seconds, nonce)}"
 
 
+def mac(token: str, purpose: str, text: str) -> str:
+    """Return proof that whoever wrote a text knows the token; for one purpose only."""
+    # No HTTP method has a space, so this is never the signature of a request.
+    keyed = f"{purpose} \n{text}"
+    return hmac.new(token.encode(), keyed.encode(), hashlib.sha256).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Refused:
     """A request without valid proof of the token, and the reason."""

@@ -37,6 +37,7 @@ from caraway_core.protocols.fleet import (
     TaskReport,
     TaskTable,
 )
+from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import ActorStatus, InputShape, PackedPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
@@ -46,6 +47,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings, metrics
 from caraway_executor.endings import Ending
 from caraway_executor.host_files import HostFiles
+from caraway_executor.part_options import PartServing
 from caraway_executor.tallies import ExecutorTallies
 from caraway_executor.worker import Worker
 
@@ -54,7 +56,7 @@ _Result = TypeVar("_Result")
 _CALLS_AT_ONCE = 1000
 ENDING = "last-end"
 """The file next to the file copies that records how the previous process ended."""
-_CONTROL = ("describe", "standing", "cancel", "close", "drain", "refuse")
+_CONTROL = ("describe", "standing", "cancel", "close", "drain", "refuse", "withdraw")
 
 
 class ExecutorActor:
@@ -64,7 +66,13 @@ class ExecutorActor:
     while other calls are running.
     """
 
-    def __init__(self, identity: Description, settings: EngineSettings, files: Path) -> None:
+    def __init__(
+        self,
+        identity: Description,
+        settings: EngineSettings,
+        files: Path,
+        serving: PartServing | None = None,
+    ) -> None:
         # Ray's workers outlive a killed raylet by some seconds, and keep their memory in that time.
         tied.tie_to_parent()
         ceilings.be_first_to_go()
@@ -75,6 +83,12 @@ class ExecutorActor:
         self._worker = Worker(identity, settings, clock, HostFiles(files, clock))
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
+        if serving is not None:
+            # Imported here: its gRPC stack is slow to load, and few executors need it.
+            from caraway_executor.part_server import PartServer
+
+            self._parts = PartServer(serving, identity.executor_id, self._worker.offers, self._loop)
+            self._worker.serves_at(self._parts.place)
         self._installing = asyncio.Lock()
         self._executor_id = identity.executor_id
         self._tallies = ExecutorTallies()
@@ -129,6 +143,29 @@ class ExecutorActor:
         """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
         return wire.pack(await self._do(self._open_task(call, task, inputs, tables)))
 
+    async def offer(
+        self,
+        call: str,
+        task: Task,
+        offer: Offer,
+        inputs: Sequence[InputShape],
+        *tables: pa.Table,
+    ) -> None:
+        """See `Worker.offer`. The tables of all inputs follow as separate objects."""
+        await self._do(self._offer(call, task, offer, inputs, tables))
+
+    async def attend(self, offer_id: str) -> OfferOutcome:
+        """See `Worker.attend`."""
+        return await self._do(self._worker.attend(offer_id))
+
+    async def withdraw(self, offer_id: str, reason: CarawayError) -> None:
+        """See `Worker.withdraw`."""
+        await self._do(self._worker.withdraw(offer_id, reason))
+
+    async def take(self, call: str, offer_id: str) -> PackedPage:
+        """See `Worker.take`."""
+        return wire.pack(await self._do(self._worker.take(offer_id, call)))
+
     async def run(
         self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> tuple[TaskReport | pa.Table, ...]:
@@ -175,6 +212,17 @@ class ExecutorActor:
     ) -> AnswerPage:
         with self._counted(inputs, tables):
             return await self._worker.open_task(task, _joined(inputs, tables), call)
+
+    async def _offer(
+        self,
+        call: str,
+        task: Task,
+        offer: Offer,
+        inputs: Sequence[InputShape],
+        tables: Sequence[pa.Table],
+    ) -> None:
+        with self._counted(inputs, tables):
+            await self._worker.offer(task, _joined(inputs, tables), offer, call)
 
     @contextmanager
     def _counted(self, inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Iterator[None]:
@@ -246,11 +294,17 @@ class ActorKeeper:
             raise ActorFailedError(f"cannot join the Ray cluster at {head}: {exc}") from exc
 
     def deploy(
-        self, identity: Description, settings: EngineSettings, files: Path, wait_s: float
+        self,
+        identity: Description,
+        settings: EngineSettings,
+        files: Path,
+        wait_s: float,
+        serving: PartServing | None = None,
     ) -> Description:
         """Create the actor. Replaces an actor of the same name that an earlier process left.
 
-        `files` is the directory for its copies of schedulers' files.
+        `files` is the directory for its copies of schedulers' files; `serving` says where it serves
+        parts of answers, if it does.
         """
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._end_namesake()
@@ -264,7 +318,7 @@ class ActorKeeper:
             max_concurrency=_CALLS_AT_ONCE,
             num_cpus=0,
             scheduling_strategy=here,
-        ).remote(identity, settings, files)
+        ).remote(identity, settings, files, serving)
         described: Description = self._ask(self._actor.describe, wait_s)
         return described
 

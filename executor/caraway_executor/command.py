@@ -17,6 +17,7 @@ from caraway_core.ray_nodes import NodeOptions
 from caraway_core.settings import ExecutorOptions
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
+from caraway_executor.part_options import PartServing
 from caraway_executor.probes import ProbeServer
 from caraway_executor.supervisor import Supervisor
 
@@ -31,6 +32,7 @@ class _Plan:
     identity: Description
     engine: EngineSettings
     files: Path
+    parts: PartServing | None = None
 
 
 def run(options: ExecutorOptions) -> int:
@@ -57,6 +59,7 @@ async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
         plan.files,
         options.drain_timeout_s,
         options.ready_fd,
+        plan.parts,
     )
     supervisor.bound_end = functools.partial(exiting.bound, head=options.join.head)
     with ProbeServer(options.metrics, supervisor.seen) as probes:
@@ -87,8 +90,11 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
         cores=count,
         memory_bytes=memory_bytes,
     )
+    parts = None
+    if options.flight is not None:
+        parts = PartServing.of(options.flight, identity.address, join.token_file)
     engine = EngineSettings(count, memory_bytes, data.spill, chunks_directory=data.chunks)
-    return _Plan(node, identity, engine, data.cache / "of-schedulers")
+    return _Plan(node, identity, engine, data.cache / "of-schedulers", parts)
 
 
 def _object_store_bytes() -> int:

@@ -22,6 +22,7 @@ from caraway_executor.actor import ENDING, ActorFailedError, ActorKeeper
 from caraway_executor.calm import AfterStop
 from caraway_executor.ceilings import Ceiling
 from caraway_executor.endings import Ending
+from caraway_executor.part_options import PartServing
 from caraway_executor.probes import ActorAnswer
 from caraway_executor.usage import wanted_s
 
@@ -56,11 +57,13 @@ class Supervisor:
         files: Path,
         drain_timeout_s: float,
         ready_fd: int | None,
+        serving: PartServing | None = None,
     ) -> None:
         self._node_options = node
         self._identity = identity
         self._engine = engine
         self._files = files
+        self._parts = serving
         self._drain_timeout_s = drain_timeout_s
         self._ready_fd = ready_fd
         self._stopping = asyncio.Event()
@@ -74,6 +77,7 @@ class Supervisor:
         self.bound_end: Callable[[float], object] = lambda _within_s: None
         """Ends the process after a time limit; does nothing if the process is not ours to end."""
         self.metrics: Address | None = None
+        self.flight = ""
         self.seen = ActorAnswer()
 
     async def run(self) -> None:
@@ -141,12 +145,18 @@ class Supervisor:
 
     async def _serve(self, node: RayNode) -> None:
         described = await asyncio.to_thread(
-            self._keeper.deploy, self._identity, self._engine, self._files, _DEPLOY_S
+            self._keeper.deploy,
+            self._identity,
+            self._engine,
+            self._files,
+            _DEPLOY_S,
+            self._parts,
         )
         logger.info(
             "executor is up",
             extra={"executor_id": described.executor_id, "node_pid": node.pid},
         )
+        self.flight = described.flight.location if described.flight else ""
         self._say_ready()
         self._served = True
         await self._watch(node)
@@ -235,6 +245,8 @@ class Supervisor:
 
     def _say_ready(self) -> None:
         facts = {"executor_id": self._identity.executor_id, "metrics": self.metrics or ""}
+        if self.flight:
+            facts["flight"] = self.flight
         fd, self._ready_fd = self._ready_fd, None
         ready_pipe.write(fd, facts)
 

@@ -4,15 +4,21 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from caraway_core import tasks as background
 from caraway_core.changes import Log
-from caraway_core.errors import QueryCancelledError, ShuttingDownError
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    QueryCancelledError,
+    ShuttingDownError,
+)
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
@@ -25,12 +31,14 @@ from caraway_core.protocols.fleet import (
     TaskReport,
     TaskTable,
 )
+from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
 from caraway_executor.host_files import HostFiles
+from caraway_executor.offers import OfferedRows, Offers
 from caraway_executor.places import Places
 from caraway_executor.room import TaskMemory
 
@@ -56,21 +64,29 @@ class Worker:
         self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
+        self.offers = Offers(self._room)
         self._running: dict[str, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
         self.stopped = 0
         """The number of times that work was cancelled. Some of it may still be running."""
 
+    def serves_at(self, place: FlightPlace) -> None:
+        """Note where clients fetch parts of answers; before any call."""
+        self._identity = replace(self._identity, flight=place)
+
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
         """Return the heartbeat; keep the catalog versions of this origin that are pinned."""
         await self._cursors.close_forgotten()
+        self.offers.end_stalled()
         self._catalogs.touch(origin, pinned)
-        self._catalogs.forget_unused(self._cursors.origins)
+        self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
         return replace(
             self._identity,
             is_draining=self._is_draining,
-            active_tasks=sum(map(len, self._running.values())) + len(self._cursors),
+            active_tasks=sum(map(len, self._running.values()))
+            + len(self._cursors)
+            + len(self.offers),
             finished_tasks=self._finished,
             failed_tasks=self._failed,
             memory_used_bytes=_resident_bytes(),
@@ -153,6 +169,26 @@ class Worker:
         """
         return await self._work(call or task.query_id, task.catalog, self._run(task, inputs))
 
+    async def offer(
+        self, task: Task, inputs: Sequence[TaskTable], offer: Offer, call: str = ""
+    ) -> None:
+        """Keep the rows of a task for a client; see `Offers`. Raises the same as `open`."""
+        call = call or task.query_id
+        await self._work(call, task.catalog, self._offer(call, task, inputs, offer))
+
+    async def attend(self, offer_id: str) -> OfferOutcome:
+        """Wait until an offer was read to its end; see `Offers.attend`."""
+        return await self.offers.attend(offer_id)
+
+    async def withdraw(self, offer_id: str, reason: CarawayError) -> None:
+        """End an offer; whoever reads it is told the reason."""
+        await self.offers.end(offer_id, reason)
+
+    async def take(self, offer_id: str, call: str) -> AnswerPage:
+        """Read an offer page by page, for a scheduler that has checked who asks for it."""
+        rows = self.offers.take(offer_id, None)
+        return await self._first_page(call, rows.origin, _TakenStream(self.offers, rows))
+
     async def next(self, cursor: str) -> AnswerPage:
         """Return the next page of an open result.
 
@@ -173,6 +209,7 @@ class Worker:
         for task in list(self._running.get(call, ())):
             task.cancel()
         await self._cursors.close_call(call)
+        await self.offers.end_call(call)
 
     def drain(self) -> None:
         """Take no new work. Running work continues, and open results can be read to the end."""
@@ -184,6 +221,7 @@ class Worker:
             for task in list(tasks):
                 task.cancel()
         await self._cursors.aclose()
+        await self.offers.aclose(ShuttingDownError("the executor ends; run the query again"))
         self._catalogs.close()
 
     async def _load(
@@ -208,6 +246,28 @@ class Worker:
             if task.store is None:
                 stream = PlainStream(stream, task.schema)
             return await self._first_page(call, task.catalog, stream)
+
+    async def _offer(
+        self, call: str, task: Task, inputs: Sequence[TaskTable], offer: Offer
+    ) -> None:
+        executor = self._catalogs.executor(task.catalog)
+        rows = OfferedRows(
+            offer,
+            call,
+            task.catalog,
+            task.schema,
+            partial(executor.run, task, inputs),
+            partial(self._places.place, in_background=task.in_background),
+        )
+        held_bytes = sum(table.nbytes for each in inputs for table in each.tables)
+        self.offers.enter(rows, held_bytes)
+        try:
+            if offer.is_eager:
+                await rows.begin()
+        except BaseException as exc:
+            error = exc if isinstance(exc, CarawayError) else ExecutionError("the task failed")
+            await self.offers.end(offer.offer_id, error)
+            raise
 
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
@@ -255,6 +315,31 @@ class Worker:
             self._running[call].discard(task)
             if not self._running[call]:
                 del self._running[call]
+
+
+class _TakenStream:
+    """An offer as a stream, which ends the offer when it ends or is closed."""
+
+    reads_only_catalog = False
+    written: TableName | None = None
+
+    def __init__(self, offers: Offers, rows: OfferedRows) -> None:
+        self._offers = offers
+        self._rows = rows
+        self.schema = rows.schema
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        batch = await self._rows.take()
+        if batch is None:
+            await self._offers.end(self._rows.offer.offer_id)
+            raise StopAsyncIteration
+        return self._rows.fitted(batch)
+
+    async def aclose(self) -> None:
+        self._offers.left(self._rows)
 
 
 def _resident_bytes() -> int:

@@ -1,11 +1,12 @@
 """Holds the parts of one scheduler process, which `composition` builds once at start."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from caraway_core.ids import ExecutorId
 from caraway_core.manifest import Manifest
-from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.signatures import SignatureGate
 from caraway_scheduler import readiness
@@ -41,6 +42,8 @@ class Operating:
 
     membership: Membership
     token: str = field(repr=False)
+    take: Callable[[ExecutorId, str], Awaitable[BatchStream]] | None = None
+    """Reads the rows that an executor offers, in the columns of their statement."""
     gate: SignatureGate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from caraway_core.protocols.fleet import (
     TaskOutcome,
     TaskTable,
 )
+from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.tables import StoredTable
 
 
@@ -127,6 +128,20 @@ class FakeFleet:
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> BatchStream:
+        raise NotImplementedError
+
+    async def offer(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input], offer: Offer
+    ) -> None:
+        raise NotImplementedError
+
+    async def attend(self, executor_id: ExecutorId, offer_id: str) -> OfferOutcome:
+        raise NotImplementedError
+
+    async def withdraw(self, executor_id: ExecutorId, offer_id: str, reason: CarawayError) -> None:
+        raise NotImplementedError
+
+    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
         raise NotImplementedError
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:

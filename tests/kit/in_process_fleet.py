@@ -27,6 +27,7 @@ from caraway_core.protocols.fleet import (
     TaskOutcome,
     TaskTable,
 )
+from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.worker import Worker
@@ -60,6 +61,7 @@ class InProcessFleet:
         self._settings = settings
         self._lives: dict[ExecutorId, _Life] = {}
         self.refused: dict[ExecutorId, str] = {}
+        self.places: dict[ExecutorId, FlightPlace] = {}
         for executor_id in executor_ids:
             self.start(executor_id)
 
@@ -73,6 +75,7 @@ class InProcessFleet:
             address="in-process",
             cores=self._settings.target_partitions,
             memory_bytes=self._settings.memory_limit_bytes or 0,
+            flight=self.places.get(executor_id),
         )
         self._lives[executor_id] = _Life(Worker(identity, self._settings))
 
@@ -148,6 +151,24 @@ class InProcessFleet:
     ) -> BatchStream:
         brought = _brought(inputs)
         page = await self._call(executor_id, lambda worker: worker.open_task(task, brought))
+        return self._paged(executor_id, page)
+
+    async def offer(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input], offer: Offer
+    ) -> None:
+        brought = _brought(inputs)
+        await self._call(executor_id, lambda worker: worker.offer(task, brought, offer))
+
+    async def attend(self, executor_id: ExecutorId, offer_id: str) -> OfferOutcome:
+        return await self._call(executor_id, lambda worker: worker.attend(offer_id))
+
+    async def withdraw(self, executor_id: ExecutorId, offer_id: str, reason: CarawayError) -> None:
+        life = self._lives[executor_id]
+        if not life.lost:
+            await life.worker.withdraw(offer_id, reason)
+
+    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+        page = await self._call(executor_id, lambda worker: worker.take(offer_id, offer_id))
         return self._paged(executor_id, page)
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:

@@ -92,6 +92,8 @@ class RayCluster:
     """The memory of each executor for statements."""
     head_state: str | None = None
     """The URL for the head, because Ray supports no Unix sockets."""
+    executor_flags: Sequence[str] = ()
+    """Further flags of executors; `{ip}` is the address of each."""
     head: Process = field(init=False)
     executors: dict[str, Process] = field(default_factory=dict)
     schedulers: dict[str, Process] = field(default_factory=dict)
@@ -119,7 +121,9 @@ class RayCluster:
         process = start(
             self.folder, self.mark, executor, "executor", "--head", str(self.head_address),
             "--node-ip", self.node_ip(executor), "--id", executor, "--cores", "1",
-            "--memory", self.memory, *_STORE, "--metrics", "127.0.0.1:0", program=program,
+            "--memory", self.memory, *_STORE, "--metrics", "127.0.0.1:0",
+            *(flag.format(ip=self.node_ip(executor)) for flag in self.executor_flags),
+            program=program,
         )  # fmt: skip
         self.executors[executor] = process
         return process
@@ -173,6 +177,7 @@ def ray_cluster(
     state: str | None = None,
     memory: str = "512MiB",
     head_state: str | None = "",
+    executor_flags: Sequence[str] = (),
 ) -> Iterator[RayCluster]:
     """Start a cluster; the block begins when the head is up and every executor has joined.
 
@@ -183,7 +188,7 @@ def ray_cluster(
     address = Address(f"{network}.1", 20_000 + os.getpid() % 12_000)
     ray_nodes.make_token(folder / "token")
     of_head = state if head_state == "" else head_state
-    cluster = RayCluster(folder, mark, network, address, state, memory, of_head)
+    cluster = RayCluster(folder, mark, network, address, state, memory, of_head, executor_flags)
     try:
         cluster.begin_head().wait_up()
         for process in [cluster.begin(f"e{number}") for number in range(1, executors + 1)]:

@@ -62,6 +62,13 @@ def up(
         ),
     ] = None,
     drain_timeout: server_options.DrainTimeout = 30.0,
+    parallel_reads: Annotated[
+        bool,
+        typer.Option(
+            "--parallel-reads",
+            help="Have executors serve Flight, for runtime.flight.parallel_reads.",
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", help="Exit once the cluster is ready and leave it running.")
     ] = False,
@@ -79,6 +86,7 @@ def up(
         cores=cores,
         memory_bytes=memory_size(memory, "--memory") or 0,
         drain_timeout_s=drain_timeout,
+        parallel_reads=parallel_reads,
         state=state,
         detach=detach,
         log_format=log_format,

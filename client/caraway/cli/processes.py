@@ -10,6 +10,7 @@ from caraway.cli import server_options
 from caraway.cli.server_options import TOKEN_HELP, address, memory_size, with_run_options
 from caraway_core import registry
 from caraway_core.settings import (
+    ExecutorFlight,
     ExecutorOptions,
     HeadOptions,
     JoinOptions,
@@ -129,6 +130,51 @@ def executor(
             help="Address that serves /metrics, /health and /v1/ready; default: none.",
         ),
     ] = None,
+    flight: Annotated[
+        str | None,
+        typer.Option(
+            "--flight",
+            envvar="CARAWAY_EXECUTOR_FLIGHT",
+            metavar="HOST:PORT",
+            help="Address at which clients fetch parts of answers; default: none.",
+        ),
+    ] = None,
+    flight_advertised: Annotated[
+        str | None,
+        typer.Option(
+            "--flight-advertised",
+            envvar="CARAWAY_EXECUTOR_FLIGHT_ADVERTISED",
+            metavar="HOST:PORT",
+            help="Address by which clients reach --flight, if it is another one.",
+        ),
+    ] = None,
+    flight_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--flight-certificate",
+            envvar="CARAWAY_EXECUTOR_FLIGHT_CERTIFICATE",
+            metavar="FILE",
+            help="PEM certificate of --flight, which then uses TLS.",
+        ),
+    ] = None,
+    flight_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--flight-key",
+            envvar="CARAWAY_EXECUTOR_FLIGHT_KEY",
+            metavar="FILE",
+            help="PEM key of --flight-certificate.",
+        ),
+    ] = None,
+    flight_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--flight-client-ca",
+            envvar="CARAWAY_EXECUTOR_FLIGHT_CLIENT_CA",
+            metavar="FILE",
+            help="PEM authorities that must have signed the certificates of clients.",
+        ),
+    ] = None,
     drain_timeout: server_options.DrainTimeout = 30.0,
     data_dir: server_options.DataDir = Path(".caraway/executor"),
     token_file: TokenFile = None,
@@ -143,6 +189,7 @@ def executor(
         cores=cores,
         memory_bytes=memory_size(memory, "--memory") or 0,
         metrics=address(metrics, "--metrics") if metrics else None,
+        flight=_flight(flight, flight_advertised, flight_certificate, flight_key, flight_client_ca),
         drain_timeout_s=drain_timeout,
         log_format=log_format,
         ready_fd=ready_fd,
@@ -182,6 +229,31 @@ def scheduler(
     )
     start: Callable[[RunOptions, SchedulerOptions], int] = registry.COMMANDS.load("scheduler")
     raise typer.Exit(start(options, joining))
+
+
+def _flight(
+    listen: str | None,
+    advertised: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    client_ca: Path | None,
+) -> ExecutorFlight | None:
+    """Return where an executor serves parts of answers. Options without the others are errors."""
+    if (certificate is None) != (key is None):
+        raise typer.BadParameter("--flight-certificate and --flight-key need each other")
+    if client_ca is not None and certificate is None:
+        raise typer.BadParameter("--flight-client-ca needs --flight-certificate")
+    if listen is None:
+        if advertised or certificate:
+            raise typer.BadParameter("--flight-advertised and --flight-certificate need --flight")
+        return None
+    return ExecutorFlight(
+        address(listen, "--flight"),
+        address(advertised, "--flight-advertised") if advertised else None,
+        certificate,
+        key,
+        client_ca,
+    )
 
 
 def _join(

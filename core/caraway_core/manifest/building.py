@@ -130,7 +130,7 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
         ready_state=shape.ready_state,
         output_level=shape.output_level,
         params=shape.params,
-        flight=_same(values_runtime.FlightSettings, shape.flight),
+        flight=_flight(shape.flight),
         http=_same(values_runtime.HttpSettings, shape.http),
         mcp=_same(values_runtime.McpSettings, shape.mcp),
         telemetry=_telemetry(shape.telemetry),
@@ -199,6 +199,12 @@ def _query(shape: shapes.QuerySection | None, base_dir: Path) -> values_runtime.
         timeout_s=timeout_s,
         distribution=shared or values_runtime.DistributionSettings(),
     )
+
+
+def _flight(shape: shapes.FlightSection | None) -> values_runtime.FlightSettings:
+    parallel = shape and shape.parallel_reads
+    reads = parallel and _same(values_runtime.ParallelReadSettings, parallel)
+    return _same(values_runtime.FlightSettings, shape, parallel_reads=reads)
 
 
 def _telemetry(shape: shapes.TelemetrySection | None) -> values_runtime.TelemetrySettings:

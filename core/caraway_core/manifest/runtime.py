@@ -111,11 +111,20 @@ class QuerySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ParallelReadSettings:
+    """Whether clients read distributed answers at the executors, and how long tickets are valid."""
+
+    enabled: bool = True
+    ticket_ttl_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
 class FlightSettings:
     """The Arrow Flight server."""
 
     max_message_size_bytes: int = 16 * MIB
     do_put_rate_limit_enabled: bool = True
+    parallel_reads: ParallelReadSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
+from caraway_core.protocols.offers import OfferedPart, OfferOrder
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
@@ -84,7 +85,8 @@ class Statement:
     written in their place. `readable` names the only tables and views that it may name; None allows
     all. A view that it may name reads whatever the view reads. `as_changes` returns the rows that a
     write would change, without changing them. `given` are rows that come with the statement, as a
-    table that it reads.
+    table that it reads. With `offer`, executors may serve the rows; the stream then has them in
+    `offered`.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
     the statement was planned with.
@@ -105,6 +107,7 @@ class Statement:
     as_changes: bool = False
     given: GivenRows | None = None
     readable: frozenset[TableName] | None = None
+    offer: OfferOrder | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,6 +150,34 @@ class BatchStream(Protocol):
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class OfferedAnswer(Protocol):
+    """A stream without rows: clients read them at executors. It ends once they have."""
+
+    @property
+    def offered(self) -> tuple[OfferedPart, ...]: ...
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the parts, one after the other, have the rows in their order."""
+        ...
+
+    @property
+    def rows_read(self) -> int:
+        """How many rows clients have read; known at the end."""
+        ...
+
+
+def offered_of(stream: BatchStream) -> OfferedAnswer | None:
+    """Return the offers that a stream stands for, if it does; other streams may wrap it."""
+    inner: object = stream
+    while inner is not None:
+        if isinstance(inner, OfferedAnswer):
+            return inner
+        inner = getattr(inner, "wrapped", None)
+    return None
 
 
 ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]

@@ -11,15 +11,17 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from caraway_core.changes import Log, Logs
+from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 8
+PROTOCOL_VERSION = 9
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
@@ -91,6 +93,8 @@ class Description:
     holds: tuple[TableName, ...] = ()
     last_end: End | None = None
     """How the previous process ended, if a statement may have ended it."""
+    flight: FlightPlace | None = None
+    """Where it serves parts of answers, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +264,30 @@ class Fleet(Protocol):
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> BatchStream:
         """Run a task and read its rows here."""
+        ...
+
+    async def offer(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input], offer: Offer
+    ) -> None:
+        """Run a task whose rows a client reads at the executor; returns when they are offered.
+
+        Raises OverloadedError if the executor holds as many offers as it may.
+        """
+        ...
+
+    async def attend(self, executor_id: ExecutorId, offer_id: str) -> OfferOutcome:
+        """Wait until an offer was read to its end.
+
+        Raises QueryError if it was not read in time, was left by its reader, or failed.
+        """
+        ...
+
+    async def withdraw(self, executor_id: ExecutorId, offer_id: str, reason: CarawayError) -> None:
+        """End an offer; whoever reads it is told the reason. Does not wait for the executor."""
+        ...
+
+    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+        """Read an offer here, for a client that does not reach its executor."""
         ...
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:

@@ -81,7 +81,9 @@ async def join(
         state=store,
         is_shared=options.state is not None,
         engines=local.report,
-        operating=Operating(membership, ray_nodes.read_token(options.join.token_file)),
+        operating=Operating(
+            membership, ray_nodes.read_token(options.join.token_file), dispatch.take
+        ),
     )
 
 

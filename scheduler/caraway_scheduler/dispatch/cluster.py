@@ -9,13 +9,15 @@ from dataclasses import replace
 
 from caraway_core.changes import Log
 from caraway_core.errors import (
+    AnswerCutError,
     CatalogMovedError,
+    ExecutorLostError,
     InvalidQueryError,
     NotDistributableError,
     OutOfMemoryQueryError,
     PlanLostError,
 )
-from caraway_core.ids import QueryId, TableName
+from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import (
     ActiveStatement,
     BatchStream,
@@ -172,6 +174,13 @@ class ClusterDispatch:
                 release()
                 raise
         raise AssertionError("unreachable")
+
+    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+        """Read the rows that an executor offers."""
+        try:
+            return await self._fleet.take(executor_id, offer_id)
+        except ExecutorLostError as exc:
+            raise AnswerCutError(f"{exc.message}; run the query again") from exc
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads."""

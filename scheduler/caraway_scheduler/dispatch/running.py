@@ -30,6 +30,7 @@ from caraway_core.protocols.fleet import (
     TaskOutcome,
     TaskTable,
 )
+from caraway_core.protocols.offers import Offer
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
@@ -163,8 +164,7 @@ class StageRunner:
     ) -> BatchStream | None:
         """Run the last stage over few rows in the scheduler, which saves a call."""
         inputs = await self._inputs(stage, 0)
-        size = sum(part.size_bytes for each in inputs for part in each.parts)
-        if not inputs or size > HERE_BYTES:
+        if not inputs or _size(inputs) > HERE_BYTES:
             return None
         try:
             tables = await self._fleet.fetch(inputs)
@@ -173,6 +173,22 @@ class StageRunner:
             return None
         self.is_answered_here = True
         return await self._here(replace(self._task(stage, 0), store=order()), tables)
+
+    async def is_answered_soon(self, stage: Stage) -> bool:
+        """Return whether the last stage is one task over few rows, which this process runs."""
+        if stage.layout != "single":
+            return False
+        inputs = await self._inputs(stage, 0)
+        return bool(inputs) and _size(inputs) <= HERE_BYTES
+
+    async def offer(self, stage: Stage, number: int, offer: Offer) -> ExecutorId:
+        """Have an executor offer the rows of a task of the last stage; return which one does."""
+
+        async def call(executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> ExecutorId:
+            await self._fleet.offer(executor_id, task, inputs, offer)
+            return executor_id
+
+        return await self._persistently(stage, number, call)
 
     @property
     def tasks_done(self) -> int:
@@ -344,6 +360,10 @@ class StageRunner:
                 )
                 if is_lost and any(id(part) in held for part in parts):
                     del self._tasks[(reading.stage, each)]
+
+
+def _size(inputs: Sequence[Input]) -> int:
+    return sum(part.size_bytes for each in inputs for part in each.parts)
 
 
 def _is_made(task: asyncio.Task[TaskOutcome]) -> bool:

@@ -2,18 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+
+import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId
 from caraway_core.protocols.dispatch import Statement, StatementProgress
 from caraway_core.protocols.fleet import Fleet
+from caraway_core.protocols.offers import Offer, OfferedPart, OfferOrder, new_offer_id
 from caraway_core.protocols.storing import kept_schema, stored_schema
 from caraway_engine.routing import Staged
+from caraway_engine.stages import Stage
+from caraway_scheduler.dispatch import offering
 from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.merging import MergedStream
+from caraway_scheduler.dispatch.offering import OfferedStream
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.quarantine import OnLoss
 from caraway_scheduler.dispatch.running import READY_WAIT_S, Here, Ran, StagedQuery, StageRunner
@@ -29,14 +35,14 @@ class _UnderWay:
     """A staged query, from its plan to the end of its answer."""
 
     drive: Drive
-    stream: MergedStream | None = None
+    stream: MergedStream | OfferedStream | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """A staged query whose last stage streams, with its driver and runner."""
 
-    stream: MergedStream
+    stream: MergedStream | OfferedStream
     drive: Drive
     runner: StageRunner
 
@@ -119,8 +125,11 @@ class StagedRunner:
         try:
             root = await drive.root()
             answering = time.perf_counter()
+            parts = await self._offered(runner, root, slots, schema, statement.offer)
             openers = [partial(runner.stream, root, number) for number in range(root.count)]
             at_once = _STREAMS_PER_SLOT * len(slots)
+            if parts:
+                openers.clear()
             streams = await asyncio.gather(*(opener() for opener in openers[:at_once]))
         except BaseException:
             self._close(query_id, drive, runner)
@@ -135,6 +144,18 @@ class StagedRunner:
                     elapsed_ms, time.time_ns())
             )  # fmt: skip
 
+        if parts:
+            offered = under_way.stream = OfferedStream(
+                query_id,
+                schema,
+                parts,
+                len(parts) == 1,
+                self._fleet,
+                self._membership.lost,
+                self._on_loss,
+                close,
+            )
+            return Running(offered, drive, runner)
         stream = MergedStream(
             streams,
             stored_schema(kept_schema(schema, order.cut)) if order else schema,
@@ -148,6 +169,32 @@ class StagedRunner:
             stream.measure = StoredTotal(order.most_bytes).add
         under_way.stream = stream
         return Running(stream, drive, runner)
+
+    async def _offered(
+        self,
+        runner: StageRunner,
+        root: Stage,
+        slots: Slots,
+        schema: pa.Schema,
+        order: OfferOrder | None,
+    ) -> Sequence[OfferedPart]:
+        """Have executors offer the tasks of the last stage to clients; nothing: they cannot."""
+        if order is None or not len(schema) or await runner.is_answered_soon(root):
+            return ()
+        places = {each.executor_id: each.flight for each in self._membership.ready()}
+        if not all(order.allows(places.get(slots.executor(each))) for each in range(len(slots))):
+            return ()
+        at_once = _STREAMS_PER_SLOT * len(slots)
+
+        async def offer(number: int) -> OfferedPart:
+            offer = Offer(
+                new_offer_id(), order.credential, order.wait_s, schema, is_eager=number < at_once
+            )
+            executor_id = await runner.offer(root, number, offer)
+            place = places.get(executor_id)
+            return OfferedPart(offer.offer_id, executor_id, place.location if place else "")
+
+        return await offering.make(self._fleet, [offer(each) for each in range(root.count)])
 
     def _close(self, query_id: QueryId, drive: Drive, runner: StageRunner) -> None:
         self._under_way.pop(query_id, None)

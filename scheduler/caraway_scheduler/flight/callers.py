@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pyarrow import flight
 
+from caraway_core.protocols.offers import digest
 from caraway_scheduler.flight.identities import Identities
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_serving import limits, spans
@@ -16,7 +17,10 @@ from caraway_serving.limits import InForce
 from caraway_serving.tallies import ApiTallies
 
 KEY = "caller"
-_AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
+_READS_ONE = "x-spice-user-agent"
+_AGENT_HEADERS = (_READS_ONE, "user-agent")
+ENDPOINTS = "x-caraway-endpoints"
+"""`all` or `one`: how many endpoints of an answer the client reads."""
 _NO_KEY = (
     "this runtime asks for a key; send it as metadata `authorization: Bearer KEY` or "
     "`x-api-key: KEY`, or as the password of a handshake"
@@ -34,9 +38,22 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no ty
         self.span = spans.start(credentials.text(headers, "traceparent"))
         self._headers = headers
         self._reply = reply or {}
+        self.credential = digest(credentials.credential(headers) or "")
+        """The digest of the key or session id of the call."""
         self._endings: list[Callable[[], None]] = []
         self.end_session: Callable[[], None] = lambda: None
         """Ends the session by whose id the call was made, if it was."""
+
+    @property
+    def reads_endpoints(self) -> bool:
+        """Whether the client may be sent to several endpoints.
+
+        Clients that name themselves as below read the first one only.
+        """
+        wish = (credentials.text(self._headers, ENDPOINTS) or "").lower()
+        if wish in ("one", "all"):
+            return wish == "all"
+        return not credentials.text(self._headers, _READS_ONE)
 
     def request(self, sql: str) -> QueryRequest:
         cache_control = (credentials.text(self._headers, "cache-control") or "").lower()

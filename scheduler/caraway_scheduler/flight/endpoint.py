@@ -11,6 +11,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_scheduler.flight.callers import CallGate, Handshake
 from caraway_scheduler.flight.identities import Identities, Sessions
+from caraway_scheduler.flight.parallel import ParallelReads
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.server import FlightServer
 from caraway_scheduler.services import Services
@@ -44,6 +45,7 @@ class FlightEndpoint:
         self._tls = tls
         self._bridge = Bridge(loop)
         self._waiting = WaitingRoom(services.queries.admission.max_running)
+        self._parallel = ParallelReads(services, tls)
         self._server: FlightServer | None = None
         self._is_down: asyncio.Event | None = None
 
@@ -63,6 +65,7 @@ class FlightEndpoint:
                 self._services,
                 self._bridge,
                 self._waiting,
+                self._parallel,
                 f"{scheme}://{self._address}",
                 CallGate(known, handshake, self._services.limits, self._services.tallies),
                 handshake,
@@ -96,6 +99,7 @@ class FlightEndpoint:
             return
         port = server.port
         self._waiting.clear()
+        await self._parallel.aclose()
         if not await _happens(is_down, timeout_s):
             # Those that wait for rows are told why; those that do not even read are cut off.
             self._bridge.close()

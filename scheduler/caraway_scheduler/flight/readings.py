@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import PrincipalId, QueryId
+from caraway_core.protocols.dispatch import OfferedAnswer
 from caraway_engine.formats import columns
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
 from caraway_scheduler.queries.service import QueryRequest
@@ -57,6 +58,11 @@ class FlightReading:
     def is_whole(self) -> bool:
         """Whether the statement has ended and what is left of it is here."""
         return self._rows is None
+
+    @property
+    def offered(self) -> OfferedAnswer | None:
+        """What executors serve of the answer; None if its rows pass here."""
+        return self._rows.offered if self._rows is not None else None
 
     @property
     def row_count(self) -> int:
@@ -107,12 +113,14 @@ class WaitingRoom:
         return len(self._waiting)
 
     async def open(self, reading: FlightReading) -> QueryId:
-        """Start the statement and let its answer wait.
+        """Start the statement and let its answer wait, unless executors offer it.
 
         Raises:
             QueryError, ShuttingDownError: as from the reading itself.
         """
         query_id = await reading.open()
+        if reading.offered is not None:
+            return query_id
         self._waiting[query_id] = reading
         self._is_empty.clear()
         loop = asyncio.get_running_loop()

@@ -7,12 +7,14 @@ from typing import NoReturn, TypeVar
 import pyarrow as pa
 from pyarrow import flight
 
+from caraway_core import tickets
 from caraway_core.sqltext import writing
 from caraway_engine.formats import columns
 from caraway_scheduler.flight import actions, callers, commands, parts
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
 from caraway_scheduler.flight.ingesting import Ingesting
+from caraway_scheduler.flight.parallel import ParallelReads
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.sql import FlightSql
 from caraway_scheduler.flight.sql import actions as sql_actions
@@ -34,6 +36,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         services: Services,
         bridge: Bridge,
         waiting: WaitingRoom,
+        parallel: ParallelReads,
         location: str,
         gate: callers.CallGate,
         handshake: callers.Handshake,
@@ -49,7 +52,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         )
         self._services = services
         self._bridge = bridge
-        self._statements = Statements(services, bridge, waiting)
+        self._statements = Statements(services, bridge, waiting, parallel)
         self._ingesting = Ingesting(services, self._statements)
         self._sql = FlightSql(services, self._statements, waiting, self._ingesting)
 
@@ -96,6 +99,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         with statuses.answered(caller.span):
             if sql_messages.is_message(ticket.ticket):
                 return self._sql.stream(context, ticket.ticket)
+            if tickets.is_part(ticket.ticket):
+                return self._statements.part(context, self._bounded(ticket.ticket))
             if (part := parts.read_ticket(ticket.ticket)) is not None:
                 rows = self._bridge.run(
                     parts.read(self._services.jobs.desk, caller, *part), context

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -9,8 +10,11 @@ from pyarrow import flight
 
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import QueryId
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.tickets import PartTicket
 from caraway_scheduler.flight import callers
 from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.flight.parallel import ParallelReads
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
@@ -25,8 +29,11 @@ _T = TypeVar("_T")
 class Statements:
     """Runs statements. Its methods block, unless they are coroutines."""
 
-    def __init__(self, services: Services, bridge: Bridge, waiting: WaitingRoom) -> None:
+    def __init__(
+        self, services: Services, bridge: Bridge, waiting: WaitingRoom, parallel: ParallelReads
+    ) -> None:
         self._services = services
+        self.parallel = parallel
         self._bridge = bridge
         self._waiting = waiting
 
@@ -42,9 +49,27 @@ class Statements:
         ticket: Callable[[QueryId], bytes],
     ) -> flight.FlightInfo:
         """Start a statement whose rows are fetched by other calls, and tell how."""
-        reading = FlightReading(self._services, request)
-        query_id = self._bridge.run(self._waiting.open(reading), context)
+        order = self.parallel.order(callers.of(context)) if request.given is None else None
+        reading = FlightReading(self._services, replace(request, offer=order))
+        query_id = self._bridge.run(self._begun(reading), context)
+        if order is not None and reading.offered is not None:
+            return self.parallel.info(descriptor, reading.schema, query_id, reading.offered, order)
         return info_of(reading.schema, descriptor, ticket(query_id), reading.row_count)
+
+    def part(self, context: flight.ServerCallContext, ticket: bytes) -> flight.FlightDataStream:
+        """Stream a part of an answer that an executor offers."""
+        caller = callers.of(context)
+        found = self.parallel.opened(ticket, caller)
+        ending = ExitStack()
+        caller.at_end(lambda: self._bridge.post(ending.close))
+        stream = self._bridge.run(self._taken(found, ending), context)
+
+        def rows() -> Iterator[pa.Table]:
+            with statuses.answered(caller.span):
+                while (batch := self._bridge.run(_next(stream), context)) is not None:
+                    yield from messages.cut(batch, stream.schema, self._services.max_message_bytes)
+
+        return flight.GeneratorStream(stream.schema, rows())
 
     def rows(
         self,
@@ -84,6 +109,17 @@ class Statements:
         finally:
             reading.close()
 
+    async def _begun(self, reading: FlightReading) -> QueryId:
+        query_id = await self._waiting.open(reading)
+        if reading.offered is not None:
+            self.parallel.watch(reading)
+        return query_id
+
+    async def _taken(self, found: PartTicket, ending: ExitStack) -> BatchStream:
+        stream = await self.parallel.stream(found)
+        ending.callback(self.parallel.let_go, stream)
+        return stream
+
     async def _found(
         self, caller: Caller, request: QueryRequest, query_id: QueryId | None, ending: ExitStack
     ) -> FlightReading:
@@ -109,6 +145,10 @@ class Statements:
                     yield from messages.cut(batch, reading.schema, most_bytes)
                 if reading.is_whole:
                     return
+
+
+async def _next(stream: BatchStream) -> pa.RecordBatch | None:
+    return await anext(aiter(stream), None)
 
 
 def info_of(

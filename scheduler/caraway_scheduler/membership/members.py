@@ -7,6 +7,7 @@ from typing import Literal
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorState, ExecutorStatus
 from caraway_core.protocols.fleet import Description
+from caraway_core.protocols.offers import FlightPlace
 from caraway_scheduler.membership.events import Step
 
 
@@ -20,6 +21,8 @@ class Member:
     address: str
     incarnation: str
     active_tasks: int = 0
+    flight: FlightPlace | None = None
+    """Where it serves parts of answers, if it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class Record:
             description.address,
             description.incarnation,
             description.active_tasks,
+            description.flight,
         )
 
     def status(self, now: float, reason: str) -> ExecutorStatus:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, offered_of
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
@@ -99,6 +99,7 @@ class LiveRows:
         self.on_complete: Callable[[list[pa.RecordBatch]], None] | None = None
         self.on_end: Callable[[], None] = lambda: None
         self.schema = stream.schema
+        self.offered = offered_of(stream)
         self.row_count = 0
 
     def keep(self, at_most_bytes: int, store: Callable[[list[pa.RecordBatch]], None]) -> None:
@@ -206,6 +207,8 @@ class LiveRows:
     def _complete(self) -> None:
         if self._stream is None:
             return
+        if self.offered is not None:
+            self.row_count = self.offered.rows_read
         if self.on_complete is not None:
             self.on_complete(self._kept or [])
         self._stream = None

@@ -11,6 +11,7 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, GivenRows, Statement
+from caraway_core.protocols.offers import OfferOrder
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries import active, texts
@@ -45,6 +46,8 @@ class QueryRequest:
     """False refuses writes that the principal may do."""
     readable: frozenset[TableName] | None = None
     """The only tables and views that it may name; None allows all."""
+    offer: OfferOrder | None = None
+    """Set where executors may serve the rows; see `Statement`."""
 
 
 class FreshReads(Protocol):
@@ -133,7 +136,8 @@ class QueryService:
                 stream = await self._dispatch.execute(run.query.query_id, statement)
                 rows = LiveRows(stream, run.query, run.finish)
                 run.query.release = rows.release
-                await rows.prefetch()
+                if rows.offered is None:
+                    await rows.prefetch()
             waited_ms = time.time_ns() / 1e6 - run.query.started_at_ms
             self._tallies.query_first_rows.add((request.protocol,), waited_ms)
         except BaseException as exc:
@@ -194,6 +198,7 @@ class QueryService:
             sources=frozenset(),
             given=request.given,
             readable=request.readable,
+            offer=request.offer,
         )
         is_limited = request.given is not None or request.readable is not None
         if self.cache is None or is_limited:

@@ -53,7 +53,10 @@ runtime:
   ready_state: on_registration
   output_level: VERBOSE
   params: {a: 1}
-  flight: {max_message_size: 32MiB, do_put_rate_limit_enabled: false}
+  flight:
+    max_message_size: 32MiB
+    do_put_rate_limit_enabled: false
+    parallel_reads: {ticket_ttl: 5m}
   http: {max_body_size: 1MiB}
   mcp: {allowed_hosts: [a]}
   telemetry:
@@ -96,7 +99,7 @@ runtime:
         ready_state="on_registration",
         output_level="verbose",
         params={"a": "1"},
-        flight=values.FlightSettings(32 << 20, False),
+        flight=values.FlightSettings(32 << 20, False, values.ParallelReadSettings(True, 300.0)),
         http=values.HttpSettings(1 << 20),
         mcp=values.McpSettings(("a",)),
         telemetry=values.TelemetrySettings(
@@ -121,6 +124,7 @@ runtime:
         (shapes.SqlResultsCacheSection, values.SqlResultsCacheSettings),
         (shapes.DistributionSection, values.DistributionSettings),
         (shapes.FlightSection, values.FlightSettings),
+        (shapes.ParallelReadsSection, values.ParallelReadSettings),
         (shapes.HttpSection, values.HttpSettings),
         (shapes.McpSection, values.McpSettings),
         (shapes.OtelExporterSection, values.OtelExporter),

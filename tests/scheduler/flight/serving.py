@@ -12,6 +12,12 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, TableName
+from caraway_core.manifest.runtime import (
+    FlightSettings,
+    ParallelReadSettings,
+    RuntimeSettings,
+)
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.settings import Address
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
@@ -23,7 +29,7 @@ from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import ResultsCache
 from caraway_scheduler.queries.service import QueryService
-from caraway_scheduler.services import Services
+from caraway_scheduler.services import Operating, Services
 from caraway_serving.access import Keyring
 from caraway_serving.tallies import ApiTallies
 from caraway_serving.tls import ServerTls
@@ -80,10 +86,14 @@ async def serving(
     desk: FakeDesk | None = None,
     max_body_bytes: int = 1 << 20,
     max_message_bytes: int = 1 << 24,
+    dispatch: Dispatch | None = None,
+    operating: Operating | None = None,
+    parallel_reads: ParallelReadSettings | None = None,
 ) -> AsyncIterator[Serving]:
     """Serve the tables until the block ends; only with a desk there are jobs."""
-    dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
-    assert await dispatch.install(snapshot(tables or {})) == {}
+    if dispatch is None:
+        dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
+        assert await dispatch.install(snapshot(tables or {})) == {}
     history = TaskHistory(HistorySettings(), NodeId("here"), lambda: 0)
     tallies = ApiTallies()
     names = frozenset(map(TableName, writable))
@@ -100,8 +110,12 @@ async def serving(
     unused: Any = None
     jobs: Any = SimpleNamespace(desk=desk)
     catalog = Catalog(dispatch, Path("/nowhere"), {}, 1, unused)
+    settings = FlightSettings(parallel_reads=parallel_reads)
+    manifest: Any = SimpleNamespace(
+        current=SimpleNamespace(runtime=RuntimeSettings(flight=settings))
+    )
     services = Services(
-        unused,
+        manifest,
         catalog,
         queries,
         jobs,
@@ -114,6 +128,7 @@ async def serving(
         keyring=keys,
         max_body_bytes=max_body_bytes,
         max_message_bytes=max_message_bytes,
+        operating=operating,
     )
     endpoint = FlightEndpoint(services, asyncio.get_running_loop(), address, tls)
     try:

@@ -152,11 +152,17 @@ class Cpu(Section):
     cores: Count | None = None
 
 
+class ParallelReadsSection(Section):
+    enabled: bool = True
+    ticket_ttl_s: Annotated[PositiveDuration, Field(le=3600.0)] = Field(60.0, alias="ticket_ttl")
+
+
 class FlightSection(Section):
     max_message_size_bytes: Annotated[Size, Field(ge=1024, lt=2**31)] = Field(
         16 * MIB, alias="max_message_size"
     )
     do_put_rate_limit_enabled: bool = True
+    parallel_reads: ParallelReadsSection | None = None
 
 
 class HttpSection(Section):

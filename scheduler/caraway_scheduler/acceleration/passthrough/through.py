@@ -97,6 +97,9 @@ class SourceDispatch:
                 inserted = replace(statement, targets=target)
                 stream = await self._inner.execute(query_id, inserted)
                 return _Inserted(stream, write.table, known.refreshed)
+        if sources.answering:
+            # An answer without rows may have to be read elsewhere, so its rows must pass here.
+            statement = replace(statement, offer=None)
         stream = await self._inner.execute(query_id, statement)
         if not sources.answering or stream.written is not None:
             return stream
@@ -203,6 +206,11 @@ class _Passed:
         self.schema = stream.schema
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written
+
+    @property
+    def wrapped(self) -> BatchStream:
+        """The stream inside."""
+        return self._stream
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

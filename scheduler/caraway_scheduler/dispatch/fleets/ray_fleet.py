@@ -37,6 +37,7 @@ from caraway_core.protocols.fleet import (
     TaskReport,
     TaskTable,
 )
+from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import PackedPage
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
@@ -187,6 +188,30 @@ class RayFleet:
         call = self._call(task.query_id)
         answer = peer.actor.open_task.remote(call, task, shapes(inputs), *handles(inputs))
         packed = await self._work(peer, call, answer, inputs)
+        return self._paged(peer, call, wire.unpack(packed))
+
+    async def offer(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input], offer: Offer
+    ) -> None:
+        peer = self._peer(executor_id)
+        call = self._call(task.query_id)
+        answer = peer.actor.offer.remote(call, task, offer, shapes(inputs), *handles(inputs))
+        await self._work(peer, call, answer, inputs)
+
+    async def attend(self, executor_id: ExecutorId, offer_id: str) -> OfferOutcome:
+        peer = self._peer(executor_id)
+        outcome: OfferOutcome = await self._answer(peer, peer.actor.attend.remote(offer_id))
+        return outcome
+
+    async def withdraw(self, executor_id: ExecutorId, offer_id: str, reason: CarawayError) -> None:
+        peer = self._peers.get(executor_id)
+        if peer is not None:
+            send(peer.actor.withdraw, offer_id, reason)
+
+    async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
+        peer = self._peer(executor_id)
+        call = self._call(QueryId(offer_id))
+        packed = await self._work(peer, call, peer.actor.take.remote(call, offer_id))
         return self._paged(peer, call, wire.unpack(packed))
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:

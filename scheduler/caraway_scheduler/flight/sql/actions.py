@@ -103,7 +103,13 @@ class Actions:
         self, context: flight.ServerCallContext, caller: Caller, info: wire.FlightInfo
     ) -> bool:
         """End the statements that the tickets name, if they are the caller's and still there."""
-        ids = [found for each in info.endpoint if (found := _query_id(each.ticket.ticket))]
+        sent = [each.ticket.ticket for each in info.endpoint]
+        parallel = self._statements.parallel
+        ids = {
+            found
+            for each in sent
+            if (found := _query_id(each) or parallel.query_of(each, caller)) is not None
+        }
 
         async def stop() -> bool:
             stopped = [self._stopped(query_id, caller) for query_id in ids]
