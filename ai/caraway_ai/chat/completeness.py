@@ -1,5 +1,7 @@
 """Finds answers of providers that are damaged or cut off, which no client of theirs notices."""
 
+import secrets
+import time
 from typing import Any
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion
@@ -20,15 +22,22 @@ def check_completion(answer: Any, model: str) -> ChatCompletion:
             raise _damaged(model, "a choice has no message")
         if not choice.get("finish_reason"):
             raise _damaged(model, "a choice has no finish_reason")
+    answer["object"] = "chat.completion"
+    if not answer.get("id"):
+        answer["id"] = f"chatcmpl-{secrets.token_hex(12)}"
+    answer.setdefault("created", int(time.time()))
     return answer  # type: ignore[no-any-return] # a mapping, as was checked
 
 
 class StreamCheck:
-    """Sees every chunk of one stream, and judges its end."""
+    """Sees every chunk of one stream, fills in what clients rely on, and judges its end."""
 
     def __init__(self, model: str, choices: int) -> None:
         self._model = model
         self._missing = set(range(choices))
+        self._id = f"chatcmpl-{secrets.token_hex(12)}"
+        self._created = int(time.time())
+        self._calls: dict[int, int] = {}
 
     def take(self, chunk: Any) -> ChatChunk:
         """Return a chunk of the right shape.
@@ -38,15 +47,32 @@ class StreamCheck:
         """
         choices = chunk.get("choices") if isinstance(chunk, dict) else None
         if choices is None and isinstance(chunk, dict) and "usage" in chunk:
-            return {**chunk, "choices": []}
+            choices = chunk["choices"] = []
         if not isinstance(choices, list):
             raise _damaged(self._model, "a chunk of its stream has no choices")
         for choice in choices:
             if not isinstance(choice, dict):
                 raise _damaged(self._model, "a choice of its stream is no object")
-            if choice.get("finish_reason"):
-                self._missing.discard(choice.get("index", 0))
+            self._take_choice(choice)
+        if not chunk.get("id"):
+            chunk["id"] = self._id
+        chunk["object"] = "chat.completion.chunk"
+        if not chunk.get("created"):
+            chunk["created"] = self._created
         return chunk  # type: ignore[no-any-return] # a mapping, as was checked
+
+    def _take_choice(self, choice: dict[str, Any]) -> None:
+        index = choice.setdefault("index", 0)
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = choice["delta"] = {}
+        for call in delta.get("tool_calls") or ():
+            # Some providers send each call whole, and without the index that fragments need.
+            if isinstance(call, dict) and type(call.get("index")) is not int:
+                call["index"] = self._calls.get(index, 0)
+                self._calls[index] = call["index"] + 1
+        if choice.setdefault("finish_reason", None):
+            self._missing.discard(index)
 
     @property
     def is_complete(self) -> bool:

@@ -8,6 +8,7 @@ SHAPES = ErrorShapes(
         "/v1/cluster/",
         "/v1/queries",
         "/v1/models",
+        "/v1/chat/",
         "/internal/",
         "/v1/sql/",
     ),

@@ -25,6 +25,7 @@ from caraway_scheduler.api import (
     status,
     tools,
 )
+from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.internal import routes as internal
 from caraway_scheduler.api.queries import routes as queries
@@ -42,6 +43,7 @@ API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
     sql.router,  # First: routers are asked in turn, and this one is asked most.
     queries.router,
+    chat.router,
     health.router,
     datasets.router,
     acceleration.router,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,8 @@ class Models:
             NotFoundError: the manifest has no such model.
             ModelError: as `ChatModel.chat`.
         """
-        chat, full = self._begin(name, request, caller)
         record = self._record(name, request, caller)
+        chat, full = self._begin(name, request, replace(caller, span=record.span))
         token = spans.current.set(record.span)
         try:
             answer = await chat.chat(full)
@@ -112,8 +113,8 @@ class Models:
 
         Raises: as `chat`.
         """
-        chat, full = self._begin(name, request, caller)
         record = self._record(name, request, caller)
+        chat, full = self._begin(name, request, replace(caller, span=record.span))
         output: list[str] | None = [] if self._history.settings.captures_output else None
         spans.current.set(record.span)
         try:

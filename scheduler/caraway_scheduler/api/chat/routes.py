@@ -1,0 +1,67 @@
+"""The route of chats."""
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from caraway_ai.chat import checking
+from caraway_ai.protocols import ChatChunk, ChatRequest
+from caraway_scheduler.api import app_state
+from caraway_scheduler.api.chat import errors, streams
+from caraway_scheduler.api.chat.documentation import CHAT
+from caraway_scheduler.models.states import ModelCaller
+from caraway_serving import bodies, scopes, streaming
+from caraway_serving.errors import CLIENT_GONE
+
+router = APIRouter(tags=["Models"])
+_HINT = 'send a chat request, for example {"model": "...", "messages": [...]}'
+_DONE = b"data: [DONE]\n\n"
+
+
+@router.post("/v1/chat/completions", **CHAT)
+async def complete_chat(request: Request) -> Response:
+    """Answer a chat with a model of the manifest, whole or as a stream of chunks."""
+    models = app_state.services(request).models
+    try:
+        body = await bodies.read(request, app_state.services(request).max_body_bytes)
+        wanted = checking.check_request(bodies.json(body, _HINT))
+        name, who = wanted["model"], caller(request)
+        if wanted.get("stream"):
+            models.find(name)
+            pump = await streams.opened(request, models.stream(name, wanted, who))
+            return streams.EventStream(pump, _frame(wanted), failed, _DONE)
+        answer = await streaming.unless_gone(request, models.chat(name, wanted, who))
+    except errors.KNOWN as exc:
+        return errors.response(exc)
+    except ClientDisconnect:
+        return CLIENT_GONE
+    return Response(orjson.dumps(answer), media_type="application/json")
+
+
+def caller(request: Request) -> ModelCaller:
+    """Return who sent a request."""
+    principal = scopes.principal(request)
+    return ModelCaller(replace(scopes.span(request), principal=principal.id), principal)
+
+
+def failed(error: dict[str, Any]) -> bytes:
+    """Return the frame of an error in the middle of a stream, which also ends it."""
+    return b"event: error\n" + streams.data({"type": "error", "error": error})
+
+
+def _frame(wanted: ChatRequest) -> streams.Frame:
+    options = wanted.get("stream_options") or {}
+    if options.get("include_usage"):
+        return streams.data
+
+    def without_usage(chunk: ChatChunk) -> bytes:
+        # The runtime always asks for it, and counts.
+        if chunk.pop("usage", None) is not None and not chunk["choices"]:
+            return b""
+        return streams.data(chunk)
+
+    return without_usage
