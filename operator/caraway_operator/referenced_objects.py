@@ -144,7 +144,11 @@ async def _server_certificate(
     if tls.is_authority_due(ca.certificate, now):
         ca = tls.authority(desired.name, now)
         kept = await _write(kube, secrets.tls(desired, ca_name, _content(ca, ca)), kept)
-    shown = tls.names(desired.name, desired.namespace, desired.spec.tls.dns_names)
+    more = desired.spec.tls.dns_names
+    if desired.spec.executor.flight.enabled:
+        service = naming.object_name(desired.name, naming.EXECUTOR)
+        more = (*more, f"*.{service}.{desired.namespace}.svc")
+    shown = tls.names(desired.name, desired.namespace, more)
     found: Object | None = None
     try:
         found = _require_own(desired, await kube.get(SECRET, desired.namespace, name))

@@ -44,6 +44,21 @@ CASES: dict[str, dict[str, Any]] = {
             ],
         },
     },
+    "parallel reads": {
+        "executor": {
+            "replicas": 3,
+            "flight": {
+                "enabled": True,
+                "serviceType": "LoadBalancer",
+                "serviceAnnotations": {"a": "b"},
+                "advertisedHost": "$(POD_NAME).flight.example",
+                "advertisedPort": 443,
+            },
+        },
+        "tls": {"enabled": True},
+        "network": {"clients": [{"podSelector": {}}]},
+    },
+    "parallel reads inside": {"executor": {"flight": {"enabled": True}}},
     "given redis": {"redis": {"url": "rediss://redis.example:6380/2?prefix=a"}},
     "secrets, keys and certificate": {
         "secrets": [{"name": "shop", "secretName": "shop-logins"}],

@@ -75,6 +75,11 @@ caraway_operator.manifests; a test renders both and compares. */}}
 {{- if $spec.tls.enabled -}}
 {{- $_ := set $runtime "tls" (dict "certificate_file" "/etc/caraway/tls/tls.crt" "key_file" "/etc/caraway/tls/tls.key") -}}
 {{- end -}}
+{{- if $spec.executor.flight.enabled -}}
+{{- $flight := default dict $runtime.flight -}}
+{{- if not (hasKey $flight "parallel_reads") }}{{ $_ := set $flight "parallel_reads" (dict "enabled" true) }}{{ end -}}
+{{- $_ := set $runtime "flight" $flight -}}
+{{- end -}}
 {{- $scheduler := default dict $runtime.scheduler -}}
 {{- if $wanted.makesStore -}}
 {{- $_ := set $scheduler "state_location" (printf "caraway://%s-state:8095" $wanted.name) -}}

@@ -50,6 +50,10 @@ def effective_manifest(desired: DesiredCluster) -> dict[str, Any]:
             "certificate_file": f"{naming.TLS_DIR}/tls.crt",
             "key_file": f"{naming.TLS_DIR}/tls.key",
         }
+    if desired.spec.executor.flight.enabled:
+        flight = dict(runtime.get("flight") or {})
+        flight.setdefault("parallel_reads", {"enabled": True})
+        runtime["flight"] = flight
     if place := _result_store(desired):
         runtime["scheduler"] = {**(runtime.get("scheduler") or {}), **place}
     if runtime:

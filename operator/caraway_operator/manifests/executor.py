@@ -16,13 +16,18 @@ def objects(desired: DesiredCluster) -> list[Object]:
     resources = sizing.effective(naming.EXECUTOR, spec.resources)
     shared = sizing.shares(naming.EXECUTOR, resources)
     found = [volumes.token(desired), volumes.scratch(), volumes.shared_memory(shared.shm_mib)]
+    if spec.flight.enabled:
+        found.append(volumes.tls(desired))
     container = containers.container(
         desired,
         spec,
         naming.EXECUTOR,
         arguments=_arguments(desired, resources, shared),
         env=processes.identity(),
-        ports={"metrics": naming.METRICS_PORT},
+        ports={
+            "metrics": naming.METRICS_PORT,
+            **({"flight": naming.FLIGHT_PORT} if spec.flight.enabled else {}),
+        },
         probes=containers.probes(
             spec.probes,
             startup=containers.http("/health", "metrics"),
@@ -74,4 +79,23 @@ def _arguments(
         *("--object-store-memory", f"{shared.object_store_mib}MiB"),
         *("--metrics", f"0.0.0.0:{naming.METRICS_PORT}"),
         *("--drain-timeout", str(desired.spec.executor.drain_timeout_seconds)),
+        *_flight(desired),
+    ]
+
+
+def _flight(desired: DesiredCluster) -> list[str]:
+    given = desired.spec.executor.flight
+    if not given.enabled:
+        return []
+    service = naming.object_name(desired.name, naming.EXECUTOR)
+    # Kubernetes replaces the name of the variable.
+    host = given.advertised_host or f"$(POD_NAME).{service}.{desired.namespace}.svc"
+    certificate = [
+        *("--flight-certificate", f"{naming.TLS_DIR}/tls.crt"),
+        *("--flight-key", f"{naming.TLS_DIR}/tls.key"),
+    ]
+    return [
+        *("--flight", f"0.0.0.0:{naming.FLIGHT_PORT}"),
+        *("--flight-advertised", f"{host}:{given.advertised_port}"),
+        *(certificate if desired.spec.tls.enabled else []),
     ]

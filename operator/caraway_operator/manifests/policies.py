@@ -1,5 +1,7 @@
 """NetworkPolicies: ingress to the cluster's pods, and their egress."""
 
+from collections.abc import Sequence
+
 from caraway_operator import naming
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
@@ -17,7 +19,7 @@ def objects(desired: DesiredCluster) -> list[Object]:
     """Return the policies for all pods, for clients and for metrics."""
     if not desired.spec.network.policies:
         return []
-    return [_members(desired), _clients(desired), _metrics(desired)]
+    return [_members(desired), _clients(desired), _metrics(desired), *_flight(desired)]
 
 
 def _members(desired: DesiredCluster) -> Object:
@@ -36,13 +38,29 @@ def _members(desired: DesiredCluster) -> Object:
 
 
 def _clients(desired: DesiredCluster) -> Object:
-    rule: Object = {"ports": [_port(naming.HTTP_PORT), _port(naming.FLIGHT_PORT)]}
+    ports = [naming.HTTP_PORT, naming.FLIGHT_PORT]
+    return _for_clients(
+        desired, naming.object_name(desired.name, "clients"), naming.SCHEDULER, ports
+    )
+
+
+def _flight(desired: DesiredCluster) -> list[Object]:
+    if not desired.spec.executor.flight.enabled:
+        return []
+    name = naming.object_name(desired.name, "executor-clients")
+    return [_for_clients(desired, name, naming.EXECUTOR, [naming.FLIGHT_PORT])]
+
+
+def _for_clients(
+    desired: DesiredCluster, name: str, component: str, ports: Sequence[int]
+) -> Object:
+    rule: Object = {"ports": [_port(each) for each in ports]}
     if desired.spec.network.clients is not None:
         rule["from"] = list(desired.spec.network.clients)
-    selector = {"matchLabels": naming.component_selector(desired.name, naming.SCHEDULER)}
+    selector = {"matchLabels": naming.component_selector(desired.name, component)}
     return _policy(
         desired,
-        naming.object_name(desired.name, "clients"),
+        name,
         {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": _rules(rule)},
     )
 

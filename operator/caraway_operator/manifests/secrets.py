@@ -89,8 +89,11 @@ def _scheduler(desired: DesiredCluster) -> Iterator[str]:
 
 
 def _executor(desired: DesiredCluster) -> Iterator[str]:
+    spec = desired.spec
     yield _token(desired)
-    yield from _of_env(desired.spec.executor)
+    if spec.tls.enabled and spec.executor.flight.enabled:
+        yield spec.tls.secret_name or naming.tls_secret(desired.name)
+    yield from _of_env(spec.executor)
 
 
 def _state(desired: DesiredCluster) -> Iterator[str]:

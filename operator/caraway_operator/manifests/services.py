@@ -5,6 +5,7 @@ from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
 
 _FOR_USERS = {"http": naming.HTTP_PORT, "flight": naming.FLIGHT_PORT}
+_POD_NAME = "statefulset.kubernetes.io/pod-name"
 _METRICS = {"metrics": naming.METRICS_PORT}
 
 
@@ -32,6 +33,24 @@ def objects(desired: DesiredCluster) -> list[Object]:
         made.append(_public(desired))
     else:
         made[1]["metadata"] = _for_users(desired, name)
+    return [*made, *_of_executors(desired)]
+
+
+def _of_executors(desired: DesiredCluster) -> list[Object]:
+    """Return a Service for each executor, by which clients reach just that one."""
+    given = desired.spec.executor.flight
+    if not given.enabled or given.service_type is None:
+        return []
+    made = []
+    for ordinal in range(desired.executor_count):
+        name = f"{naming.object_name(desired.name, naming.EXECUTOR)}-{ordinal}"
+        service = _service(desired, name, naming.EXECUTOR, {"flight": naming.FLIGHT_PORT})
+        service["metadata"] = metadata(
+            desired, name, naming.EXECUTOR, annotations=given.service_annotations
+        )
+        service["spec"]["type"] = given.service_type
+        service["spec"]["selector"][_POD_NAME] = name
+        made.append(service)
     return made
 
 

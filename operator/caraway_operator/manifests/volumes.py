@@ -34,6 +34,15 @@ def token(desired: DesiredCluster) -> tuple[list[Object], list[Object]]:
     return [secret("token", name, items)], [mount("token", f"{naming.CONFIG_DIR}/token")]
 
 
+def tls(desired: DesiredCluster) -> tuple[list[Object], list[Object]]:
+    """Return the volume with the server certificate and its mount, if there is one."""
+    given = desired.spec.tls
+    if not given.enabled:
+        return [], []
+    volume = secret("tls", given.secret_name or naming.tls_secret(desired.name))
+    return [volume], [mount("tls", naming.TLS_DIR)]
+
+
 def scheduler_volumes(desired: DesiredCluster) -> tuple[list[Object], list[Object]]:
     """Return the volumes with configuration and secrets of schedulers, and their mounts."""
     volumes = [
@@ -42,9 +51,9 @@ def scheduler_volumes(desired: DesiredCluster) -> tuple[list[Object], list[Objec
     ]
     mounts = [mount("manifest", naming.MANIFEST_DIR), mount("limits", naming.LIMITS_DIR)]
     spec = desired.spec
-    if spec.tls.enabled:
-        volumes.append(secret("tls", spec.tls.secret_name or naming.tls_secret(desired.name)))
-        mounts.append(mount("tls", naming.TLS_DIR))
+    certificate, place = tls(desired)
+    volumes += certificate
+    mounts += place
     if spec.auth.api_keys:
         sources = [
             _projected(key.name, key.key, str(index))

@@ -214,6 +214,34 @@ class StateStorageSpec(StorageSpec):
     retain: bool = Field(default=True, description="Keep the claim when the cluster is deleted.")
 
 
+class ExecutorFlightSpec(SpecSection):
+    """Parallel reads: clients fetch parts of answers at the executors."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Have executors serve Flight. The manifest gets "
+        "`runtime.flight.parallel_reads`, unless it has it.",
+    )
+    service_type: Literal["ClusterIP", "NodePort", "LoadBalancer"] | None = Field(
+        default=None,
+        description="Create a Service of this type for each executor, named as its pod. None by "
+        "default.",
+    )
+    service_annotations: Annotations = Field(
+        default_factory=dict, description="Annotations of these Services."
+    )
+    advertised_host: (
+        Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9.()$_-]+$")] | None
+    ) = Field(
+        default=None,
+        description="Host by which clients reach an executor; `$(POD_NAME)` is its name. By "
+        "default its name within Kubernetes.",
+    )
+    advertised_port: int = Field(
+        default=50051, ge=1, le=65535, description="Port by which clients reach an executor."
+    )
+
+
 class ExecutorSpec(ComponentSpec):
     """The executors, which run statements."""
 
@@ -261,6 +289,7 @@ class ExecutorSpec(ComponentSpec):
         description="Termination grace period of the pods. By default drainTimeoutSeconds plus "
         "30 s.",
     )
+    flight: ExecutorFlightSpec = Field(default=ExecutorFlightSpec(), description="Parallel reads.")
 
 
 class StateSpec(ComponentSpec):

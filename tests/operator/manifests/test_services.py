@@ -1,5 +1,7 @@
+import itertools
 from typing import Any
 
+from caraway_operator.manifests import objects
 from tests.operator.manifests.clusters import EVERYTHING, desired, made
 
 
@@ -45,3 +47,34 @@ def test_head_and_state_have_addresses_and_executors_are_headless() -> None:
 def test_the_state_has_the_ports_of_its_containers() -> None:
     cluster = desired({"redis": {"url": "redis://shared"}})
     assert ports(made(cluster, "Service", "demo-state")) == {"store": 8095}
+
+
+def test_executors_have_services_of_their_own_where_clients_read_at_them() -> None:
+    flight = {"enabled": True, "serviceType": "NodePort", "serviceAnnotations": {"a": "b"}}
+    cluster = desired({"executor": {"replicas": 2, "flight": flight}})
+    for name in ("demo-executor-0", "demo-executor-1"):
+        service = made(cluster, "Service", name)
+        assert service["spec"]["type"] == "NodePort"
+        assert service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"] == name
+        assert service["metadata"]["annotations"] == {"a": "b"}
+        assert ports(service) == {"flight": 50051}
+    named = [each["metadata"]["name"] for each in objects(cluster) if each["kind"] == "Service"]
+    assert "demo-executor-2" not in named
+    without = desired({"executor": {"flight": {"enabled": True}}})
+    named = [each["metadata"]["name"] for each in objects(without) if each["kind"] == "Service"]
+    assert "demo-executor-0" not in named
+
+
+def test_executors_that_serve_flight_say_where_and_use_the_certificate() -> None:
+    cluster = desired({"tls": {"enabled": True}, "executor": {"flight": {"enabled": True}}})
+    pod = made(cluster, "StatefulSet", "demo-executor")["spec"]["template"]["spec"]
+    flags = pod["containers"][0]["args"]
+    given = dict(itertools.pairwise(flags))
+    assert given["--flight"] == "0.0.0.0:50051"
+    assert given["--flight-advertised"].startswith("$(POD_NAME).demo-executor.")
+    assert given["--flight-certificate"] == "/etc/caraway/tls/tls.crt"
+    assert "tls" in [each["name"] for each in pod["volumes"]]
+    policy = made(cluster, "NetworkPolicy", "demo-executor-clients")["spec"]
+    assert policy["ingress"] == [{"ports": [{"protocol": "TCP", "port": 50051}]}]
+    config = made(cluster, "ConfigMap", "demo-manifest")["data"]["caraway.yaml"]
+    assert "parallel_reads" in config
