@@ -16,6 +16,7 @@ from caraway_scheduler.catalog.states import ViewState
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
+from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.queries.service import QueryService
@@ -75,6 +76,7 @@ class Services:
     tallies: ApiTallies
     models: Models
     tools: ToolService
+    mcp: McpEndpoint
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

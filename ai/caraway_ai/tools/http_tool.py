@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
+from caraway_ai.tools.headers import parsed_headers
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_core import strict_json
 from caraway_core.errors import DeadlineError, ToolError
@@ -113,21 +114,6 @@ class HttpTool:
             except ValueError as exc:
                 raise ToolError(f"tool '{self.name}': the answer is not JSON: {exc}") from exc
         return body.decode(answer.charset_encoding or "utf-8", errors="replace")
-
-
-def parsed_headers(name: str, text: str) -> dict[str, str]:
-    """Read headers that are written as `Name: value`, separated by `;` or line ends.
-
-    Raises:
-        ToolError: a part is no header; the message shows no value.
-    """
-    headers = {}
-    for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):
-        key, colon, value = part.partition(":")
-        if not colon or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", key.strip()):
-            raise ToolError(f"tool '{name}': headers are written as `Name: value; Other: value`")
-        headers[key.strip().lower()] = value.strip()
-    return headers
 
 
 def _addressed(url: str, arguments: Arguments) -> tuple[str, dict[str, Any]]:

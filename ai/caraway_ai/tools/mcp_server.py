@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from caraway_ai.tools import arguments as arguments_
-from caraway_ai.tools.http_tool import parsed_headers
+from caraway_ai.tools.headers import parsed_headers
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
 from caraway_ai.tools.toolbox import is_name
 from caraway_core import strict_json, tasks

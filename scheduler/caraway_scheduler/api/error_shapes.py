@@ -12,5 +12,5 @@ SHAPES = ErrorShapes(
         "/internal/",
         "/v1/sql/",
     ),
-    as_message=("/v1/datasets/", "/v1/tool/", "/v1/tools"),
+    as_message=("/v1/datasets/", "/v1/mcp", "/v1/tool/", "/v1/tools"),
 )

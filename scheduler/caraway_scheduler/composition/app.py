@@ -20,6 +20,7 @@ from caraway_scheduler.api import (
     datasets,
     description,
     health,
+    mcp,
     models,
     pods,
     status,
@@ -54,6 +55,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     cluster.router,
     status.router,
     tools.router,
+    mcp.router,
 )
 _DESCRIPTION = (
     "One endpoint for SQL over a company's data. Where keys are configured, every `/v1` route "

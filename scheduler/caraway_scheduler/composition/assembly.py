@@ -21,6 +21,7 @@ from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
+from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import listing
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.models.service import Models
@@ -83,6 +84,8 @@ async def services(
     )
     tools = ToolService(queries, catalog, history)
     stack.push_async_callback(tools.aclose)
+    mcp = McpEndpoint(tools.toolbox, settings.mcp.allowed_hosts, settings.cors.allowed_origins)
+    stack.push_async_callback(mcp.aclose)
     return Services(
         manifest=ManifestInForce(manifest),
         catalog=catalog,
@@ -98,6 +101,7 @@ async def services(
         tallies=tallies,
         models=models,
         tools=tools,
+        mcp=mcp,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

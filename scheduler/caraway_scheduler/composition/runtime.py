@@ -268,6 +268,7 @@ class Runtime:
         await asyncio.gather(
             services.queries.stop(timeout_s), services.jobs.stop(timeout_s), self._drain_flight()
         )
+        await services.mcp.aclose()
 
     async def _drain_flight(self) -> None:
         if self._flight is not None:

@@ -125,6 +125,7 @@ async def serving(
         tallies,
         unused,
         unused,
+        unused,
         keyring=keys,
         max_body_bytes=max_body_bytes,
         max_message_bytes=max_message_bytes,

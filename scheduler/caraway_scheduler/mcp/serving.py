@@ -1,0 +1,87 @@
+"""The MCP server of this runtime; the only module that imports the MCP library's server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+import orjson
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from caraway_ai.tools.protocol import ToolDefinition
+from caraway_ai.tools.toolbox import Toolbox
+from caraway_core.errors import CarawayError
+from caraway_scheduler.tools.data import caller_of
+from caraway_serving import scopes
+from caraway_serving.access import Principal
+
+MOST_BODY_BYTES = 32 * 1024 * 1024
+_MOST_SESSIONS = 10_000
+_IDLE_S = 30 * 60
+_INSTRUCTIONS = (
+    "The data of one company: list_datasets and table_schema say what there is, sql reads it "
+    "(read-only, PostgreSQL dialect). Prefer one aggregating query to reading many rows."
+)
+
+
+class McpServing:
+    """Serves the tools of a toolbox by MCP, as an ASGI application; `manager.run` must be on."""
+
+    def __init__(self, toolbox: Toolbox, version: str) -> None:
+        self._toolbox = toolbox
+        server: Server[Any] = Server(
+            "caraway",
+            version=version,
+            instructions=_INSTRUCTIONS,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            get_tool_input_schema=self._schema,
+        )
+        self.manager = StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            max_request_body_size=MOST_BODY_BYTES,
+            session_idle_timeout=_IDLE_S,
+            max_sessions=_MOST_SESSIONS,
+        )
+
+    async def _list(
+        self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=list(map(_told, self._toolbox.definitions())))
+
+    async def _call(
+        self, context: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        request = context.request
+        assert request is not None
+        caller = caller_of(scopes.principal(request), scopes.span(request))
+        try:
+            result = await self._toolbox.call(params.name, params.arguments or {}, caller)
+        except CarawayError as exc:
+            return types.CallToolResult(content=[_text(exc.message)], is_error=True)
+        text = orjson.dumps(result, default=str).decode()
+        structured = orjson.loads(text) if isinstance(result, Mapping) else None
+        return types.CallToolResult(content=[_text(text)], structured_content=structured)
+
+    def _schema(self, name: str) -> Mapping[str, Any] | None:
+        tool = self._toolbox.tools.get(name)
+        return None if tool is None else tool.parameters
+
+
+def user_of(principal: Principal) -> AuthenticatedUser:
+    """Return what ties a session to the key that began it."""
+    return AuthenticatedUser(AccessToken(token="", client_id=principal.id, scopes=[]))
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)
+
+
+def _told(tool: ToolDefinition) -> types.Tool:
+    return types.Tool(
+        name=tool.name, description=tool.description, input_schema=dict(tool.parameters)
+    )
