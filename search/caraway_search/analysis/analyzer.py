@@ -1,0 +1,191 @@
+"""Turns texts into terms, whole columns at a time.
+
+Arrow splits a column into words and numbers the distinct ones. Only distinct words are folded and
+stemmed, in Python, so the cost is that of the vocabulary and not of the texts.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import Stemmer
+from numpy.typing import NDArray
+
+from caraway_search.analysis.scripts import (
+    APOSTROPHES,
+    WORD_BREAK,
+    fold,
+    is_unspaced,
+    is_word_character,
+)
+from caraway_search.errors import InvalidSearchError
+
+VERSION = 1
+"""Changes when the same text would get other terms."""
+LANGUAGES: tuple[str, ...] = ("none", *Stemmer.algorithms())
+LONGEST_TERM = 64
+"""Characters of a word that count; it may be the base64 of a picture."""
+
+_ASCII_BREAK = re.compile(r"[^A-Za-z0-9']+")
+_ELIDING = frozenset({"catalan", "french", "italian"})
+"""Languages in which an apostrophe stands between two words."""
+
+PieceKind = Literal["word", "unspaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a word that is analysed alone: folded text of scripts of one kind."""
+
+    kind: PieceKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The terms of a column. Text `n` has the next `counts[n]` of `ids`; NULL has none."""
+
+    terms: Sequence[str]
+    ids: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """How a column's texts become terms; `language` is one of `LANGUAGES`.
+
+    A run of characters of a script without spaces becomes its pairs of neighbours and its last
+    character, so a part of two or more characters is found as a phrase and one character as a
+    prefix.
+    """
+
+    language: str = "english"
+
+    def __post_init__(self) -> None:
+        if self.language not in LANGUAGES:
+            known = ", ".join(LANGUAGES)
+            raise InvalidSearchError(f"no stemming for language {self.language!r}; known: {known}")
+
+    def tokens(self, texts: Any) -> Tokens:
+        """The terms of a string column of Arrow."""
+        words = pc.split_pattern_regex(texts.cast(pa.large_string()), WORD_BREAK)
+        lengths = pc.fill_null(pc.list_value_length(words), 0).to_numpy(zero_copy_only=False)
+        encoded = words.flatten().dictionary_encode()
+        terms, word_terms, word_starts = self._vocabulary(encoded.dictionary.to_pylist())
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        term_counts = np.diff(word_starts)[indices]
+        ids = _ragged(word_terms, word_starts[:-1][indices], term_counts)
+        ends = np.concatenate(([0], np.cumsum(term_counts)))[np.cumsum(lengths, dtype=np.int64)]
+        return Tokens(terms, ids, np.diff(ends, prepend=0))
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text as it is split, before they are analysed."""
+        if text.isascii():
+            # Arrow compiles its expression at each call, which takes a millisecond.
+            return [word for word in _ASCII_BREAK.split(text) if word]
+        found = pc.split_pattern_regex(pa.scalar(_valid(text), pa.large_string()), WORD_BREAK)
+        return [word for word in found.as_py() if word]
+
+    def pieces(self, word: str) -> list[Piece]:
+        """The parts of one word that are analysed alone."""
+        return list(self._pieces(word))
+
+    def terms(self, piece: Piece) -> tuple[str, ...]:
+        """The terms of a piece, as they are in an index."""
+        if piece.kind == "unspaced":
+            return _pairs(piece.text)
+        return (self.stem(piece.text),)
+
+    def stem(self, folded: str) -> str:
+        """The term of a folded word."""
+        return self._stems([folded])[0]
+
+    def _folded(self, word: str) -> list[str | Piece]:
+        """The pieces of a word, those of kind "word" as text: there are many."""
+        if word.isascii() and "'" not in word:
+            return [word.lower()] if word else []
+        return [piece.text if piece.kind == "word" else piece for piece in self._pieces(word)]
+
+    def _pieces(self, word: str) -> Iterator[Piece]:
+        for run in _runs(word):
+            parts = run.text.split("'") if self.language in _ELIDING else [run.text.strip("'")]
+            yield from (Piece(run.kind, part) for part in parts if part)
+
+    def _stems(self, folded: list[str]) -> list[str]:
+        if self.language == "none":
+            return [_cut(word) for word in folded]
+        stemmed = _stemmer(self.language).stemWords([_cut(word) for word in folded])
+        # What follows an apostrophe is a suffix that the stemmer of English knows.
+        return [stem.replace("'", "") or word for stem, word in zip(stemmed, folded, strict=True)]
+
+    def _vocabulary(
+        self, words: Iterable[str]
+    ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+        """Distinct terms, and those of each word: their ids one after the other, and the starts."""
+        pieces = [self._folded(word) for word in words]
+        plain = {part: None for parts in pieces for part in parts if isinstance(part, str)}
+        stems = dict(zip(plain, self._stems(list(plain)), strict=True))
+        numbers: dict[str, int] = {}
+        ids: list[int] = []
+        starts = [0]
+        for parts in pieces:
+            for part in parts:
+                terms = (stems[part],) if isinstance(part, str) else _pairs(part.text)
+                ids.extend([numbers.setdefault(term, len(numbers)) for term in terms])
+            starts.append(len(ids))
+        return list(numbers), np.array(ids, np.int64), np.array(starts, np.int64)
+
+
+def _runs(word: str) -> Iterator[Piece]:
+    if word.isascii():
+        yield Piece("word", word.lower())
+        return
+    # Folding may bring characters that end words, as in ½ and in ligatures of Arabic.
+    for kind, characters in groupby(fold(word), _kind):
+        if kind is not None:
+            yield Piece(kind, "".join(characters).replace("\u2019", "'"))
+
+
+def _kind(character: str) -> PieceKind | None:
+    if is_unspaced(character):
+        return "unspaced"
+    if character in APOSTROPHES or is_word_character(character):
+        return "word"
+    return None
+
+
+def _pairs(run: str) -> tuple[str, ...]:
+    return (*(run[i : i + 2] for i in range(len(run) - 1)), run[-1])
+
+
+def _cut(word: str) -> str:
+    return word[:LONGEST_TERM]
+
+
+def _valid(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _ragged(
+    values: NDArray[np.int64], starts: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The runs of `values` that begin at `starts`, one after the other."""
+    if len(values) == 0:
+        return values
+    if (counts == 1).all():
+        return values[starts]
+    ends = np.cumsum(counts)
+    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
+    gathered: NDArray[np.int64] = values[np.repeat(starts, counts) + within]
+    return gathered
+
+
+@lru_cache(maxsize=64)
+def _stemmer(language: str) -> Any:
+    return Stemmer.Stemmer(language)

@@ -1,0 +1,174 @@
+"""Reads what a user types: words, "phrases", +must, -not, AND, OR, NOT, (groups), pre*, fuzzy~1.
+
+Words that nothing joins are alternatives: rows with more and rarer ones come first. AND and OR have
+no precedence: AND makes both of its neighbours necessary. What makes no sense as an operator is a
+separator, so every text is a query.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from caraway_search.analysis.analyzer import Analyzer, Piece
+from caraway_search.queries.tree import (
+    Clause,
+    Fuzzy,
+    Group,
+    Leaf,
+    Occurrence,
+    Phrase,
+    Prefix,
+    QueryNode,
+    QueryTerm,
+)
+
+MOST_LEAVES = 256
+"""The leaves of a query that count; each costs a look at every segment."""
+MOST_CHARACTERS = 100_000
+"""The characters of a query that are read."""
+DEEPEST = 8
+"""Groups below this depth belong to the group around them."""
+
+_PART = re.compile(
+    r"""(?P<phrase>[+\-]?"[^"]*"(?:~\d*)?)
+      | (?P<open>[+\-]?\()
+      | (?P<close>\))
+      | (?P<word>[^\s()"]+)""",
+    re.VERBOSE,
+)
+_ENDING = re.compile(r"(?P<prefix>\*)?(?:~(?P<edits>[0-2]?))?\Z")
+_OPERATORS = {"AND": Occurrence.MUST, "OR": None, "NOT": Occurrence.MUST_NOT}
+
+
+def parse(text: str, analyzer: Analyzer) -> Group:
+    """The query of a text, in the terms of an analyzer."""
+    return _Parser(analyzer).group(_parts(text[:MOST_CHARACTERS]), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    kind: Literal["phrase", "open", "close", "word", "operator"]
+    text: str
+    sign: str = ""
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    for found in _PART.finditer(text):
+        kind, part = found.lastgroup, found.group()
+        if kind == "word" and part in _OPERATORS:
+            yield _Part("operator", part)
+            continue
+        sign = part[0] if part[0] in "+-" else ""
+        if kind == "phrase":
+            yield _Part("phrase", part[len(sign) :].rpartition('"')[0].lstrip('"'), sign)
+        elif kind == "open":
+            yield _Part("open", "", sign)
+        elif kind == "close":
+            yield _Part("close", "")
+        else:
+            yield _Part("word", part[len(sign) :], sign)
+
+
+class _Parser:
+    """Reads parts until a limit of leaves is reached; the rest is left out."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self._analyzer = analyzer
+        self._room = MOST_LEAVES
+
+    def group(self, parts: Iterator[_Part], depth: int) -> Group:
+        clauses: list[Clause] = []
+        operator = ""
+        for part in parts:
+            if part.kind == "operator":
+                operator = part.text
+                continue
+            if part.kind == "close":
+                if depth:
+                    break
+                continue
+            occurrence = _occurrence(part.sign, operator)
+            found = list(self._clauses(part, occurrence, parts, depth))
+            if found and operator == "AND":
+                _require_last(clauses)
+            clauses.extend(found)
+            operator = ""
+        return Group(tuple(clauses))
+
+    def _clauses(
+        self, part: _Part, occurrence: Occurrence, parts: Iterator[_Part], depth: int
+    ) -> Iterator[Clause]:
+        if part.kind == "open":
+            if depth >= DEEPEST:
+                return
+            group = self.group(parts, depth + 1)
+            if group.clauses:
+                yield Clause(occurrence, group)
+            return
+        nodes = self._phrase(part.text) if part.kind == "phrase" else self._word(part.text)
+        if not nodes:
+            return
+        if occurrence is Occurrence.MUST_NOT and len(nodes) > 1:
+            # Rows with all parts of a word are left out, not rows with any of them.
+            necessary = tuple(Clause(Occurrence.MUST, node) for node in nodes)
+            yield Clause(occurrence, Group(necessary))
+            return
+        yield from (Clause(occurrence, node) for node in nodes)
+
+    def _word(self, word: str) -> list[QueryNode]:
+        ending = _ENDING.search(word)
+        assert ending is not None  # an empty ending is always found
+        pieces = self._pieces(word[: ending.start()])
+        if not pieces:
+            return []
+        nodes: list[Leaf] = [leaf for piece in pieces[:-1] for leaf in self._leaves(piece)]
+        return self._counted([*nodes, *self._last(pieces[-1], ending)])
+
+    def _last(self, piece: Piece, ending: re.Match[str]) -> list[Leaf]:
+        if piece.kind == "word":
+            stem = self._analyzer.stem(piece.text)
+            if ending["prefix"]:
+                return [Prefix(piece.text, stem)]
+            edits = ending["edits"]
+            if edits is not None and edits != "0":
+                return [Fuzzy(stem, int(edits) if edits else 1 if len(stem) < 6 else 2)]
+        return self._leaves(piece)
+
+    def _phrase(self, text: str) -> list[QueryNode]:
+        leaves = [leaf for piece in self._pieces(text) for leaf in self._leaves(piece)]
+        terms = [leaf.term for leaf in leaves if isinstance(leaf, QueryTerm)]
+        if len(terms) < len(leaves) or len(terms) == 1:
+            return self._counted(leaves)
+        terms = terms[: max(self._room, 0)]
+        self._room -= len(terms)
+        return [Phrase(tuple(terms))] if terms else []
+
+    def _pieces(self, text: str) -> list[Piece]:
+        words = self._analyzer.words(text)[: max(self._room, 0)]
+        return [piece for word in words for piece in self._analyzer.pieces(word)]
+
+    def _leaves(self, piece: Piece) -> list[Leaf]:
+        """What finds a piece; its last character alone is no pair, so it is left out."""
+        if piece.kind == "unspaced" and len(piece.text) == 1:
+            return [Prefix(piece.text, piece.text)]
+        terms = self._analyzer.terms(piece)
+        return [QueryTerm(term) for term in (terms[:-1] if piece.kind == "unspaced" else terms)]
+
+    def _counted(self, leaves: list[Leaf]) -> list[QueryNode]:
+        kept = leaves[: max(self._room, 0)]
+        self._room -= len(kept)
+        return list(kept)
+
+
+def _occurrence(sign: str, operator: str) -> Occurrence:
+    if sign == "-" or operator == "NOT":
+        return Occurrence.MUST_NOT
+    if sign == "+" or operator == "AND":
+        return Occurrence.MUST
+    return Occurrence.SHOULD
+
+
+def _require_last(clauses: list[Clause]) -> None:
+    if clauses and clauses[-1].occurrence is Occurrence.SHOULD:
+        clauses[-1] = Clause(Occurrence.MUST, clauses[-1].node)

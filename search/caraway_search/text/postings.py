@@ -1,0 +1,194 @@
+"""Postings of one column: for each term its rows, how often it is there, and where."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from caraway_search.analysis.analyzer import Analyzer, Tokens
+from caraway_search.queries.tree import CountedTerm
+from caraway_search.text.vocabulary import Vocabulary
+
+Ints = NDArray[np.integer[Any]]
+K1 = 1.2
+"""How soon more of a term stops to matter."""
+B = 0.75
+"""How much the length of a text matters."""
+_MOST_EXPANDED = 32
+"""Prefixes and fuzzy terms whose rows are kept: a search needs them twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermPostings:
+    """The rows of one term, ascending, and how often the term is in each."""
+
+    rows: Ints
+    counts: Ints
+
+    @classmethod
+    def none(cls) -> Self:
+        """The postings of a term that no row has."""
+        return cls(np.zeros(0, np.int32), np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The index of one column. `filled` tells which rows are not NULL; those have a length.
+
+    Term `n` has the rows `rows[starts[n]:starts[n + 1]]` and, for each, a number in `counts`. Its
+    positions begin at `position_starts[n]`; they are in the order of rows, then of the text.
+    """
+
+    vocabulary: Vocabulary
+    starts: Ints
+    rows: Ints
+    counts: Ints
+    position_starts: Ints
+    positions: Ints
+    lengths: Ints
+    filled: NDArray[np.bool_]
+    _divisors: dict[float, NDArray[np.float64]] = field(default_factory=dict, compare=False)
+    _expanded: dict[CountedTerm, TermPostings] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def build(cls, texts: Any, analyzer: Analyzer) -> Self:
+        """Index a string array of Arrow."""
+        if isinstance(texts, pa.ChunkedArray):
+            texts = texts.combine_chunks()
+        tokens = analyzer.tokens(texts)
+        vocabulary, ids = _in_order(tokens)
+        order = _sorting(ids)
+        row_of_token = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
+        first_of_row = np.cumsum(tokens.counts) - tokens.counts
+        positions = (np.arange(len(ids)) - np.repeat(first_of_row, tokens.counts))[order]
+        rows, sorted_ids = row_of_token[order], ids[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = (sorted_ids[1:] != sorted_ids[:-1]) | (rows[1:] != rows[:-1])
+        firsts = np.flatnonzero(is_first)
+        terms = np.arange(len(vocabulary) + 1)
+        return cls(
+            vocabulary,
+            np.searchsorted(sorted_ids[firsts], terms),
+            _narrow(rows[firsts]),
+            _narrow(np.diff(firsts, append=len(order))),
+            np.searchsorted(sorted_ids, terms),
+            _narrow(positions),
+            _narrow(tokens.counts),
+            np.asarray(texts.is_valid()),
+        )
+
+    @cached_property
+    def token_count(self) -> int:
+        """The tokens of all rows."""
+        return int(self.lengths.sum(dtype=np.int64))
+
+    def of(self, sought: CountedTerm) -> TermPostings:
+        """The rows of a term, or of all terms with a prefix or at a distance, taken as one."""
+        if sought.is_prefix or sought.edits:
+            return self._several(sought)
+        term = self.vocabulary.find(sought.term)
+        return TermPostings.none() if term is None else self._slice(term, term + 1)
+
+    def places(self, term: str) -> NDArray[np.int64]:
+        """Where a term is, as numbers that count by 1 within a row and never touch the next row."""
+        number = self.vocabulary.find(term)
+        if number is None:
+            return np.zeros(0, np.int64)
+        found = self._slice(number, number + 1)
+        begin, end = self.position_starts[number], self.position_starts[number + 1]
+        rows = np.repeat(found.rows.astype(np.int64), found.counts)
+        return (rows << 32) + self.positions[begin:end]
+
+    def _several(self, sought: CountedTerm) -> TermPostings:
+        kept = self._expanded.get(sought)
+        if kept is None:
+            if len(self._expanded) >= _MOST_EXPANDED:
+                self._expanded.clear()
+            kept = self._expanded[sought] = self._joined(list(self._parts(sought)))
+        return kept
+
+    def _parts(self, sought: CountedTerm) -> Iterator[TermPostings]:
+        if not sought.is_prefix:
+            for number in self.vocabulary.near(sought.term, sought.edits):
+                yield self._slice(number, number + 1)
+            return
+        numbers = self.vocabulary.starting(sought.term)
+        if len(numbers) > 0:
+            yield self._slice(numbers.start, numbers.stop)
+        stem = self.vocabulary.find(sought.stem)
+        if stem is not None and stem not in numbers:
+            yield self._slice(stem, stem + 1)
+
+    def _joined(self, parts: list[TermPostings]) -> TermPostings:
+        if not parts:
+            return TermPostings.none()
+        rows = np.concatenate([part.rows for part in parts])
+        counts = np.concatenate([part.counts for part in parts])
+        # The sums are whole numbers far below 2^53, so they are exact.
+        sums = np.bincount(rows, counts, minlength=len(self.lengths))
+        found = np.flatnonzero(sums)
+        return TermPostings(found, sums[found].astype(np.int64))
+
+    def _slice(self, begin: int, end: int) -> TermPostings:
+        part = slice(int(self.starts[begin]), int(self.starts[end]))
+        return TermPostings(self.rows[part], self.counts[part])
+
+    def divisors(self, average_length: float) -> NDArray[np.float64]:
+        """What BM25 adds to a term's count, for each row.
+
+        Only a few averages are kept: they change with the version of the table.
+        """
+        kept = self._divisors.get(average_length)
+        if kept is None:
+            kept = K1 * ((1 - B) + B * (self.lengths / average_length))
+            if len(self._divisors) >= 2:
+                self._divisors.clear()
+            self._divisors[average_length] = kept
+        return kept
+
+    def arrays(self, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:
+        """The arrays to serialise, each under a name with a prefix."""
+        yield prefix + "terms", self.vocabulary.contents
+        yield prefix + "term_ends", self.vocabulary.ends
+        for name in _ARRAYS:
+            yield prefix + name, getattr(self, name)
+        yield prefix + "filled", np.packbits(self.filled)
+
+    @classmethod
+    def opened(cls, arrays: Any, prefix: str) -> Self:
+        """The postings over arrays of `arrays`, without copies."""
+        lengths = arrays[prefix + "lengths"]
+        return cls(
+            Vocabulary(arrays[prefix + "terms"], arrays[prefix + "term_ends"]),
+            **{name: arrays[prefix + name] for name in _ARRAYS},
+            filled=np.unpackbits(arrays[prefix + "filled"], count=len(lengths)).astype(np.bool_),
+        )
+
+
+_ARRAYS = ("starts", "rows", "counts", "position_starts", "positions", "lengths")
+
+
+def _in_order(tokens: Tokens) -> tuple[Vocabulary, NDArray[np.int64]]:
+    encoded = [term.encode() for term in tokens.terms]
+    order = sorted(range(len(encoded)), key=encoded.__getitem__)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return Vocabulary.of([encoded[n] for n in order]), ranks[tokens.ids]
+
+
+def _sorting(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The stable order of numbers: numpy sorts 16 bits at a time in linear time."""
+    low = np.argsort((ids & 0xFFFF).astype(np.uint16), kind="stable")
+    if len(ids) == 0 or ids.max() < 1 << 16:
+        return low
+    high = (ids >> 16).astype(np.uint16)[low]  # a column has less than 2^32 different terms
+    return low[np.argsort(high, kind="stable")]
+
+
+def _narrow(values: NDArray[np.int64]) -> Ints:
+    largest = int(values.max(initial=0))
+    return values.astype(np.min_scalar_type(largest))

@@ -1,0 +1,86 @@
+"""The sorted terms of one column, read in place from one run of bytes."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caraway_search.text import edits
+
+_BLOCK = 32
+"""Every so many terms one is kept as an object, which is faster to compare."""
+
+
+@dataclass(frozen=True)
+class _SameLength:
+    """The terms of one length: their numbers and their characters, see `edits.letters`."""
+
+    numbers: NDArray[np.int64]
+    letters: NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Vocabulary(Sequence[bytes]):
+    """Terms in UTF-8, in the order of their bytes. Term `n` ends before `ends[n]`."""
+
+    contents: NDArray[np.uint8]
+    ends: NDArray[np.integer[Any]]
+
+    @classmethod
+    def of(cls, terms: Sequence[bytes]) -> Self:
+        """Terms that are sorted already."""
+        ends = np.cumsum(np.fromiter(map(len, terms), np.int64, len(terms)))
+        return cls(np.frombuffer(b"".join(terms), np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: Any) -> Any:
+        start = self.ends[number - 1] if number > 0 else 0
+        return self.contents[start : self.ends[number]].tobytes()
+
+    def find(self, term: str) -> int | None:
+        """The number of a term."""
+        sought = term.encode()
+        place = self._place(sought)
+        return place if place < len(self) and self[place] == sought else None
+
+    def starting(self, prefix: str) -> range:
+        """The numbers of the terms with a prefix."""
+        sought = prefix.encode()
+        # No byte of UTF-8 is 0xFF, so this is after every term with the prefix.
+        return range(self._place(sought), self._place(sought + b"\xff"))
+
+    def near(self, term: str, distance: int) -> NDArray[np.int64]:
+        """The numbers of the terms at exactly this distance from a term, ascending."""
+        found = [np.zeros(0, np.int64)]
+        for length in range(len(term) - distance, len(term) + distance + 1):
+            if (same := self._by_length.get(length)) is not None:
+                away = edits.distances(term, same.letters, distance)
+                found.append(same.numbers[away == distance])
+        return np.sort(np.concatenate(found))
+
+    def _place(self, sought: bytes) -> int:
+        block = bisect_left(self._landmarks, sought)
+        first = max(block - 1, 0) * _BLOCK
+        return bisect_left(self, sought, first, min(block * _BLOCK, len(self)))
+
+    @cached_property
+    def _landmarks(self) -> list[bytes]:
+        return [self[number] for number in range(0, len(self), _BLOCK)]
+
+    @cached_property
+    def _by_length(self) -> dict[int, _SameLength]:
+        numbers = defaultdict(list)
+        terms = [self[number].decode() for number in range(len(self))]
+        for number, term in enumerate(terms):
+            numbers[len(term)].append(number)
+        return {
+            length: _SameLength(np.array(ns), edits.letters([terms[n] for n in ns], length))
+            for length, ns in numbers.items()
+        }

@@ -1,0 +1,186 @@
+"""The state of one search in one segment: which vectors have been scored, and which may follow."""
+
+import math
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caraway_search.errors import InvalidSearchError
+from caraway_search.hits import Hits
+from caraway_search.selecting import best
+from caraway_search.vectors import exact
+from caraway_search.vectors.exact import QueryVector
+from caraway_search.vectors.segment import VectorSegment
+
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FEW_VECTORS = 2048
+"""So few vectors are compared exactly at once."""
+SMALL_SHARE = 0.05
+"""So small a share of a segment is compared exactly: gathering it costs less than estimates."""
+LARGE_SHARE = 0.25
+"""When more than this share would need exact scores, all vectors get them."""
+_GATHERED_SHARE = 0.3
+_MORE = 4
+_LARGEST_NORM = 1e15
+"""Products of longer vectors may not fit in 32 bits."""
+
+
+class Look:
+    """A search in one segment. Vectors are named by their numbers in it."""
+
+    def __init__(self, segment: VectorSegment, query: QueryVector, allowed: Flags) -> None:
+        self.segment = segment
+        self.estimates = np.zeros(0, np.float32)
+        self._query = query
+        self._allowed = allowed
+        self._allowed_count = int(np.count_nonzero(allowed))
+        self._estimated = np.zeros(0, np.int64)
+        self._is_estimated_whole = False
+        self._scored = np.zeros(len(allowed), np.bool_)
+        self._numbers: list[Numbers] = []
+        self._scores: list[Floats] = []
+
+    @classmethod
+    def at(cls, segment: VectorSegment, query: QueryVector, mask: Flags | None) -> Self:
+        """Begin a search; `mask` tells which rows may be found."""
+        if (wanted := segment.spec.dimensions) != len(query.values):
+            raise InvalidSearchError(
+                f"vectors of {wanted} numbers cannot be compared with one of {len(query.values)}"
+            )
+        vectors = segment.vectors
+        if mask is None:
+            return cls(segment, query, vectors.usable)
+        wanted_vectors = mask if vectors.rows is None else mask[vectors.rows]
+        return cls(segment, query, vectors.usable & wanted_vectors)
+
+    @property
+    def has_estimates(self) -> bool:
+        """Whether estimates are worth their time here."""
+        least = max(FEW_VECTORS, SMALL_SHARE * len(self._allowed))
+        return self.segment.codes is not None and self._allowed_count > least
+
+    def estimate(self, count: int) -> None:
+        """Get the best estimates, about `count` of allowed vectors."""
+        codes = self.segment.codes
+        assert codes is not None
+        wanted = min(math.ceil(count * len(codes) / self._allowed_count), len(codes))
+        estimates, places = codes.estimates(self._estimate_query, wanted)
+        numbers = self.segment.coded[places]
+        allowed = self._allowed[numbers]
+        self.estimates, self._estimated = estimates[allowed], numbers[allowed]
+        self._is_estimated_whole = wanted == len(codes)
+        self._asked = count
+        if len(codes.far):
+            far = self.segment.coded[codes.far]
+            self._score(far[self._allowed[far]])
+
+    def score_estimated(self, least: float) -> None:
+        """Score the vectors whose estimates are at least this high."""
+        self._score(self._estimated[self.estimates >= least])
+
+    def score_candidates(self, bar: float, z: float, limit: int) -> None:
+        """Score the vectors that may reach a score, but for errors above `z` deviations."""
+        codes = self.segment.codes
+        assert codes is not None
+        least = self._estimate_of(bar) - z * codes.deviation(self._estimate_query)
+        while not self._is_estimated_whole and self._lowest() > least:
+            if self._asked * _MORE > LARGE_SHARE * self._allowed_count:
+                self.score_all(limit)
+                return
+            self.estimate(self._asked * _MORE)
+        self.score_estimated(least)
+
+    def score_all(self, limit: int) -> None:
+        """Score all vectors that are among the best of the segment, beyond doubt."""
+        self._is_estimated_whole = True
+        self._estimated, self.estimates = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        self._score(self._nearest(limit))
+
+    def row_scores(self) -> Hits:
+        """The rows that have scored vectors, with their best vectors."""
+        numbers = np.concatenate([np.zeros(0, np.int64), *self._numbers])
+        scores = np.concatenate([np.zeros(0), *self._scores])
+        vectors = self.segment.vectors
+        if vectors.rows is None or vectors.parts is None:
+            return Hits(numbers, scores)
+        rows = vectors.rows[numbers]
+        order = np.lexsort((numbers, -scores, rows))
+        rows, numbers = rows[order], numbers[order]
+        is_best = np.ones(len(rows), np.bool_)
+        is_best[1:] = rows[1:] != rows[:-1]
+        return Hits(rows[is_best], scores[order][is_best], vectors.parts[numbers[is_best]])
+
+    def hits(self, bar: float) -> Hits:
+        """The rows whose scores reach a bar, in their order."""
+        found = self.row_scores()
+        kept = np.flatnonzero(found.scores >= bar)
+        kept = kept[np.argsort(found.rows[kept])]
+        parts = None if found.parts is None else found.parts[kept]
+        return Hits(found.rows[kept], found.scores[kept], parts)
+
+    def _score(self, numbers: Numbers) -> None:
+        new = numbers[~self._scored[numbers]]
+        self._scored[new] = True
+        scores = exact.scores(self.segment.vectors.matrix[new], self._query)
+        valid = ~np.isnan(scores)  # products of huge numbers overflow
+        self._numbers.append(new[valid])
+        self._scores.append(scores[valid])
+
+    def _lowest(self) -> float:
+        return float(self.estimates[-1]) if len(self.estimates) else math.inf
+
+    @cached_property
+    def _estimate_query(self) -> NDArray[np.float32]:
+        """The vector whose dot products with coded ones are in the order of scores."""
+        values = self._query.values
+        if self._query.metric == "cosine":
+            values = values / self._query.norm
+        elif self._query.metric == "l2":
+            values = np.append(values, 1.0)
+        return values.astype(np.float32)
+
+    def _estimate_of(self, score: float) -> float:
+        """The dot product that `_estimate_query` has with a vector of a score."""
+        if self._query.metric != "l2" or not math.isfinite(score):
+            return score
+        return (self._query.norm**2 - score**2) / 2
+
+    def _nearest(self, limit: int) -> Numbers:
+        """The vectors that may be among the best rows, by products of lower precision."""
+        numbers = np.flatnonzero(self._allowed)
+        norms = self.segment.vectors.norms[numbers]
+        largest = float(norms.max(initial=0.0))
+        if len(numbers) <= limit or max(largest, self._query.norm) > _LARGEST_NORM:
+            return numbers
+        rough, margin = self._rough(numbers, norms, largest)
+        rows = self.segment.vectors.rows
+        if rows is None:
+            leaders = rough
+        else:
+            leaders = np.full(self.segment.vectors.row_count, -np.inf)
+            np.maximum.at(leaders, rows[numbers], rough)
+        kept = best(leaders, limit)
+        near: Numbers = numbers[rough >= leaders[kept].min(initial=np.inf) - 2 * margin]
+        return near
+
+    def _rough(self, numbers: Numbers, norms: Floats, largest: float) -> tuple[Floats, float]:
+        """Values in the order of scores, and how wrong one may be."""
+        matrix: NDArray[Any] = self.segment.vectors.matrix
+        query = self._query.values.astype(matrix.dtype, copy=False)
+        with np.errstate(all="ignore"):
+            if len(numbers) < _GATHERED_SHARE * len(matrix):
+                dots = (matrix[numbers] @ query).astype(np.float64)
+            else:
+                dots = (matrix @ query)[numbers].astype(np.float64)
+        epsilon = (len(query) + 8) * float(np.finfo(matrix.dtype).eps)
+        product = self._query.norm * largest
+        if self._query.metric == "cosine":
+            return dots / (norms * self._query.norm), epsilon
+        if self._query.metric == "dot":
+            return dots, epsilon * product
+        return dots - norms * norms / 2, epsilon * (product + largest * largest)

@@ -1,0 +1,127 @@
+"""One immutable vector index over some rows of a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caraway_search.errors import DamagedIndexError
+from caraway_search.packing import Packed, pack, unpack
+from caraway_search.vector_scores import Metric
+from caraway_search.vectors.codes import VectorCodes
+from caraway_search.vectors.reading import ColumnVectors
+
+_KIND = "vectors"
+FEWEST_CODED = 4096
+"""Fewer vectors are compared exactly, which takes less than a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndexSpec:
+    """What a vector index covers, and the least share of the best rows that a search should find.
+
+    With `recall` 1 every vector is compared exactly.
+    """
+
+    dimensions: int
+    metric: Metric = "cosine"
+    recall: float = 0.98
+
+
+@dataclass(frozen=True)
+class VectorSegment:
+    """The vectors of some rows, and codes of those that can be searched if they are many.
+
+    Code `n` stands for vector `coded[n]`.
+    """
+
+    spec: VectorIndexSpec
+    vectors: ColumnVectors
+    codes: VectorCodes | None
+
+    @classmethod
+    def build(cls, spec: VectorIndexSpec, column: Any) -> Self:
+        """Index a column of vectors."""
+        vectors = ColumnVectors.read(column, spec.dimensions)
+        usable = np.count_nonzero(vectors.usable)
+        if usable < FEWEST_CODED or spec.recall >= 1:
+            return cls(spec, vectors, None)
+        return cls(spec, vectors, VectorCodes.build(_prepared(vectors, spec.metric)))
+
+    def packed(self) -> bytes:
+        """The serialised form, which has the codes and not the vectors."""
+        attributes: dict[str, Any] = {
+            "metric": self.spec.metric,
+            "recall": self.spec.recall,
+            "dimensions": self.spec.dimensions,
+            "vectors": len(self.vectors.matrix),
+            "usable": int(np.count_nonzero(self.vectors.usable)),
+        }
+        if (codes := self.codes) is None:
+            return pack(_KIND, Packed(attributes, {}))
+        attributes |= {"scale": codes.scale, "error": codes.error}
+        arrays: dict[str, NDArray[Any]] = {
+            "codes": codes.codes,
+            "centre": codes.centre,
+            "far": codes.far,
+        }
+        return pack(_KIND, Packed(attributes, arrays))
+
+    @classmethod
+    def opened(cls, block: Any, column: Any) -> Self:
+        """The segment of a serialised form over the column that it was built from.
+
+        Raises:
+            DamagedIndexError: the bytes are damaged, or belong to another column.
+        """
+        packed = unpack(_KIND, block)
+        found = packed.attributes
+        spec = VectorIndexSpec(found["dimensions"], found["metric"], found["recall"])
+        vectors = ColumnVectors.read(column, spec.dimensions)
+        usable = int(np.count_nonzero(vectors.usable))
+        if (len(vectors.matrix), usable) != (found["vectors"], found["usable"]):
+            raise DamagedIndexError(
+                f"a segment of {found['usable']} vectors is not that of a column with {usable}"
+            )
+        return cls(spec, vectors, _opened_codes(found, packed.arrays))
+
+    @property
+    def left_out(self) -> int:
+        """The vectors that cannot be found."""
+        return self.vectors.left_out
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the segment without the vectors."""
+        rows = self.vectors.rows
+        own = self.vectors.norms.nbytes + self.vectors.usable.nbytes
+        own += 0 if rows is None else 2 * rows.nbytes
+        return own + (0 if self.codes is None else self.codes.nbytes)
+
+    @cached_property
+    def coded(self) -> NDArray[np.int64]:
+        """The vectors that have codes."""
+        return np.flatnonzero(self.vectors.usable)
+
+
+def _prepared(vectors: ColumnVectors, metric: Metric) -> NDArray[np.float32]:
+    """Vectors whose dot products with a query, see `searching`, are in the order of its scores."""
+    matrix = vectors.matrix if vectors.usable.all() else vectors.matrix[vectors.usable]
+    norms = vectors.norms[vectors.usable]
+    if metric == "dot":
+        return np.ascontiguousarray(matrix, np.float32)
+    if metric == "cosine":
+        return (matrix / norms.astype(matrix.dtype)[:, np.newaxis]).astype(np.float32)
+    # |q - x|² = |q|² - 2 (q·x - |x|²/2), which is a dot product with one more dimension.
+    return np.hstack((matrix, (norms * norms / -2)[:, np.newaxis])).astype(np.float32)
+
+
+def _opened_codes(found: Mapping[str, Any], arrays: Mapping[str, Any]) -> VectorCodes | None:
+    if "codes" not in arrays:
+        return None
+    return VectorCodes(
+        arrays["codes"], arrays["centre"], found["scale"], found["error"], arrays["far"]
+    )

@@ -1,0 +1,97 @@
+"""What users type becomes a query; no text is an error, and no text is a large query."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caraway_search.analysis.analyzer import Analyzer
+from caraway_search.queries.parsing import MOST_LEAVES, parse
+from caraway_search.queries.tree import Fuzzy, Group, Phrase, Prefix, QueryTerm, counted, leaves
+
+ANALYZER = Analyzer()
+
+
+def shown(group: Group) -> str:
+    """A query in a short form: `+` must be there, `-` must not."""
+    signs = {"must": "+", "must not": "-", "should": ""}
+    parts = []
+    for clause in group.clauses:
+        node = clause.node
+        match node:
+            case Group():
+                text = f"({shown(node)})"
+            case QueryTerm():
+                text = node.term
+            case Phrase():
+                text = '"' + " ".join(node.terms) + '"'
+            case Prefix():
+                text = f"{node.prefix}*"
+            case Fuzzy():
+                text = f"{node.term}~{node.edits}"
+        parts.append(signs[clause.occurrence.value] + text)
+    return " ".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Running dogs", "run dog"),
+        ('"Running dogs" +cats -mice', '"run dog" +cat -mice'),
+        ("a AND b", "+a +b"),
+        ("a OR b", "a b"),
+        ("a NOT b", "a -b"),
+        ("a AND NOT b", "a -b"),
+        ("NOT", ""),
+        ("AND a OR", "+a"),
+        ("(a b) AND c", "+(a b) +c"),
+        ("+(a -(b c)) d", "+(a -(b c)) d"),
+        ("-foo-bar", "-(+foo +bar)"),
+        ("+foo-bar", "+foo +bar"),
+        ("run* RUNNING* *", "run* running*"),
+        (
+            "fuzzy~ fuzzy~1 fuzzy~2 fuzzy~0 cat~ fuzzy~7",
+            "fuzzi~1 fuzzi~1 fuzzi~2 fuzzi cat~1 fuzzi 7",
+        ),
+        ('say "hello world', "say hello world"),
+        ('foo"bar baz"qux', 'foo "bar baz" qux'),
+        ('"one" "" "  "', "one"),
+        ('"a b"~3 c', '"a b" c'),
+        ("((((((((((deep))))))))))", "((((((((deep))))))))"),
+        (") a ( b", "a (b)"),
+        ("中文字", "中文 文字"),
+        ('"中文字"', '"中文 文字"'),
+        ("中", "中*"),
+        ('"中 文字"', "中* 文字"),
+        ("http://x.y/z?q=1", "http x y z q 1"),
+        ("'; DROP TABLE t; --", "drop tabl t"),
+        ("- + -- ++ ~ * () ~1", ""),
+    ],
+)
+def test_queries(text: str, expected: str) -> None:
+    assert shown(parse(text, ANALYZER)) == expected
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.text() | st.text("ab+-\"()*~1 中ANDORT\u2019'\ud800", max_size=60))
+def test_any_text_is_a_query(text: str) -> None:
+    query = parse(text, ANALYZER)
+    assert all(leaf for leaf in leaves(query))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 100_000,
+        '"' + "word " * 100_000 + '"',
+        "(" * 100_000 + "a" + ")" * 100_000,
+        '"' * 99_999,
+        "a-" * 50_000,
+        "中" * 100_000,
+        "+" * 100_000,
+        "~*" * 50_000,
+        "x" * 1_000_000,
+    ],
+)
+def test_a_long_text_is_a_bounded_query(text: str) -> None:
+    found = list(leaves(parse(text, ANALYZER)))
+    assert sum(len(counted(leaf)) for leaf in found) <= MOST_LEAVES
