@@ -15,7 +15,7 @@ from caraway import addresses, asking, parsing, queries, retries
 from caraway.errors import InvalidEndpointError
 from caraway.formats import Format
 from caraway.parsing import Row
-from caraway.queries import QueryApi, QueryHandle
+from caraway.queries import QueryApi, QueryCalls, QueryHandle
 from caraway.readers import RecordReader
 from caraway.routes import RuntimeRoutes
 from caraway.statements import Parameters, StatementRunner, statement_request
@@ -258,8 +258,13 @@ class Client(RuntimeRoutes):
         return self._http
 
     @property
-    def _queries(self) -> QueryApi:
-        return QueryApi(self._transport, self._sleep)
+    def _queries(self) -> QueryCalls:
+        if self._http is None:
+            from caraway.flight_queries import FlightQueries
+
+            return FlightQueries(self._open_flight(), self._runner.max_retries, self._sleep)
+        flight = self._open_flight if self._addresses.flight is not None else None
+        return QueryApi(self._http, self._sleep, flight=flight)
 
     def _open_flight(self) -> "FlightTransport":
         # pyarrow.flight takes long to import; a client that never runs a statement does without.

@@ -1,4 +1,4 @@
-"""Reads the endpoints of a distributed answer at the same time."""
+"""Reads the endpoints of an answer at the same time."""
 
 import contextlib
 import queue
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_AT_ONCE = 16
+MOST_AHEAD = 4
+"""How many endpoints of an ordered answer are read at a time."""
 _BATCHES_AHEAD = 2
 """How many batches of each endpoint wait for the caller."""
 
@@ -20,6 +22,14 @@ class EndpointReader(Protocol):
 
     def take(self) -> "pa.RecordBatch | None": ...
     def cancel(self) -> None: ...
+
+
+class EndpointPump(Protocol):
+    """One endpoint, which a thread of its own reads ahead."""
+
+    def begin(self) -> "pa.Schema": ...
+    def take(self) -> "pa.RecordBatch | None": ...
+    def close(self) -> None: ...
 
 
 Opener = Callable[[], EndpointReader]
@@ -98,3 +108,46 @@ class ParallelEndpoints:
             with contextlib.suppress(queue.Full):
                 self._ready.put(item, timeout=0.1)
                 return
+
+
+class OrderedEndpoints:
+    """Batches of several endpoints in their order: the next few are read ahead."""
+
+    def __init__(
+        self, openers: Sequence[Callable[[], EndpointPump]], most_ahead: int = MOST_AHEAD
+    ) -> None:
+        self._waiting = deque(openers)
+        self._most_ahead = most_ahead
+        self._reading: deque[EndpointPump] = deque()
+        self._lock = threading.Lock()
+        self._read_ahead()
+
+    def begin(self) -> "pa.Schema":
+        """Wait for the schema of the first endpoint."""
+        return self._reading[0].begin()
+
+    def take(self) -> "pa.RecordBatch | None":
+        """Return the next batch; None after the last one of the last endpoint."""
+        while self._reading:
+            batch = self._reading[0].take()
+            if batch is not None:
+                return batch
+            with self._lock:
+                self._reading.popleft()
+            self._read_ahead()
+            if self._reading:
+                self._reading[0].begin()
+        return None
+
+    def cancel(self) -> None:
+        """End all endpoints; more than once does no harm."""
+        with self._lock:
+            self._waiting.clear()
+            reading = list(self._reading)
+        for each in reading:
+            each.close()
+
+    def _read_ahead(self) -> None:
+        with self._lock:
+            while self._waiting and len(self._reading) < self._most_ahead:
+                self._reading.append(self._waiting.popleft()())

@@ -1,22 +1,25 @@
-"""Runs statements over Arrow Flight. The only module that imports pyarrow.flight."""
+"""Connections to Flight servers, and the errors of Arrow as those of this library."""
 
 import contextlib
 import re
 import socket
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import flight
 
+from caraway import bound_rows, flight_feeds
 from caraway.addresses import FlightAddress, parse_flight_url
-from caraway.endpoints import ParallelEndpoints
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
-from caraway.pumps import BatchPump, PumpSource
+from caraway.prepared import PreparedPool, close_all
+from caraway.pumps import BatchPump
 from caraway_core.errors import CarawayError
+
+if TYPE_CHECKING:
+    from caraway.statements import Parameters
 
 CONNECT_TIMEOUT_S = 5.0
 _REUSE = "arrow-flight-reuse-connection:"
@@ -62,13 +65,54 @@ class FlightTransport:
         self._tls = _tls_options(tls_root_cert, client_cert) if address.is_secure else {}
         self._user_agent = user_agent
         self._clients: dict[FlightAddress, Any] = {}
+        self._prepared = PreparedPool()
         self._lock = threading.Lock()
         self._is_closed = False
 
-    def open(self, sql: str, timeout_s: float | None = None) -> "BatchPump":
-        """Begin a statement. Its batches and errors come from the pump."""
-        feed = _FlightFeed(self, sql, timeout_s)
-        return BatchPump(feed, f"caraway-flight-{self.address.host}")
+    @property
+    def thread_name(self) -> str:
+        """The name of the threads that read from this server."""
+        return f"caraway-flight-{self.address.host}"
+
+    def open(
+        self,
+        sql: str,
+        timeout_s: float | None = None,
+        parameters: "Parameters | None" = None,
+    ) -> BatchPump:
+        """Begin a statement. Its batches and errors come from the pump.
+
+        Raises:
+            ParametersError: a value cannot be sent.
+        """
+        if not parameters:
+            return BatchPump(flight_feeds.of_text(self, sql, timeout_s), self.thread_name)
+        row = bound_rows.row(parameters)
+        feed = flight_feeds.PreparedFeed(self, self._prepared, sql, row, timeout_s)
+        return BatchPump(feed, self.thread_name)
+
+    def open_query(self, query_id: str) -> BatchPump:
+        """Begin to read the rows of a finished asynchronous query."""
+        return BatchPump(flight_feeds.of_query(self, query_id), self.thread_name)
+
+    def act(self, name: str, body: bytes, timeout_s: float | None = None) -> bytes:
+        """Send an action, and return the bodies of its results one after the other."""
+        with self.mapped_errors():
+            client = self.connect(self.address)
+            results = client.do_action(flight.Action(name, body), self.options(timeout_s))
+            return b"".join(each.body.to_pybytes() for each in results)
+
+    @contextlib.contextmanager
+    def mapped_errors(self, at: FlightAddress | None = None) -> Iterator[None]:
+        """Raise errors of Arrow as those of this library, and forget broken connections."""
+        address = at or self.address
+        try:
+            yield
+        except (pa.ArrowException, flight.FlightError, OSError) as exc:
+            error = translate(exc, address)
+            if isinstance(error, UnreachableError | BrokenResponseError):
+                self.forget(address)
+            raise error from exc
 
     def connect(self, address: FlightAddress) -> Any:
         """Return the connection to an address.
@@ -137,108 +181,11 @@ class FlightTransport:
         """Close all connections. The transport cannot be used afterwards."""
         with self._lock:
             self._is_closed = True
-            clients, self._clients = list(self._clients.values()), {}
-        for client in clients:
+            clients, self._clients = self._clients, {}
+        if self.address in clients:
+            close_all(clients[self.address], self._headers, self._prepared.clear())
+        for client in clients.values():
             client.close()
-
-
-class _FlightFeed(PumpSource):
-    """One statement, in the thread of its pump."""
-
-    def __init__(self, transport: FlightTransport, sql: str, timeout_s: float | None) -> None:
-        self._transport = transport
-        self._sql = sql
-        self._timeout_s = timeout_s
-        self._reader: _Endpoint | ParallelEndpoints | None = None
-        self._endpoints: list[Any] = []
-        self._promised = -1
-        self._rows = 0
-
-    def begin(self) -> pa.Schema:
-        transport = self._transport
-        with _mapped(transport, transport.address):
-            client = transport.connect(transport.address)
-            descriptor = flight.FlightDescriptor.for_command(self._sql)
-            info = client.get_flight_info(descriptor, transport.options(self._timeout_s))
-        self._endpoints, self._promised = list(info.endpoints), info.total_records
-        if not self._endpoints:
-            return info.schema
-        self.has_started = True
-        if len(self._endpoints) > 1 and not info.ordered:
-            openers = [partial(self._opened, each) for each in self._endpoints]
-            self._endpoints, self._reader = [], ParallelEndpoints(openers)
-            return info.schema
-        reader = self._reader = self._opened(self._endpoints.pop(0))
-        return reader.schema
-
-    def take(self) -> pa.RecordBatch | None:
-        while self._reader is not None:
-            batch = self._reader.take()
-            if batch is not None:
-                self._rows += batch.num_rows
-                return batch
-            self._reader = self._opened(self._endpoints.pop(0)) if self._endpoints else None
-        if self._rows < self._promised:
-            raise BrokenResponseError(
-                f"the server announced {self._promised} rows and sent {self._rows}"
-            )
-        return None
-
-    def cancel(self) -> None:
-        reader = self._reader
-        if reader is not None:
-            reader.cancel()
-
-    def _opened(self, endpoint: Any) -> "_Endpoint":
-        """Begin to read an endpoint at the first of its locations that can be reached."""
-        transport = self._transport
-        *others, last = transport.choose(endpoint.locations)
-        for address in others:
-            with contextlib.suppress(UnreachableError):
-                return _Endpoint(transport, address, endpoint.ticket, self._timeout_s)
-        return _Endpoint(transport, last, endpoint.ticket, self._timeout_s)
-
-
-class _Endpoint:
-    """The rows of one endpoint, in the thread that reads it."""
-
-    def __init__(
-        self,
-        transport: FlightTransport,
-        address: FlightAddress,
-        ticket: Any,
-        timeout_s: float | None,
-    ) -> None:
-        self._transport = transport
-        self._address = address
-        with _mapped(transport, address):
-            client = transport.connect(address)
-            self._reader = client.do_get(ticket, transport.options(timeout_s))
-            self.schema: pa.Schema = self._reader.schema
-
-    def take(self) -> pa.RecordBatch | None:
-        with _mapped(self._transport, self._address):
-            while True:
-                try:
-                    batch = self._reader.read_chunk().data
-                except StopIteration:
-                    return None
-                if batch is not None:
-                    return batch
-
-    def cancel(self) -> None:
-        self._reader.cancel()
-
-
-@contextlib.contextmanager
-def _mapped(transport: FlightTransport, address: FlightAddress) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, flight.FlightError, OSError) as exc:
-        error = translate(exc, address)
-        if isinstance(error, UnreachableError | BrokenResponseError):
-            transport.forget(address)
-        raise error from exc
 
 
 def translate(exc: Exception, address: FlightAddress) -> CarawayError:

@@ -11,11 +11,11 @@ import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from caraway import parsing, retries
-from caraway.errors import BrokenResponseError
+from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway.formats import ResultFormat
 from caraway.parsing import Row
 from caraway.statements import encode_json
@@ -24,6 +24,7 @@ from caraway.transport import ApiRequest, Transport
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from caraway.flight import FlightTransport
     from caraway.readers import RecordReader
     from caraway.results import SqlResult
 
@@ -66,13 +67,29 @@ class QueryState:
         return self.status == "SUCCEEDED"
 
 
+class QueryCalls(Protocol):
+    """What handles ask of a server. `status_of` waits up to `wait` seconds, where it can."""
+
+    @property
+    def sleep(self) -> Callable[[float], None]: ...
+    @property
+    def clock(self) -> Callable[[], float]: ...
+    def submit(self, submission: Mapping[str, Any], idempotency_key: str = "") -> "QueryHandle": ...
+    def list(self, status: str, limit: int) -> list[Row]: ...
+    def status_of(self, query_id: str, wait: float) -> Row: ...
+    def cancel(self, query_id: str) -> Row: ...
+    def open_rows(self, query_id: str) -> "RecordReader": ...
+    def chunks(self, query_id: str, format: ResultFormat) -> Generator[bytes, None, None]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class QueryApi:
-    """The routes below `/v1/queries`."""
+    """The routes below `/v1/queries`. Stored rows come over Flight, where `flight` is given."""
 
     transport: Transport
     sleep: Callable[[float], None]
     clock: Callable[[], float] = time.monotonic
+    flight: "Callable[[], FlightTransport] | None" = None
 
     def submit(self, submission: Mapping[str, Any], idempotency_key: str = "") -> "QueryHandle":
         """Submit a query. The idempotency key makes retries safe: the query runs once."""
@@ -98,21 +115,54 @@ class QueryApi:
             self.transport.text(request, retries.reads(self.transport.max_retries)), "queries"
         )
 
+    def status_of(self, query_id: str, wait: float) -> Row:
+        """Return the status of a query, waiting up to `wait` seconds for it to finish."""
+        query = {"wait": f"{wait:g}"} if wait else {}
+        path = f"{_path(query_id)}/status"
+        request = ApiRequest("GET", path, accept=_JSON, query=query, timeout_s=wait + _SLACK_S)
+        return self._fetch(request)
+
+    def cancel(self, query_id: str) -> Row:
+        """Cancel a query unless it has finished, and return its status."""
+        return self._fetch(ApiRequest("POST", f"{_path(query_id)}/cancel", accept=_JSON))
+
+    def open_rows(self, query_id: str) -> "RecordReader":
+        """Begin to read the rows of a finished query."""
+        from caraway.arrow_bodies import HttpBatches
+        from caraway.readers import opened
+
+        if self.flight is not None:
+            try:
+                return opened(self.flight().open_query(query_id))
+            # HTTP says more exactly what is wrong, such as that the results have expired.
+            except (UnreachableError, ApiError, BrokenResponseError):
+                pass
+        return opened(HttpBatches(self.chunks(query_id, ResultFormat.ARROW)))
+
+    def chunks(self, query_id: str, format: ResultFormat) -> Generator[bytes, None, None]:
+        """Yield the bytes of the results of a finished query as they arrive."""
+        path = f"{_path(query_id)}/results"
+        request = ApiRequest("GET", path, accept=format.media_type, timeout_s=None)
+        policy = retries.reads(self.transport.max_retries)
+        with closing(self.transport.chunks(request, policy)) as chunks:
+            yield from parsing.lines_to_array(chunks) if format is ResultFormat.JSON else chunks
+
+    def _fetch(self, request: ApiRequest) -> Row:
+        # These requests are safe to repeat, and a replaced scheduler is back within seconds.
+        policy = retries.patient(self.transport.max_retries)
+        return parsing.parse_object(self.transport.text(request, policy))
+
 
 class QueryHandle:
     """A handle for one asynchronous query."""
 
-    def __init__(self, query_id: str, queries: QueryApi) -> None:
+    def __init__(self, query_id: str, queries: QueryCalls) -> None:
         self.id = query_id
         self._queries = queries
-        self._path = f"/v1/queries/{quote(query_id, safe='')}"
 
     def status(self, wait: float = 0.0) -> QueryState:
         """Return the state of the query, waiting up to `wait` seconds for it to finish."""
-        query = {"wait": f"{wait:g}"} if wait else {}
-        path = f"{self._path}/status"
-        request = ApiRequest("GET", path, accept=_JSON, query=query, timeout_s=wait + _SLACK_S)
-        return self._fetch_state(request)
+        return _state(self._queries.status_of(self.id, wait))
 
     def watch(self, step_s: float = LONG_POLL_S) -> Generator[QueryState, None, None]:
         """Yield the state at least every `step_s` seconds, and last the final state."""
@@ -155,10 +205,8 @@ class QueryHandle:
         Raises:
             ApiError: the query failed (500), or was cancelled or has expired (410).
         """
-        from caraway.arrow_bodies import HttpBatches
-        from caraway.readers import opened
-
-        return opened(HttpBatches(self.chunks(ResultFormat.ARROW)))
+        self.wait()
+        return self._queries.open_rows(self.id)
 
     def chunks(self, format: ResultFormat = ResultFormat.NDJSON) -> Generator[bytes, None, None]:
         """Wait for the query to finish, then yield the bytes of its results as they arrive.
@@ -167,16 +215,11 @@ class QueryHandle:
             ApiError: the query failed (500), or was cancelled or has expired (410).
         """
         self.wait()
-        request = ApiRequest(
-            "GET", f"{self._path}/results", accept=format.media_type, timeout_s=None
-        )
-        policy = retries.reads(self._queries.transport.max_retries)
-        with closing(self._queries.transport.chunks(request, policy)) as chunks:
-            yield from parsing.lines_to_array(chunks) if format is ResultFormat.JSON else chunks
+        yield from self._queries.chunks(self.id, format)
 
     def cancel(self) -> QueryState:
         """Cancel the query unless it has finished. Requires a key with write access."""
-        return self._fetch_state(ApiRequest("POST", f"{self._path}/cancel", accept=_JSON))
+        return _state(self._queries.cancel(self.id))
 
     def _poll(self, wait_s: float) -> QueryState:
         started_at = self._queries.clock()
@@ -185,11 +228,6 @@ class QueryHandle:
             # The server is stopping or does not support long polling: do not poll in a tight loop.
             self._queries.sleep(min(_PAUSE_S, wait_s))
         return state
-
-    def _fetch_state(self, request: ApiRequest) -> QueryState:
-        # These requests are safe to repeat, and a replaced scheduler is back within seconds.
-        policy = retries.patient(self._queries.transport.max_retries)
-        return _state(parsing.parse_object(self._queries.transport.text(request, policy)))
 
 
 def submission(
@@ -206,6 +244,10 @@ def submission(
         "maximum_size": maximum_size,
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _path(query_id: str) -> str:
+    return f"/v1/queries/{quote(query_id, safe='')}"
 
 
 def _state(document: Row) -> QueryState:

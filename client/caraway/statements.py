@@ -66,11 +66,8 @@ class StatementRunner:
     def _attempt(
         self, sql: str, parameters: Parameters | None, timeout_s: float | None, is_read: bool
     ) -> RecordReader:
-        # Plain Flight carries no parameters, and values never become part of the text.
-        if self._flight is not None and (not parameters or self._transport is None):
-            if parameters:
-                raise InvalidEndpointError("parameters are sent over HTTP: set http_url")
-            pump = self._flight().open(sql, timeout_s)
+        if self._flight is not None:
+            pump = self._flight().open(sql, timeout_s, parameters)
             try:
                 return opened(pump)
             except (UnreachableError, ApiError, BrokenResponseError) as error:

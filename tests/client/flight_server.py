@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
+from tests.client import flight_sql
+
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
 # Yields the batches of one statement; may raise.
 Script = Callable[[], Iterator[pa.RecordBatch]]
@@ -44,19 +46,60 @@ class FakeFlight(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has n
         self.refusals: list[Exception] = []
         """What GetFlightInfo raises, one for each call."""
         self.total_records = -1
+        self.endpoints: dict[str, Script] = {}
+        """The endpoints of every answer by their tickets, instead of one."""
+        self.is_ordered = False
+        self.prepared: dict[bytes, str] = {}
+        self.bound: dict[bytes, dict[str, Any]] = {}
+        self.actions: dict[str, bytes] = {}
         self.asked: list[tuple[str, str]] = []
         self.cancelled = threading.Event()
 
     def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> Any:
-        self.asked.append(("info", descriptor.command.decode()))
+        command = descriptor.command or b"/".join(descriptor.path)
+        self.asked.append(("info", self._text(command)))
         if self.refusals:
             raise self.refusals.pop(0)
-        endpoint = flight.FlightEndpoint(descriptor.command, [])
-        return flight.FlightInfo(SCHEMA, descriptor, [endpoint], self.total_records, -1)
+        names = [name.encode() for name in self.endpoints] or [command]
+        endpoints = [flight.FlightEndpoint(name, []) for name in names]
+        return flight.FlightInfo(
+            SCHEMA, descriptor, endpoints, self.total_records, -1, self.is_ordered
+        )
+
+    def do_action(self, context: Any, action: flight.Action) -> Any:
+        body = action.body.to_pybytes()
+        if action.type == flight_sql.CREATE:
+            handle = f"handle {len(self.asked)}".encode()
+            self.prepared[handle] = flight_sql.content(body).decode()
+            self.asked.append(("prepare", self.prepared[handle]))
+            return [flight_sql.prepared_answer(handle)]
+        if action.type == flight_sql.CLOSE:
+            self.asked.append(("close", self.prepared.pop(flight_sql.content(body))))
+            return []
+        self.asked.append((action.type, body.decode()))
+        return [self.actions[action.type]]
+
+    def do_put(
+        self, context: Any, descriptor: flight.FlightDescriptor, reader: Any, writer: Any
+    ) -> None:
+        handle = flight_sql.content(descriptor.command)
+        self.asked.append(("bind", self._text(descriptor.command)))
+        (self.bound[handle],) = reader.read_all().to_pylist()
+
+    def _text(self, command: bytes) -> str:
+        handle = flight_sql.content(command)
+        if not handle:
+            return command.decode()
+        if handle not in self.prepared:
+            raise KeyError("there is no such prepared statement")
+        return self.prepared[handle]
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.FlightDataStream:
-        self.asked.append(("get", ticket.ticket.decode()))
-        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        text = self._text(ticket.ticket)
+        self.asked.append(("get", text))
+        script = self.endpoints.get(text) or (
+            self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        )
 
         def watched() -> Iterator[pa.RecordBatch]:
             for batch in script():

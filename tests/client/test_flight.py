@@ -83,13 +83,6 @@ def test_rows_come_over_flight_with_key_and_agent(
     assert " mine/1 caraway/" in headers["user-agent"][0]
 
 
-def test_parameters_go_over_http(client: Client, served: FakeFlight, runtime: FakeRuntime) -> None:
-    assert client.sql("SELECT :n", {"n": 7})["n"].to_pylist() == [7]
-
-    assert served.asked == []
-    assert runtime.asked[0].headers["x-api-key"] == "secret"
-
-
 def test_each_batch_is_handed_over_as_it_arrives(client: Client, served: FakeFlight) -> None:
     served.scripts = [lambda: iter([numbers(0, 2), numbers(2, 3)])]
     seen: list[int] = []

@@ -11,7 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway import ApiError, AsyncClient, BrokenResponseError, Client, UnreachableError
+from caraway import (
+    ApiError,
+    AsyncClient,
+    BrokenResponseError,
+    Client,
+    InvalidEndpointError,
+    UnreachableError,
+)
 from tests.client.runtime import Pauses
 from tests.kit.deadlines import eventually
 from tests.kit.processes import Child, child
@@ -121,13 +128,28 @@ def test_a_reader_holds_few_rows_and_can_stop(client: Client) -> None:
                 break
 
 
-def test_parameters_are_bound_by_the_server(both: Client) -> None:
+def test_parameters_are_bound_by_the_server(client: Client) -> None:
     given = {"n": 12345678901234567890, "d": dt.date(2024, 1, 2), "s": "'; DROP TABLE x"}
 
-    found = both.sql("SELECT :n AS n, CAST(:d AS DATE) AS d, :s AS s", given)
+    found = client.sql("SELECT :n AS n, CAST(:d AS DATE) AS d, :s AS s", given)
 
     assert found.to_pylist() == [{**given, "n": Decimal(12345678901234567890)}]
-    assert both.sql("SELECT $1 + $2 AS n", [1, 2])["n"].to_pylist() == [3]
+    assert client.sql("SELECT $1 + $2 AS n", [1, 2])["n"].to_pylist() == [3]
+    for limit in (1, 3):
+        assert client.sql("SELECT * FROM generate_series(1, 9) LIMIT $1", [limit]).num_rows == limit
+    for parameters in ([], [1, 2], {"a": 1}):
+        with pytest.raises(ApiError, match="parameter") as caught:
+            client.sql("SELECT $1 AS n", parameters)
+        assert caught.value.status == 400
+
+
+def test_parameters_over_flight_keep_their_type(server: Child) -> None:
+    with Client("reader", **urls(server, "flight_url")) as client:
+        (row,) = client.sql(
+            "SELECT $1 AS b, arrow_typeof($1) AS b_kind, arrow_typeof($2) AS d_kind",
+            [b"\xff", dt.date(2024, 1, 2)],
+        ).to_pylist()
+    assert row == {"b": b"\xff", "b_kind": "Binary", "d_kind": "Date32"}
 
 
 def test_sql_json_has_the_documented_fields(both: Client) -> None:
@@ -152,6 +174,26 @@ def test_a_job_gives_a_table(both: Client) -> None:
     assert query.wait(30).has_succeeded
     assert query.results()["n"].to_pylist() == [1, 2, 3, 4, 5]
     assert query.id in {each["query_id"] for each in both.list_queries()}
+
+
+def test_a_job_needs_no_http(server: Child) -> None:
+    with Client("writer", **urls(server, "flight_url")) as client:
+        query = client.query(f"{MILLIONS} WHERE value <= $1 ORDER BY n", [300_000])
+        assert query.wait(30).has_succeeded
+        assert query.results()["n"].to_pylist() == list(range(1, 300_001))
+        assert client.open_query(query.id).status().status == "SUCCEEDED"
+        failed = client.query("SELECT 1 / (value - 5) FROM generate_series(1, 9)")
+        assert failed.wait(30).status == "FAILED"
+        with pytest.raises(ApiError, match="division by zero"):
+            failed.results()
+        long = client.query(f"{MILLIONS} WHERE value <> 18")
+        assert long.cancel().is_over
+        for refused in (client.list_queries, query.chunks().__next__):
+            with pytest.raises(InvalidEndpointError, match="set http_url"):
+                refused()
+        with pytest.raises(ApiError) as caught:
+            client.open_query("01hzzzzzzzzzzzzzzzzzzzzzzz").status()
+        assert caught.value.status in (400, 404)
 
 
 def test_active_statements_are_listed_and_cancelled(both: Client) -> None:

@@ -36,7 +36,7 @@ class PartedAnswer:
         endpoints = [flight.FlightEndpoint(ticket(each), each.locations) for each in self.parts]
         rows = sum(each.row_count for each in self.parts)
         size_bytes = sum(each.size_bytes for each in self.parts)
-        return flight.FlightInfo(self.schema, descriptor, endpoints, rows, size_bytes)
+        return flight.FlightInfo(self.schema, descriptor, endpoints, rows, size_bytes, ordered=True)
 
 
 def asked(descriptor: flight.FlightDescriptor) -> JobId | None:

@@ -23,7 +23,8 @@ def columns(found: Placeholders, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
         )
     if set(given) == set(names) and len(set(given)) == len(given):
         return dict(zip(given, rows.columns, strict=True))
-    if not all(name.isdigit() for name in names):
+    is_named = any(name.startswith(("$", ":")) for name in rows.column_names)
+    if is_named or not all(name.isdigit() for name in names):
         raise ParametersError(
             f"the columns bound are {_spell(given)}, but the parameters of the statement are "
             f"{_spell(names)}; name each column as its parameter"
