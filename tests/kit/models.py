@@ -36,9 +36,8 @@ def llmock(**settings: Any) -> Iterator[LLMockServer]:
 
 def built(provider: str, endpoint: str, model: str = "gpt-4o", **params: str) -> ChatModel:
     """Build a model of a provider at an endpoint; retries are off unless a param says more."""
-    key = (
-        {f"{provider}_api_key": KEY} if provider != "perplexity" else {"perplexity_auth_token": KEY}
-    )
+    names = {"perplexity": "perplexity_auth_token", "databricks": "databricks_token"}
+    key = {names.get(provider, f"{provider}_api_key"): KEY}
     full = {"endpoint": endpoint, "max_retries": "0", **key, **params}
     return ModelSpec("m", provider, model, full).build()
 

@@ -21,6 +21,10 @@ _TOO_LONG = re.compile(
     r"input is too long|exceeds? the (available|maximum|model'?s?) (context|input)",
     re.IGNORECASE,
 )
+_BAD_KEY = re.compile(
+    r"(incorrect|invalid) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|expired|not found)",
+    re.IGNORECASE,
+)
 _TOKENS = re.compile(
     r"\b(\d[\d,_]{1,11})\b(?=[^.;]{0,40}?\btokens?\b)|\btokens?[^\d.;]{0,30}(\d[\d,]*)"
 )
@@ -49,7 +53,7 @@ class FailureReader:
     def of_status(self, status: int, headers: Mapping[str, str], body: Any) -> ModelError:
         """Return the error for an answer that is not 2xx."""
         words = read_words(body)
-        if status in (401, 403):
+        if status in (401, 403) or (status == 400 and _BAD_KEY.search(words.message)):
             return self._error(
                 f"its provider refused the key (status {status}); check the param "
                 f"'{self.key_param}' and what the key may do",

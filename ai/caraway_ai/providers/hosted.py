@@ -8,6 +8,7 @@ from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 
 _OPENAI = "https://api.openai.com/v1"
+_AZURE_VERSION = "2024-10-21"
 _GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
 
 
@@ -18,7 +19,7 @@ def openai(spec: ModelSpec) -> ChatModel:
     is_own = address is None or urlsplit(address).hostname == "api.openai.com"
     key = params.secret("openai_api_key") if is_own else params.text("openai_api_key")
     endpoint = WireEndpoint(
-        base_url=_checked(params, address or _OPENAI),
+        base_url=checked_address(params, address or _OPENAI),
         model=spec.model or "gpt-4o-mini",
         api_key=key,
         key_param="openai_api_key",
@@ -48,11 +49,38 @@ def perplexity(spec: ModelSpec) -> ChatModel:
     return _keyed(spec, "https://api.perplexity.ai", *names, has_listing=False)
 
 
+def azure(spec: ModelSpec) -> ChatModel:
+    """Build a deployment of Azure OpenAI; its name is the model, or a param."""
+    params = ModelParams(spec)
+    address = params.text("endpoint")
+    if address is None:
+        raise params.wrong(
+            "it needs the param 'endpoint', for example 'https://NAME.openai.azure.com'"
+        )
+    address = checked_address(params, address).rstrip("/")
+    deployment = params.text("azure_deployment_name") or named(spec, params)
+    token = params.text("azure_entra_token")
+    headers = {} if token else {"api-key": params.secret("azure_api_key")}
+    version = params.text("azure_api_version") or _AZURE_VERSION
+    root = address.removesuffix("/v1").removesuffix("/openai")
+    is_versionless = address.endswith("/openai/v1")
+    endpoint = WireEndpoint(
+        base_url=address if is_versionless else f"{root}/openai/deployments/{deployment}",
+        model=deployment,
+        api_key=token,
+        key_param="azure_entra_token" if token else "azure_api_key",
+        headers=headers,
+        query={} if is_versionless else {"api-version": version},
+        check_url=f"{root}/openai/{'v1/' if is_versionless else ''}models",
+    )
+    return OpenAICompatible(spec, params, endpoint)
+
+
 def _keyed(spec: ModelSpec, base_url: str, *key_params: str, has_listing: bool = True) -> ChatModel:
     params = ModelParams(spec)
     address = params.text("endpoint")
     endpoint = WireEndpoint(
-        base_url=_checked(params, address or base_url),
+        base_url=checked_address(params, address or base_url),
         model=named(spec, params),
         api_key=params.secret(*key_params),
         key_param=key_params[0],
@@ -75,7 +103,12 @@ def named(spec: ModelSpec, params: ModelParams) -> str:
     return spec.model
 
 
-def _checked(params: ModelParams, address: str) -> str:
+def checked_address(params: ModelParams, address: str) -> str:
+    """Return an address, if it is one.
+
+    Raises:
+        ModelError: it is not.
+    """
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise params.wrong(

@@ -5,8 +5,7 @@ models would cost more than everything else here, and drop what they do not know
 """
 
 import asyncio
-import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,13 +32,15 @@ class WireEndpoint:
 
     base_url: str
     model: str
-    api_key: str | None = field(repr=False)
+    api_key: str | Callable[[], Awaitable[str]] | None = field(repr=False)
     key_param: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
     lists_all: bool = False
     """Whether a model that its listing lacks is not there."""
     has_listing: bool = True
+    check_url: str | None = None
+    """What to ask for instead of the listing."""
     socket: str | None = None
     """The path of a Unix socket to connect to."""
 
@@ -142,8 +143,10 @@ class OpenAICompatible:
         """Ask for the listing of the model, which no provider charges for."""
         try:
             try:
-                await self._get(f"/models/{self._endpoint.model}")
+                await self._get(self._endpoint.check_url or f"/models/{self._endpoint.model}")
             except openai.NotFoundError:
+                if self._endpoint.check_url is not None:
+                    raise
                 await self._look_in_listing()
         except openai.APIStatusError as exc:
             if exc.status_code in (405, 501) or (
@@ -159,7 +162,8 @@ class OpenAICompatible:
         data = listing.get("data") if isinstance(listing, dict) else None
         if not isinstance(data, list) or not self._endpoint.lists_all:
             return
-        known = [each.get("id") for each in data if isinstance(each, dict)]
+        known = [str(each.get("id")).removeprefix("models/")
+                 for each in data if isinstance(each, dict)]  # fmt: skip
         if self._endpoint.model not in known:
             raise ModelError(
                 f"model '{self._name}': its provider has no model '{self._endpoint.model}', or the "
@@ -205,11 +209,5 @@ def _http_client(params: ModelParams, endpoint: WireEndpoint) -> httpx2.AsyncCli
     if endpoint.socket is not None:
         transport = httpx2.AsyncHTTPTransport(uds=endpoint.socket)
         return openai.DefaultAsyncHttpxClient(transport=transport, trust_env=False)
-    if (authority := params.path("tls_root_certificate")) is None:
-        return None
-    try:
-        context = ssl.create_default_context(cafile=str(authority))
-    except OSError as exc:
-        message = f"the param 'tls_root_certificate' cannot be read: {exc.strerror or exc}"
-        raise params.wrong(message) from exc
-    return openai.DefaultAsyncHttpxClient(verify=context)
+    context = params.tls_context()
+    return None if context is None else openai.DefaultAsyncHttpxClient(verify=context)

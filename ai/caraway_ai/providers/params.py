@@ -2,6 +2,7 @@
 
 import json
 import math
+import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +59,16 @@ class ModelParams:
         """Return a path, relative to the folder of the manifest."""
         text = self.text(name)
         return None if text is None else self._spec.base_dir / text
+
+    def tls_context(self) -> ssl.SSLContext | None:
+        """Return what trusts the authorities of the manifest; None is the usual trust."""
+        if (authority := self.path("tls_root_certificate")) is None:
+            return None
+        try:
+            return ssl.create_default_context(cafile=str(authority))
+        except OSError as exc:
+            reason = exc.strerror or "it holds no certificate"
+            raise self.wrong(f"the param 'tls_root_certificate' cannot be read: {reason}") from exc
 
     def defaults(self) -> dict[str, Any]:
         """Return the fields of requests that the manifest fills where a caller does not."""
