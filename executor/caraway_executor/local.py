@@ -25,6 +25,7 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
@@ -251,6 +252,16 @@ class LocalExecutor:
             raise ShuttingDownError("the executor has no catalog yet")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._planning, session.write_of, statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
+        if statement.catalog_version is not None:
+            session = await self.over(statement.catalog_version)
+        elif self._session is not None:
+            session = self._session
+        else:
+            raise ShuttingDownError("the executor has no catalog yet")
+        return await self.in_planning_thread(partial(session.searches, statement))
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.

@@ -9,6 +9,7 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, TableWrite
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statement_searches import StatementSearch
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.routing.router import Router
 from caraway_engine.stages import Measured, StageGraph
@@ -69,6 +70,10 @@ class SchedulerEngine:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement would write; see `Executor.write_of`."""
         return await self._local.write_of(statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
+        return await self._local.searches_of(statement)
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Run a task here; see `LocalExecutor.run`."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,14 @@ from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     ExecutorStatus,
+    ReadPoint,
     Statement,
     StatementProgress,
     TableWrite,
     ViewFacts,
 )
 from caraway_core.protocols.state import StateEntry, StateStore
+from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
@@ -160,6 +162,12 @@ class GatedDispatch:
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._inner.write_of(statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        return await self._inner.searches_of(statement)
+
+    def reading(self) -> AbstractContextManager[ReadPoint]:
+        return self._inner.reading()
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         if self.fails_to_load:

@@ -18,6 +18,7 @@ from caraway_core.protocols.dispatch import (
 )
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statement_searches import StatementSearch
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph
@@ -72,6 +73,10 @@ class WalledEngine:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         with _Errors():
             return crossed(await self.inner.write_of(crossed(statement)))
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        with _Errors():
+            return crossed(await self.inner.searches_of(crossed(statement)))
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         with _Errors():

@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -13,6 +14,9 @@ from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, T
 from caraway_core.protocols.offers import OfferedPart, OfferOrder
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
+
+if TYPE_CHECKING:
+    from caraway_core.statement_searches import StatementSearch
 
 Scalar = None | bool | int | float | str | list[Any] | ArrowValue
 SystemTable = Callable[[PrincipalId | None], pa.Table]
@@ -39,10 +43,14 @@ class CatalogSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """The planning result of a view: the tables that it reads, or the table that is missing."""
+    """The planning result of a view: the tables that it reads, or the table that is missing.
+
+    If it `searches`, statements that read it run searches before.
+    """
 
     reads: frozenset[TableName] = frozenset()
     missing: TableName | None = None
+    searches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +66,14 @@ class GivenRows:
     @classmethod
     def of(cls, rows: pa.Table) -> "GivenRows":
         """Give rows a name of their own."""
+        return cls.named(TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}"), rows)
+
+    @classmethod
+    def named(cls, name: TableName, rows: pa.Table) -> "GivenRows":
+        """Give rows a name."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_table(rows)
-        name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
         return cls(name, sink.getvalue().to_pybytes())
 
     @property
@@ -85,11 +97,12 @@ class Statement:
     written in their place. `readable` names the only tables and views that it may name; None allows
     all. A view that it may name reads whatever the view reads. `as_changes` returns the rows that a
     write would change, without changing them. `given` are rows that come with the statement, as a
-    table that it reads. With `offer`, executors may serve the rows; the stream then has them in
+    table that it reads. `found` are the rows of its searches, by the names of `StatementSearch`;
+    None: they did not run. With `offer`, executors may serve the rows; the stream then has them in
     `offered`.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
-    the statement was planned with.
+    the statement was planned with, unless the statement names those of a `ReadPoint`.
     """
 
     sql: str
@@ -107,6 +120,7 @@ class Statement:
     as_changes: bool = False
     given: GivenRows | None = None
     readable: frozenset[TableName] | None = None
+    found: tuple[GivenRows, ...] | None = None
     offer: OfferOrder | None = None
 
 
@@ -129,6 +143,19 @@ class TableWrite:
 
     table: TableName
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoint:
+    """The state of the data that a statement and its searches read.
+
+    `catalog_version` is None for the newest catalog. `logs` are the logs of datasets at this point;
+    an empty mapping means the current ones. `viewer` is the principal that asks.
+    """
+
+    catalog_version: CatalogVersion | None = None
+    logs: Logs = field(default_factory=dict, repr=False)
+    viewer: PrincipalId | None = None
 
 
 class BatchStream(Protocol):
@@ -259,6 +286,15 @@ class Executor(Protocol):
         """
         ...
 
+    async def searches_of(self, statement: Statement) -> "tuple[StatementSearch, ...]":
+        """Return the searches whose rows a statement reads; they run before it.
+
+        Raises:
+            CatalogMovedError: the catalog version that it names is not available.
+            QueryError: a search is wrong, or the statement cannot be planned.
+        """
+        ...
+
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Load a version of a dataset into memory before a snapshot names it; return its row count.
 
@@ -301,6 +337,19 @@ class Dispatch(Protocol):
         Raises:
             QueryError: the statement cannot be planned.
         """
+        ...
+
+    async def searches_of(self, statement: Statement) -> "tuple[StatementSearch, ...]":
+        """Return the searches whose rows a statement reads; they run before it.
+
+        Raises:
+            CatalogMovedError: the catalog version that it names is not available.
+            QueryError: a search is wrong, or the statement cannot be planned.
+        """
+        ...
+
+    def reading(self) -> AbstractContextManager[ReadPoint]:
+        """Keep the newest catalog and logs, so that several statements read the same rows."""
         ...
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:

@@ -6,22 +6,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from caraway_core.changes import Logs
-from caraway_core.ids import CatalogVersion, PrincipalId
+from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.searching import TableSearch
-
-
-@dataclass(frozen=True, slots=True)
-class ReadPoint:
-    """The state of the data that a statement and its searches read.
-
-    `catalog_version` is None for the newest catalog. `logs` are the logs of datasets at this point;
-    an empty mapping means the current ones. `viewer` is the principal that asks.
-    """
-
-    catalog_version: CatalogVersion | None = None
-    logs: Logs = field(default_factory=dict, repr=False)
-    viewer: PrincipalId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ class Router:
             return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
         if not question.workers.executors:
             return NoneReady()
-        if given is not None:
+        if given is not None or question.statement.found:
             return _whole(analysis, "it reads rows that came with it")
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         return None if cluster.divided(analysis.widest_reads) else _whole(analysis)

@@ -1,6 +1,7 @@
 """Plans statements, and caches the plans while the tables of the session stay the same."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,17 +20,19 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement, TableWrite
 from caraway_core.sqltext import explained, placeholders
+from caraway_core.statement_searches import StatementSearch
 from caraway_engine import known_faults
 from caraway_engine.execution import frugal
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
 from caraway_engine.rows import coercion
-from caraway_engine.sessions import answered, distribution, writes
+from caraway_engine.sessions import answered, distribution, plans, writes
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions, Showable
 from caraway_engine.sessions.registered import READ_ONLY, Registered
 from caraway_engine.sessions.versions import Shown, Views
 from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
+from caraway_engine.table_functions import stand_ins
 
 _LISTINGS = frozenset(
     {TableName("information_schema.schemata"), TableName("information_schema.df_settings")}
@@ -56,8 +59,8 @@ class StatementPlanner:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned.
         """
-        with self._registered.inputs.holding(statement.given):
-            return self._startable(statement)
+        with self._read(statement) as read:
+            return self._startable(read)
 
     def _startable(self, statement: Statement) -> Startable:
         plan = self._plan(statement)
@@ -90,8 +93,8 @@ class StatementPlanner:
         Raises:
             QueryError: it cannot be planned.
         """
-        with self._registered.inputs.holding(statement.given):
-            return self._analysis(statement)
+        with self._read(statement) as read:
+            return self._analysis(read)
 
     def _analysis(self, statement: Statement) -> distribution.Analysis:
         plan = self._plan(statement)
@@ -117,7 +120,7 @@ class StatementPlanner:
 
     def recall(self, statement: Statement) -> distribution.Analysis | None:
         """Return the cached result of `analyse`, or None. Never blocks."""
-        key = _key(statement)
+        key = plans.key_of(statement)
         plan = self._kept.recall(key) if key else None
         return self._kept.analysis(plan) if plan else None
 
@@ -152,15 +155,40 @@ class StatementPlanner:
             QueryError: it cannot be planned.
         """
         try:
-            with viewing.limits_of(statement), self._registered.inputs.holding(statement.given):
-                dataframe = self._framed(statement, _READ_WRITE).dataframe
+            with viewing.limits_of(statement), self._read(statement) as read:
+                dataframe = self._framed(read, _READ_WRITE).dataframe
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
         facts = plan_facts.of(dataframe.logical_plan())
         return facts.write if facts.operation is Operation.WRITE else None
 
+    def searches(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads.
+
+        Raises:
+            QueryError: a call is wrong, or the statement cannot be planned.
+        """
+        options = _READ_WRITE if statement.writable else READ_ONLY
+        try:
+            with self._registered.inputs.holding(statement.given):
+                return self._registered.searches.planned(
+                    statement, lambda each: self._framed(each, options)
+                )
+        except BaseException as exc:
+            with viewing.limits_of(statement):
+                error = self._registered.translate(exc, planning=True)
+            error.message = stand_ins.without_schemas(error.message)
+            raise _refined(error, statement) from exc
+
+    @contextmanager
+    def _read(self, statement: Statement) -> Iterator[Statement]:
+        """Show the rows that came with a statement, and those of its searches."""
+        with self._registered.inputs.holding(statement.given):
+            with self._registered.searches.reading(statement) as read:
+                yield read
+
     def _plan(self, statement: Statement) -> StatementPlan:
-        key = _key(statement)
+        key = plans.key_of(statement)
         if key and (plan := self._kept.recall(key)):
             return plan
         options = _READ_WRITE if statement.writable else READ_ONLY
@@ -184,7 +212,11 @@ class StatementPlanner:
                 error = self._registered.translate(exc, planning=True)
             raise _refined(error, statement) from exc
         if statement.readable is not None:
-            statements.check_reads(facts, self._registered.behind(statement.readable))
+            found = {each.name for each in statement.found or ()}
+            statements.check_reads(facts, self._registered.behind(statement.readable) | found)
+        if statement.found:
+            joined = joined or dataframe.optimized_logical_plan()
+        self._registered.searches.check(statement, facts, joined)
         is_explained = facts.operation is Operation.EXPLAIN
         if is_explained and facts.write and facts.write.table in self._versions:
             raise InvalidQueryError(
@@ -275,7 +307,8 @@ class StatementPlanner:
                 return writes.changes(made, context, statement, specs)
             return self._redirected(made, context, statement.targets)
 
-        if not shown and not bound:
+        found = self._registered.stand_ins.keys() & {each.name for each in statement.found or ()}
+        if not shown and not bound and not found:
             made = plan(self._contexts.main)
             if not (statement.targets and plan_facts.of(made.logical_plan()).changes_rows):
                 return made
@@ -283,7 +316,7 @@ class StatementPlanner:
                 name: writes.Other(installed[target][1])
                 for name, target in statement.targets.items()
             }
-        logical = self._positions.planned(shown, sql, plan, bound)
+        logical = self._positions.planned(shown, sql, plan, bound, found)
         return self._contexts.main.create_dataframe_from_logical_plan(logical)
 
     def _redirected(
@@ -322,7 +355,7 @@ class StatementPlanner:
         self, statement: Statement, plan: StatementPlan, views: Shown, *, has_changes: bool
     ) -> StatementPlan:
         """Plan a statement over its tables at the log positions that it names."""
-        key = _key(statement)
+        key = plans.key_of(statement)
         if key and (known := self._positions.recall(key, views)):
             return known
         options = _READ_WRITE if statement.writable else READ_ONLY
@@ -338,24 +371,6 @@ class StatementPlanner:
         if key and plan.effect.reads_only_catalog:
             self._positions.remember(key, made)
         return made
-
-
-def _key(statement: Statement) -> str | None:
-    """Return the cache key of a statement's plan, or None if the plan must not be cached.
-
-    The runtime's own statements get their own keys. They can read tables that are hidden from a
-    user's statement with the same text.
-    """
-    if (
-        statement.given
-        or statement.parameters
-        or statement.writable
-        or statement.bound
-        or statement.sources
-        or statement.readable is not None
-    ):
-        return None
-    return statement.sql if statement.sources is not None else f"own: {statement.sql}"
 
 
 def _values(statement: Statement) -> dict[str, pa.Scalar]:

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Statement
 from caraway_engine.scans import presence
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.versions import Shown
@@ -99,3 +100,22 @@ class KeptPlans:
         """Cache the schema of a plan's result for the lifetime of the plan."""
         with self._lock:
             self._schemas[plan] = schema
+
+
+def key_of(statement: Statement) -> str | None:
+    """Return the cache key of a statement's plan, or None if the plan must not be cached.
+
+    The runtime's own statements get their own keys. They can read tables that are hidden from a
+    user's statement with the same text.
+    """
+    if (
+        statement.given
+        or statement.parameters
+        or statement.writable
+        or statement.bound
+        or statement.sources
+        or statement.readable is not None
+        or statement.found is not None
+    ):
+        return None
+    return statement.sql if statement.sources is not None else f"own: {statement.sql}"

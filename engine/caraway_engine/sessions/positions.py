@@ -5,7 +5,7 @@ replace the registered tables while the plan is made. The plan then runs like an
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from types import MappingProxyType
@@ -54,16 +54,18 @@ class Positions:
         sql: str,
         plan: Callable[[SessionContext], Any],
         bound: Mapping[TableName, TableName] = MappingProxyType({}),
+        found: Collection[TableName] = (),
     ) -> Any:
         """Return the logical plan of a statement that sees the tables as these views have them.
 
-        A table in `bound` is read from the table that is named there.
+        A table in `bound` is read from the table that is named there. The views over tables in
+        `found`, which are searches, are planned again, too.
         """
         self._forget(views)
         with self._planning:
             if self._context is None:
                 self._context = self._make_context()
-            with self._shown(self._context, views, sql, bound):
+            with self._shown(self._context, views, sql, bound, found):
                 return plan(self._context).logical_plan()
 
     def recall(self, sql: str, views: Shown) -> StatementPlan | None:
@@ -97,6 +99,7 @@ class Positions:
         views: Mapping[TableName, Showable],
         sql: str,
         bound: Mapping[TableName, TableName],
+        found: Collection[TableName],
     ) -> Iterator[None]:
         replaced: list[tuple[TableName, Table]] = []
         try:
@@ -106,7 +109,7 @@ class Positions:
                 with viewing.with_sources(), viewing.with_every_table():
                     other = context.sql(f"SELECT * FROM {quoted(source)}").into_view()
                 replaced.append((name, _replaced(context, name, other)))
-            changed = {*views, *bound}
+            changed = {*views, *bound, *found}
             for name in self._named(sql):
                 text, behind = self._views[name]
                 if not behind.isdisjoint(changed):

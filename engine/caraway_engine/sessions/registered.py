@@ -11,7 +11,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
-from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
 from caraway_engine import known_faults, stored
 from caraway_engine.errors import failures
@@ -21,12 +21,15 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import object_stores, presence, tables
 from caraway_engine.scans.readers import files
+from caraway_engine.sessions.calls import CallingText, StandIn
+from caraway_engine.sessions.searches import StatementSearches
 from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
-from caraway_engine.statements import bounds, plan_facts, viewing
+from caraway_engine.statements import bounds, plan_facts, scalars, viewing
 from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.statements.table_schemas import TableSchema
+from caraway_engine.table_functions import stand_ins
 
 logger = logging.getLogger(__name__)
 _INPUTS = f"{INPUT_SCHEMA}."
@@ -71,6 +74,11 @@ class Registered:
         self.lacking: dict[TableName, TableName] = {}
         """The missing table of each view that cannot be planned because a table is missing."""
         self._view_reads: dict[TableName, frozenset[TableName]] = {}
+        self.searches = StatementSearches(self)
+        self.stand_ins: dict[TableName, StandIn] = {}
+        """What stands for the calls in views, by name."""
+        self.searching: dict[TableName, frozenset[TableName]] = {}
+        """The names of those that each view reads, directly or through other views."""
 
     def install(
         self,
@@ -134,6 +142,10 @@ class Registered:
         self.installed = {name: each for name, each in base.installed.items() if name not in gone}
         self.views.update((name, each) for name, each in base.views.items() if name not in gone)
         self._view_reads = {name: reads for name, (_, reads) in self.views.items()}
+        for name, made in base.searching.items():
+            if name not in gone:
+                self.searching[name] = made
+                self.stand_ins.update((each, base.stand_ins[each]) for each in made)
         self._null_safe = base._null_safe - gone
         self.sizes = base.sizes.without(gone)
         self._stores = dict(base._stores)
@@ -179,6 +191,11 @@ class Registered:
             chain.from_iterable((name, *self._view_reads.get(name, ())) for name in names)
         )
 
+    def tables_behind(self, view: TableName) -> frozenset[TableName]:
+        """Return the tables that a view reads or searches."""
+        _, reads = self.views[view]
+        return frozenset(map(TableName, reads)) - self.stand_ins.keys()
+
     def relations(self) -> known_faults.Relations:
         """Return the facts about the tables that decide how statements are rewritten."""
         null_safe = frozenset(contexts.place(name)[1] for name in self._null_safe)
@@ -218,6 +235,9 @@ class Registered:
         for name, schema in (self._schemas if schemas is None else schemas).items():
             catalog.register_schema(name, schema)
         catalog.register_schema("runtime", viewing.SystemSchema(self.snapshot.system))
+        of_views = (name.rpartition(".")[0] for name in self.stand_ins)
+        for name in chain(stand_ins.numbered(), of_views):
+            catalog.register_schema(name, stand_ins.SearchSchema(name))
 
     def _schema(self, name: str) -> TableSchema | fragments.Inputs:
         """Return a schema, and register it in every context if it is new."""
@@ -292,9 +312,12 @@ class Registered:
             context = self.contexts.main
             null_safe = self.relations().null_safe
             with viewing.without_sources():
+                text = self._calling(name, query)
+                shown = {each.name: stand_ins.empty(each.schema) for each in self._shown(text)}
+            with viewing.without_sources(), stand_ins.shown(shown):
                 framed = known_faults.planned(
                     context,
-                    query,
+                    text.sql,
                     lambda text: context.sql(text, options=READ_ONLY),
                     relations=known_faults.Relations(null_safe=null_safe),
                     is_view=True,
@@ -309,8 +332,38 @@ class Registered:
                 self._null_safe.add(name)
             self._register(name, self.snapshot.tables[name], dataframe.into_view())
             self.sizes.add(name, size)
-            self._view_reads[name] = self._reads(facts)
+            reads = self._reads(facts)
+            searching = {each for each in reads if stand_ins.is_stand_in(each)}
+            if searching:
+                self.searching[name] = frozenset(searching)
+                reads = reads.union(*(self.stand_ins[each].reads for each in searching))
+            self._view_reads[name] = reads
             self.views[name] = framed.sql, self._view_reads[name]
+        except BaseException as exc:
+            raise self.translate(exc, planning=True) from exc
+
+    def _calling(self, name: TableName, query: str) -> CallingText:
+        """Read the calls in the text of a view, and register what stands for them."""
+        text = self.searches.calls.read(Statement(query, {}), name)
+        for each in text.stand_ins:
+            self.stand_ins[each.name] = each
+            schema = each.name.rpartition(".")[0]
+            for context in self.contexts:
+                context.catalog(CATALOG).register_schema(schema, stand_ins.SearchSchema(schema))
+        return text
+
+    def _shown(self, text: CallingText) -> Iterable[StandIn]:
+        return (*text.stand_ins, *self.searches.calls.of_views(text.sql))
+
+    def queried(self, statement: Statement) -> Any:
+        """Plan a query as it is written.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        values = {name: scalars.bind(name, each) for name, each in statement.parameters.items()}
+        try:
+            return self.contexts.main.sql(statement.sql, options=READ_ONLY, param_values=values)
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
 

@@ -6,6 +6,7 @@ from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, TableWrite, ViewFacts
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.statement_searches import StatementSearch
 from caraway_engine import stored
 from caraway_engine.execution.contexts import Pools
 from caraway_engine.execution.settings import EngineSettings
@@ -65,8 +66,8 @@ class Session:
         known = self._registered
         return {
             **{name: ViewFacts(missing=table) for name, table in known.lacking.items()},
-            **{name: ViewFacts(frozenset(map(TableName, reads)))
-               for name, (_, reads) in known.views.items()},
+            **{name: ViewFacts(known.tables_behind(name), searches=name in known.searching)
+               for name in known.views},
         }  # fmt: skip
 
     def start(self, statement: Statement) -> EngineStream:
@@ -114,6 +115,14 @@ class Session:
             QueryError: it cannot be planned.
         """
         return self._statements.write_of(statement)
+
+    def searches(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; they run before it.
+
+        Raises:
+            QueryError: a call is wrong, or the statement cannot be planned.
+        """
+        return self._statements.searches(statement)
 
     def recall(self, statement: Statement) -> Analysis | None:
         """Return the cached result of `analyse`, or None. Never blocks."""

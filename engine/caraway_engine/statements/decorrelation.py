@@ -5,7 +5,7 @@ from typing import Any
 
 from datafusion import LogicalPlan, SessionConfig, SessionContext
 
-_RULES = frozenset(
+RULES = frozenset(
     {"rewrite_set_comparison", "decorrelate_predicate_subquery", "scalar_subquery_to_join",
      "decorrelate_lateral_join", "replace_distinct_aggregate"}
 )  # fmt: skip
@@ -32,7 +32,7 @@ def decorrelating(simplifies: bool = False) -> SessionContext:
         .set("datafusion.optimizer.max_passes", "1")
     )
     context = SessionContext(config)
-    kept = _RULES | {"simplify_expressions"} if simplifies else _RULES
+    kept = RULES | {"simplify_expressions"} if simplifies else RULES
     for step in context.sql("EXPLAIN VERBOSE SELECT 1").to_pydict()["plan_type"]:
         rule = step.removeprefix(_AFTER)
         if rule != step and rule not in kept:

@@ -15,6 +15,7 @@ from caraway_core.protocols.dispatch import (
     ViewFacts,
 )
 from caraway_core.protocols.engines import EngineReport
+from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 from caraway_executor import ceilings
 from caraway_executor.engines.engines import Engines
@@ -76,6 +77,12 @@ class IsolatedExecutor:
         write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
+        searches: tuple[StatementSearch, ...]
+        searches, _ = await self._engines.ask(statement, "searches_of", statement)
+        return searches
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Load a version of a dataset; see `LocalExecutor.load`."""

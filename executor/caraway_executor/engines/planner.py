@@ -14,6 +14,7 @@ from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statem
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statement_searches import StatementSearch
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph
@@ -91,6 +92,12 @@ class IsolatedPlanner:
         write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
+        searches: tuple[StatementSearch, ...]
+        searches, _ = await self._engines.ask(statement, "searches_of", statement)
+        return searches
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Run a task over rows in this process; see `LocalExecutor.run`."""

@@ -42,6 +42,7 @@ class ServedExecutor:
             "load": self._load,
             "put_back": executor.put_back,
             "write_of": executor.write_of,
+            "searches_of": executor.searches_of,
         }
         self.streams: Streams = {"execute": executor.execute}
 
@@ -72,6 +73,7 @@ class ServedScheduler:
             "describe": engine.describe,
             "forget": engine.forget,
             "write_of": engine.write_of,
+            "searches_of": engine.searches_of,
         }
         self.streams: Streams = {
             "execute": engine.execute,

@@ -1,10 +1,11 @@
 """Dispatches statements to a cluster: to the scheduler, to one executor or in stages to all."""
 
 import asyncio
+import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from caraway_core.changes import Log
@@ -23,12 +24,14 @@ from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     ExecutorStatus,
+    ReadPoint,
     Statement,
     StatementProgress,
     TableWrite,
     ViewFacts,
 )
 from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
+from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.tasks import Tasks
 from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole
@@ -84,6 +87,9 @@ class ClusterDispatch:
         self._logs = KnownLogs()
         self._pins = Pins()
         self._snapshot: CatalogSnapshot | None = None
+        self._held: dict[int, CatalogSnapshot] = {}
+        """The catalogs of the points at which several statements read."""
+        self._numbers = itertools.count()
         self._views: Mapping[TableName, ViewFacts] = {}
         self._released: Pinned | None = None
         self._published = asyncio.Event()
@@ -154,7 +160,7 @@ class ClusterDispatch:
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Start a statement; retry while the catalog changes or its planner is lost."""
         for attempt in range(1, ATTEMPTS + 1):
-            snapshot = self._snapshot
+            snapshot = self._snapshot_of(statement)
             if snapshot is None:
                 return await self._local.execute(query_id, statement)
             self._published.clear()
@@ -166,7 +172,7 @@ class ClusterDispatch:
                 return PinnedStream(stream, release)
             except (CatalogMovedError, PlanLostError) as exc:
                 release()
-                if attempt == ATTEMPTS:
+                if attempt == ATTEMPTS or statement.catalog_version is not None:
                     raise
                 if isinstance(exc, CatalogMovedError):
                     await self._wait_published()
@@ -185,6 +191,41 @@ class ClusterDispatch:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads."""
         return await self._local.write_of(statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; they run before it."""
+        return await self._local.searches_of(statement)
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadPoint]:
+        """Keep the newest catalog and logs, so that several statements read the same rows."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            yield ReadPoint()
+            return
+        logs = self._logs.given_to(Statement("", {})).logs
+        release = self._pins.take(Statement("", {}, logs=logs), snapshot)
+        number = next(self._numbers)
+        self._held[number] = snapshot
+        try:
+            yield ReadPoint(snapshot.version, logs)
+        finally:
+            del self._held[number]
+            release()
+
+    def _snapshot_of(self, statement: Statement) -> CatalogSnapshot | None:
+        """Return the catalog that a statement names, or the newest.
+
+        Raises:
+            CatalogMovedError: the one that it names is not kept.
+        """
+        version = statement.catalog_version
+        if version is None:
+            return self._snapshot
+        for snapshot in (self._snapshot, *self._held.values()):
+            if snapshot is not None and snapshot.version == version:
+                return snapshot
+        raise CatalogMovedError(version)
 
     async def _wait_published(self) -> None:
         """Wait briefly for a newer catalog after an executor reported that it lacks this one."""

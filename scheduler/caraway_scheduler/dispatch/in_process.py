@@ -2,7 +2,8 @@
 
 import asyncio
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
 
@@ -17,12 +18,14 @@ from caraway_core.protocols.dispatch import (
     CatalogSnapshot,
     Executor,
     ExecutorStatus,
+    ReadPoint,
     Statement,
     StatementProgress,
     TableWrite,
     ViewFacts,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
+from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 
@@ -82,6 +85,22 @@ class InProcessDispatch:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads."""
         return await self._executor.write_of(statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; they run before it."""
+        return await self._executor.searches_of(statement)
+
+    @contextmanager
+    def reading(self) -> Iterator[ReadPoint]:
+        """Keep the logs; a catalog that changes meanwhile is gone."""
+        logs = self._logs
+        release = self._pins.take(Statement("", {}, logs=logs), *self._catalogs)
+        # While a catalog is installed, statements may read either.
+        version = self._catalogs[0].version if len(self._catalogs) == 1 else None
+        try:
+            yield ReadPoint(version, logs)
+        finally:
+            release()
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Load a version into memory, and return its row count."""

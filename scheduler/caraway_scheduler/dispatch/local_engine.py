@@ -9,6 +9,7 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statement_searches import StatementSearch
 from caraway_engine.routing import Planning
 
 
@@ -33,6 +34,15 @@ class LocalEngine(Planning, Protocol):
 
         Raises:
             QueryError: the statement cannot be planned.
+        """
+        ...
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; they run before it.
+
+        Raises:
+            CatalogMovedError: the statement's catalog version is gone.
+            QueryError: a search is wrong, or the statement cannot be planned.
         """
         ...
 

@@ -7,6 +7,7 @@ planned again over the source, if `on_zero_results` says so.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import pyarrow as pa
@@ -27,12 +28,14 @@ from caraway_core.protocols.dispatch import (
     CatalogSnapshot,
     Dispatch,
     ExecutorStatus,
+    ReadPoint,
     Statement,
     StatementProgress,
     TableWrite,
     ViewFacts,
 )
 from caraway_core.sqltext import writing
+from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration.changes import changing
 from caraway_scheduler.acceleration.service import Accelerations
@@ -147,6 +150,14 @@ class SourceDispatch:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads."""
         return await self._inner.write_of(statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; they run before it."""
+        return await self._inner.searches_of(statement)
+
+    def reading(self) -> AbstractContextManager[ReadPoint]:
+        """Keep the newest catalog and logs, so that several statements read the same rows."""
+        return self._inner.reading()
 
     def must_ask(self, sql: str) -> bool:
         """Return whether another scheduler may have changed what a statement reads."""

@@ -1,0 +1,211 @@
+"""Plans the searches of statements, and shows their rows to the statements.
+
+See `caraway_engine.table_functions` for the idea.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError, InvalidQueryError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Statement
+from caraway_core.searching import TableSearch
+from caraway_core.sqltext import explained
+from caraway_core.statement_searches import (
+    FUSED_SCORE,
+    FusedSearches,
+    RerankedRows,
+    StatementSearch,
+    WeightedSearch,
+)
+from caraway_engine.known_faults import PlannedStatement
+from caraway_engine.sessions import calls
+from caraway_engine.sessions.calls import CallReader, StandIn
+from caraway_engine.statements import plan_facts, viewing
+from caraway_engine.statements.plan_facts import PlanFacts
+from caraway_engine.table_functions import filters, stand_ins, wanted
+from caraway_engine.table_functions.arguments import (
+    AskedFusion,
+    AskedSearch,
+)
+from caraway_engine.table_functions.filters import FilteredTable
+
+if TYPE_CHECKING:
+    from caraway_engine.sessions.registered import Registered
+
+Framed = Callable[[Statement], PlannedStatement]
+"""Plans a statement, rewritten where the engine needs it."""
+
+
+class StatementSearches:
+    """Plans the searches of statements over the tables of one session."""
+
+    def __init__(self, registered: "Registered") -> None:
+        self._registered = registered
+        self.calls = CallReader(registered)
+
+    def planned(self, statement: Statement, framed: Framed) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads.
+
+        Raises:
+            QueryError: a call is wrong, or the statement cannot be planned.
+        """
+        asked = explained.parse(statement.sql)
+        if asked is not None:
+            statement = replace(statement, sql=asked.statement)
+        with viewing.limits_of(statement):
+            text = self.calls.read(statement)
+            every = (*text.stand_ins, *self.calls.of_views(statement.sql))
+            if not every:
+                return ()
+            tables = {each.name: stand_ins.empty(each.schema) for each in every}
+            rewritten = calls.over(statement, text)
+            with stand_ins.shown(tables):
+                plan = framed(rewritten)
+                return tuple(self._found(statement, plan, every))
+
+    @contextmanager
+    def reading(self, statement: Statement) -> Iterator[Statement]:
+        """Show the rows of a statement's searches, and give the statement that reads them.
+
+        Raises:
+            InvalidQueryError: the searches did not run, because none can here.
+        """
+        if not self.calls.may_search(statement.sql):
+            yield statement
+            return
+        with viewing.limits_of(statement):
+            text = self.calls.read(statement)
+        if statement.found is None:
+            _refuse(each.name for each in text.stand_ins)
+            yield statement
+            return
+        every = (*text.stand_ins, *self.calls.of_views(statement.sql))
+        given = {each.name: each for each in statement.found}
+        tables = {
+            each.name: stand_ins.filled(given[each.name], each.schema)
+            if each.name in given
+            else stand_ins.empty(each.schema)
+            for each in every
+        }
+        with stand_ins.shown(tables):
+            yield calls.over(statement, text)
+
+    def check(self, statement: Statement, facts: PlanFacts, optimized: Any) -> None:
+        """Check that the searches of a plan ran, and that it reads no column that they lack.
+
+        Raises:
+            ExecutionError: a column was not fetched, which is a bug.
+            InvalidQueryError: they did not run, because none can here.
+        """
+        if statement.found is None and not facts.is_only_described:
+            _refuse(name for name in facts.scans if stand_ins.is_stand_in(name))
+        if not statement.found:
+            return
+        fetched = {each.name: set(each.rows.schema.names) for each in statement.found}
+        rows = wanted.of(optimized, dict.fromkeys(fetched), ())
+        for name, each in rows.items() if rows else ():
+            if missing := each.columns - fetched[name]:
+                raise ExecutionError(
+                    f"column '{min(missing)}' of a search was not fetched; this is a bug: please "
+                    "report it"
+                )
+
+    def _found(
+        self, statement: Statement, plan: PlannedStatement, every: Collection[StandIn]
+    ) -> Iterator[StatementSearch]:
+        logical = plan.dataframe.logical_plan()
+        facts = plan_facts.of(logical)
+        context = self._registered.contexts.main
+        tables = {
+            each.name: FilteredTable(each.name, searched, each.score)
+            for each in every
+            if (searched := each.searched) is not None and each.name in facts.scans
+        }
+
+        def replan(sql: str) -> Any:
+            with viewing.without_sources(), viewing.with_every_table():
+                return context.sql(sql)
+
+        pre = filters.found(logical, tables, facts.scans, replan)
+        optimized = plan.optimized or plan.dataframe.optimized_logical_plan()
+        whole = {name for name, each in pre.items() if each.is_whole}
+        scores = {each.name: each.score for each in every}
+        rows = wanted.of(optimized, scores, whole)
+        if rows is None:
+            rows = {
+                each.name: wanted.WantedRows(frozenset(each.schema.names), None)
+                for each in every
+                if each.name in facts.scans
+            }
+        for each in every:
+            if each.name in rows:
+                where = pre[each.name].where if each.name in pre else None
+                found = rows[each.name]
+                yield self._search(each, found.columns, where, found.most, statement)
+
+    def _search(
+        self,
+        made: StandIn,
+        columns: Collection[str],
+        where: str | None,
+        most: int | None,
+        statement: Statement,
+    ) -> StatementSearch:
+        asked = made.asked
+        kept = [each for each in made.schema.names if each in columns and each != made.score]
+        limit = asked.limit if most is None else max(1, min(asked.limit, most))
+        work: TableSearch | FusedSearches | RerankedRows
+        if isinstance(asked, AskedSearch):
+            work = _table_search(asked, kept, where, limit)
+        elif isinstance(asked, AskedFusion):
+            work = self._fusion(asked, kept, where, made.schema)
+        else:
+            kept = [each for each in made.schema.names if each != made.score]
+            inner = calls.inner(statement, asked.sql)
+            work = RerankedRows(
+                asked.sql, inner.parameters, asked.query or "", asked.column or "", asked.model
+            )
+        return StatementSearch(made.name, work, tuple(kept), made.score, limit)
+
+    def _fusion(
+        self, asked: AskedFusion, kept: list[str], where: str | None, schema: pa.Schema
+    ) -> FusedSearches:
+        base = [each for each in schema.names if each != FUSED_SCORE]
+        version = self._registered.snapshot.tables[asked.searches[0].table].version
+        primary = version.keys.primary if version is not None and version.keys else ()
+        key = (asked.key,) if asked.key else primary or tuple(base)
+        decay = [asked.decay.column] if asked.decay else []
+        needed = {*kept, *key, *decay}
+        fetched = [each for each in base if each in needed]
+        searches = tuple(
+            WeightedSearch(_table_search(each, fetched, where, each.limit), each.weight)
+            for each in asked.searches
+        )
+        return FusedSearches(searches, key, asked.k, asked.decay)
+
+
+def _refuse(names: Iterable[TableName]) -> None:
+    for name in names:
+        raise InvalidQueryError(
+            f"{name.rpartition('.')[2]} cannot be called here: only statements, and views that are "
+            "not accelerated, may search"
+        )
+
+
+def _table_search(
+    asked: AskedSearch, columns: Collection[str], where: str | None, limit: int
+) -> TableSearch:
+    return TableSearch(
+        asked.table,
+        asked.text,
+        asked.method,
+        asked.column,
+        where=where,
+        columns=tuple(columns),
+        limit=limit,
+    )

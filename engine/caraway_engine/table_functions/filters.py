@@ -1,0 +1,362 @@
+"""Finds the conditions that apply to the rows of a search, and writes them as SQL.
+
+A condition on columns of the table is a pre-filter: only rows that pass are ranked. Which ones
+these are is what the optimizer moves down to the table, without subqueries turned into joins.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from datafusion import LogicalPlan, SessionConfig, SessionContext
+from datafusion.expr import Expr
+from datafusion.unparser import Dialect, Unparser
+
+from caraway_core.errors import InvalidQueryError
+from caraway_core.ids import TableName
+from caraway_core.sqltext import lexer
+from caraway_core.sqltext.lexer import SqlToken
+from caraway_engine.statements import decorrelation, plan_facts, plan_nodes
+from caraway_engine.statements.plan_nodes import SUBQUERIES, HiddenError
+from caraway_engine.table_functions import stand_ins, wording
+
+_PUSHING = frozenset({"push_down_filter", "simplify_expressions"})
+_AFTER = "logical_plan after "
+_MOST_NAMES = 2
+"""The name of the table, and one alias."""
+_CHANGING = plan_facts.VOLATILE - {"now", "current_date", "current_time"}
+"""Functions that give each row another value; the others are constants within a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilter:
+    """The conditions of a search; `is_whole` means that no others apply to its rows directly."""
+
+    where: str | None
+    is_whole: bool
+
+
+Replan = Callable[[str], Any]
+"""Plans a statement over the same tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredTable:
+    """A table that stands for a search, the table that is searched, and the name of its score."""
+
+    name: TableName
+    searched: TableName
+    score: str | None
+
+
+def found(
+    plan: Any,
+    tables: Mapping[TableName, FilteredTable],
+    counts: Mapping[TableName, int],
+    replan: Replan,
+) -> dict[TableName, PreFilter]:
+    """Return the pre-filter of each table as a predicate in SQL over the searched table.
+
+    Where a statement reads a search more than once, conditions count that apply to every read.
+    `counts` says how often it reads each table, also where the optimizer does not see it.
+
+    Raises:
+        InvalidQueryError: a condition cannot be written as SQL.
+    """
+    reads: dict[TableName, list[tuple[str | None, ...]]] = {name: [] for name in tables}
+    for decorrelates in (False, True):
+        visible = {name: list(_reads(plan, name, decorrelates)) for name in tables}
+        for name, each in visible.items():
+            # Reads inside of subqueries are seen only once these are joins.
+            if len(each) > len(reads[name]) or not reads[name]:
+                writer = _Writer(tables[name], replan)
+                reads[name] = list(map(writer.written, each))
+        if all(counts.get(name, 0) <= len(each) for name, each in reads.items()):
+            break
+    return {name: _common(each, counts.get(name, 0)) for name, each in reads.items()}
+
+
+def _common(reads: list[tuple[str | None, ...]], count: int) -> PreFilter:
+    """Return the conditions that all reads share; None among them are about other rows."""
+    if not reads or count > len(reads):
+        return PreFilter(None, is_whole=False)
+    first, *others = reads
+    kept = [each for each in dict.fromkeys(first) if all(each in other for other in others)]
+    written = [each for each in kept if each is not None]
+    return PreFilter(" AND ".join(written) or None, is_whole=not others and None not in first)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A read of a table: the conditions directly above it, and the names given to its rows."""
+
+    conditions: tuple[Any, ...]
+    aliases: frozenset[str]
+
+
+def _reads(plan: Any, name: TableName, decorrelates: bool = False) -> Iterator[_Read]:
+    """Yield the reads of a table, with conditions moved down to them."""
+    context = _moving(decorrelates)
+    raw = getattr(plan, "_raw_plan", plan)
+    moved = context.create_dataframe_from_logical_plan(LogicalPlan(raw)).optimized_logical_plan()
+    waiting: list[tuple[Any, _Read]] = [(moved._raw_plan, _NO_READ)]
+    while waiting:
+        each, above = waiting.pop()
+        node = plan_nodes.typed(each)
+        match node.kind:
+            case "TableScan" if plan_facts.table_name(*node.variant.fqn()) == name:
+                yield replace(above, conditions=(*above.conditions, *node.variant.filters()))
+                continue
+            case "SubqueryAlias":
+                alias = node.variant.alias().rpartition(".")[2]
+                below = _Read((), above.aliases | {alias})
+            case "Filter":
+                below = _Read(tuple(_split(node.variant.predicate())), above.aliases)
+            case _:
+                below = _NO_READ
+        waiting += [(part, below) for part in each.inputs()]
+
+
+_NO_READ = _Read((), frozenset())
+
+
+def _split(expression: Any) -> Iterator[Any]:
+    if expression.variant_name() == "BinaryExpr" and expression.to_variant().op() == "AND":
+        for each in expression.rex_call_operands():
+            yield from _split(each)
+    else:
+        yield expression
+
+
+class _Writer:
+    """Writes conditions on one table that stands for a search."""
+
+    def __init__(self, table: FilteredTable, replan: Replan) -> None:
+        self._name = table.name
+        self._score = table.score
+        self._bare = table.name.rpartition(".")[2]
+        self._searched = table.searched.rpartition(".")[2]
+        self._replan = replan
+        self._own = quoted(table.name)
+        self._target = _quoted(self._searched)
+        self._read: Any = None
+
+    def written(self, read: _Read) -> tuple[str | None, ...]:
+        """Write the conditions of a read; None stands for one that is about other rows, too.
+
+        Raises:
+            InvalidQueryError: one cannot be written.
+        """
+        return tuple(self._written(each, read.aliases) for each in read.conditions)
+
+    def _written(self, condition: Any, aliases: frozenset[str]) -> str | None:
+        has_subquery = self._has_subquery(condition)
+        if has_subquery is None:
+            return None
+        if not has_subquery:
+            text = self._worded(condition)
+        else:
+            text = self._unparsed(condition, aliases)
+            if text is _OTHERS:
+                return None
+        if text is None:
+            raise InvalidQueryError(
+                f"a condition on the rows of {self._bare} cannot be sent to the search; compare "
+                "its columns with constants, or put the search into a subquery with LIMIT, so "
+                "that the condition applies to the rows that were found"
+            )
+        return text
+
+    def _has_subquery(self, condition: Any) -> bool | None:
+        """Return whether there is a subquery; None if the condition is not about the table."""
+        found = False
+        try:
+            for part in plan_nodes.inside(condition):
+                if part.kind in SUBQUERIES:
+                    found = True
+                elif part.kind == "Column":
+                    if part.expression.to_variant().name() == self._score:
+                        return None
+                elif part.kind.startswith("Outer"):
+                    return None
+                elif part.kind == "ScalarFunction":
+                    if part.expression.rex_call_operator() in _CHANGING:
+                        return None
+        except HiddenError:
+            return True
+        return found
+
+    def _worded(self, condition: Any) -> str | None:
+        """Write a condition without a subquery; None if it cannot be written."""
+        try:
+            own, final = (
+                wording.worded(condition, _qualifying(table), wording.type_in(self._rows))
+                for table in (_quoted(self._bare), self._target)
+            )
+        except HiddenError:
+            return self._unparsed(condition, frozenset())
+        return final if self._means(own, condition, self._own) else None
+
+    def _unparsed(self, condition: Any, aliases: frozenset[str]) -> str | None:
+        """Write a condition as the engine does; None if it cannot be written."""
+        try:
+            plan = self._rows.filter(Expr(condition)).logical_plan()
+            text = _condition(Unparser(Dialect.default()).plan_to_sql(plan))
+        except Exception:  # The engine refuses what it cannot write.
+            return None
+        if any(map(_is_of_search, lexer.significant(text))):
+            return _OTHERS
+        # Where the optimizer moved conditions below an alias, the text names the table instead.
+        attempts = dict.fromkeys((text, _aliased(text)))
+        written = (self._meant(each, condition, aliases) for each in attempts)
+        return next(filter(None, written), None)
+
+    def _meant(self, text: str, condition: Any, aliases: frozenset[str]) -> str | None:
+        """Write the columns of the searched table in a text; None if it means something else."""
+        tokens = list(lexer.significant(text))
+        names = [_name(each) for each in tokens]
+        owned = _owned(names, aliases | {self._bare})
+        if owned is None or self._is_ambiguous(tokens, names, owned):
+            return None
+        (alias,) = {names[place] for place in owned} & aliases or {None}
+        own = f"{self._own} AS {_quoted(alias)}" if alias else self._own
+        texts = [
+            _requalified(text, [tokens[place] for place in owned], table)
+            for table in (_quoted(alias or self._bare), self._target)
+        ]
+        return texts[1] if self._means(texts[0], condition, own) else None
+
+    def _is_ambiguous(
+        self, tokens: list[SqlToken], names: list[str | None], owned: list[int]
+    ) -> bool:
+        """Return whether a subquery reads the searched table and compares with its rows."""
+        searched = self._searched in names
+        return searched and any(_is_in_subquery(tokens[:place]) for place in owned)
+
+    def _means(self, text: str, condition: Any, table: str) -> bool:
+        """Return whether a text over a table is planned as the same condition."""
+        rows, name = self._rows, self._name
+        try:
+            again = self._replan(f"SELECT * FROM {table} WHERE {text}").logical_plan()
+            expected = rows.filter(Expr(condition)).logical_plan()
+            (one,), (other,) = list(_reads(again, name)), list(_reads(expected, name))
+        except Exception:  # The engine refuses what it does not understand.
+            return False
+        return bool(_filtered(rows, one.conditions) == _filtered(rows, other.conditions))
+
+    @property
+    def _rows(self) -> Any:
+        if self._read is None:
+            self._read = self._replan(f"SELECT * FROM {self._own}")
+        return self._read
+
+
+_OTHERS = "others"
+"""Stands for a condition that reads other searches."""
+
+
+def _owned(names: list[str | None], qualifiers: Collection[str]) -> list[int] | None:
+    """Return where columns are qualified by one of these; None if it means something else, too."""
+    places = [place for place, name in enumerate(names) if name in qualifiers]
+    is_qualifier = [names[place + 1 : place + 2] == ["."] for place in places]
+    used = {names[place] for place in places}
+    return places if all(is_qualifier) and len(used) <= _MOST_NAMES else None
+
+
+def _is_of_search(token: SqlToken) -> bool:
+    name = _name(token)
+    return name is not None and stand_ins.is_stand_in(name)
+
+
+def _aliased(text: str) -> str:
+    """Qualify columns by the alias of their table, where it has one."""
+    tokens = list(lexer.significant(text))
+    names = [_name(each) for each in tokens]
+    given: dict[str, str] = {}
+    for place, token in enumerate(tokens):
+        if token.kind == "word" and token.text.upper() == "AS" and 0 < place < len(tokens) - 1:
+            table, alias = names[place - 1], names[place + 1]
+            if table and alias and table != ".":
+                given[table] = alias
+    pieces: list[str] = []
+    done = 0
+    for place, token in enumerate(tokens[:-1]):
+        alias = given.get(names[place] or "")
+        if alias is not None and names[place + 1] == ".":
+            pieces += text[done : token.start], _quoted(alias)
+            done = token.end
+    return "".join((*pieces, text[done:]))
+
+
+def _requalified(text: str, qualifiers: list[SqlToken], table: str) -> str:
+    pieces: list[str] = []
+    done = 0
+    for token in qualifiers:
+        pieces += text[done : token.start], table
+        done = token.end
+    return "".join((*pieces, text[done:]))
+
+
+def _filtered(rows: Any, conditions: tuple[Any, ...]) -> Any:
+    frame = decorrelation.decorrelating().create_dataframe_from_logical_plan(rows.logical_plan())
+    for each in conditions:
+        frame = frame.filter(Expr(each))
+    return frame.logical_plan()._raw_plan
+
+
+def _is_in_subquery(tokens: list[SqlToken]) -> bool:
+    depth, selects = 0, [0]
+    for token in tokens:
+        if token.text == "(":
+            depth += 1
+        elif token.text == ")":
+            depth -= 1
+            selects = [each for each in selects if each <= depth]
+        elif token.kind == "word" and token.text.upper() == "SELECT":
+            selects.append(depth)
+    return len(selects) > 1
+
+
+def _condition(sql: str) -> str:
+    """Return what follows the first WHERE of a text."""
+    words = (each for each in lexer.significant(sql) if each.kind == "word")
+    return sql[next(each.end for each in words if each.text.upper() == "WHERE") :].strip()
+
+
+def _name(token: SqlToken) -> str | None:
+    """Return a name without its quotes, or a dot; None for other tokens."""
+    if token.kind == "name":
+        return token.text[1:-1].replace('""', '"')
+    return token.text if token.kind == "word" or token.text == "." else None
+
+
+def _qualifying(table: str) -> Callable[[str], str]:
+    return lambda column: f"{table}.{_quoted(column)}"
+
+
+def quoted(table: TableName) -> str:
+    """Return the quoted name of a table for SQL."""
+    schema, _, bare = table.rpartition(".")
+    return f"{_quoted(schema or 'public')}.{_quoted(bare)}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@cache
+def _moving(decorrelates: bool) -> SessionContext:
+    """Return a context whose optimizer only moves conditions down."""
+    config = (
+        SessionConfig()
+        .set("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", "false")
+        .set("datafusion.optimizer.max_passes", "3")
+    )
+    context = SessionContext(config)
+    kept = _PUSHING | decorrelation.RULES if decorrelates else _PUSHING
+    for step in context.sql("EXPLAIN VERBOSE SELECT 1").to_pydict()["plan_type"]:
+        rule = step.removeprefix(_AFTER)
+        if rule != step and rule not in kept:
+            context.remove_optimizer_rule(rule)
+    return context

@@ -1,0 +1,1 @@
+"""Runs the searches of statements before the statements, and fuses and reranks their rows."""

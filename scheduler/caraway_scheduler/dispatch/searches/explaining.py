@@ -1,0 +1,77 @@
+"""Describes the searches of a statement for EXPLAIN and EXPLAIN ANALYZE."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from caraway_core.protocols.searching import SearchWay
+from caraway_core.searching import SearchMethod, TableSearch
+from caraway_core.statement_searches import FusedSearches, RerankedRows, StatementSearch
+
+_INDENT = "  "
+_LONGEST_TEXT = 100
+_METHODS = {
+    SearchMethod.VECTOR: "vector search",
+    SearchMethod.TEXT: "text search",
+    SearchMethod.HYBRID: "hybrid search",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RanSearch:
+    """How a search of a table ran, or would run; None for what only running shows."""
+
+    search: TableSearch
+    way: SearchWay
+    row_count: int | None = None
+    elapsed_ms: float | None = None
+
+
+def described(searches: Sequence[StatementSearch], ran: Sequence[RanSearch]) -> str:
+    """Describe searches in a few lines each."""
+    by_search = {each.search: each for each in ran}
+    lines: list[str] = []
+    for each in searches:
+        lines += _lines(each, by_search)
+    return "\n".join(lines) or "no search: the statement reads no rows of one"
+
+
+def _lines(each: StatementSearch, ran: dict[TableSearch, RanSearch]) -> Iterator[str]:
+    match each.work:
+        case TableSearch() as search:
+            yield f"{each.name}: {_search(search, ran)}"
+        case FusedSearches() as fusion:
+            decay = f", {fusion.decay.kind} decay by {fusion.decay.column}" if fusion.decay else ""
+            yield (
+                f"{each.name}: reciprocal rank fusion by {', '.join(fusion.key)}: k={fusion.k:g}"
+                f"{decay}, limit={each.limit}"
+            )
+            for part in fusion.searches:
+                yield f"{_INDENT}weight {part.weight:g}: {_search(part.search, ran)}"
+        case RerankedRows() as rows:
+            yield (
+                f"{each.name}: rerank by {rows.model or 'words in common'} of column "
+                f"{rows.column}, query={_text(rows.query)}, limit={each.limit}"
+            )
+            yield f"{_INDENT}input: {' '.join(rows.sql.split())}"
+
+
+def _search(search: TableSearch, ran: dict[TableSearch, RanSearch]) -> str:
+    known = ran.get(search)
+    column = known.way.column if known else search.column
+    parts = [
+        f"{_METHODS[search.method]} of {search.table}.{column}: query={_text(search.text)}",
+        f"columns=[{', '.join(search.columns)}]",
+        f"limit={search.limit}",
+        f"filter={search.where or 'none'}",
+    ]
+    if known is not None:
+        parts.append(f"index={known.way.index}")
+        parts += [f"{name}={value}" for name, value in known.way.details.items()]
+        if known.row_count is not None and known.elapsed_ms is not None:
+            parts.append(f"{known.row_count} rows, {known.elapsed_ms:.1f} ms")
+    return ", ".join(parts)
+
+
+def _text(query: str) -> str:
+    short = query if len(query) <= _LONGEST_TEXT else f"{query[:_LONGEST_TEXT]}…"
+    return repr(short)

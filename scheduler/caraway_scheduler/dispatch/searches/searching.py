@@ -1,0 +1,309 @@
+"""Dispatches statements with searches: first the searches, then the statement over their rows."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from caraway_core.changes import Log
+from caraway_core.errors import CatalogMovedError, InvalidQueryError
+from caraway_core.ids import QueryId, TableName, new_query_id
+from caraway_core.protocols.dispatch import (
+    ActiveStatement,
+    BatchStream,
+    CatalogSnapshot,
+    Dispatch,
+    ExecutorStatus,
+    GivenRows,
+    ReadPoint,
+    Statement,
+    StatementProgress,
+    TableWrite,
+    ViewFacts,
+)
+from caraway_core.protocols.searching import SearchTables
+from caraway_core.searching import MOST_HITS, TableSearch
+from caraway_core.sqltext import explained, table_calls, writing
+from caraway_core.statement_searches import (
+    FUNCTIONS,
+    FusedSearches,
+    RerankedRows,
+    StatementSearch,
+)
+from caraway_core.tables import StoredTable
+from caraway_scheduler.dispatch.explaining import ExplainedStream
+from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
+from caraway_scheduler.dispatch.searches.explaining import RanSearch
+from caraway_scheduler.dispatch.searches.reranking import Rerankers
+
+_CALLS = table_calls.pattern(FUNCTIONS)
+_TRIES = 3
+_SEARCH_PLAN = "search_plan"
+_Result = TypeVar("_Result")
+Clock = Callable[[], float]
+
+
+class SearchDispatch:
+    """A dispatch that runs the searches of statements before them.
+
+    Statements without a search pass through. A search and its statement read the same catalog and
+    logs, unless the statement writes.
+    """
+
+    def __init__(
+        self,
+        inner: Dispatch,
+        tables: SearchTables,
+        rerankers: Rerankers,
+        clock: Clock = time.time,
+    ) -> None:
+        self._inner = inner
+        self._tables = tables
+        self._rerankers = rerankers
+        self._clock = clock
+        self._views: Mapping[TableName, ViewFacts] | None = None
+        self._pattern = _CALLS
+
+    @property
+    def inner(self) -> Dispatch:
+        """The wrapped dispatch, which does not search."""
+        return self._inner
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Plan a statement and start it, after its searches.
+
+        Raises:
+            ModelError: the model of a search failed.
+            QueryError: it cannot be planned or started, or a search failed.
+        """
+        if statement.found is not None or not self._may_search(statement.sql):
+            return await self._inner.execute(query_id, statement)
+        for _ in range(_TRIES - 1):
+            try:
+                return await self._searched(query_id, statement)
+            except CatalogMovedError:
+                if statement.catalog_version is not None:
+                    raise
+        return await self._searched(query_id, statement)
+
+    async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Plan a statement and return what it would change; None if it only reads."""
+        if statement.found is None and self._may_search(statement.sql):
+            statement = replace(statement, found=())
+        return await self._inner.write_of(statement)
+
+    def _may_search(self, sql: str) -> bool:
+        views = self._inner.views()
+        if views is not self._views:
+            self._views = views
+            searching = [name.rpartition(".")[2] for name, each in views.items() if each.searches]
+            self._pattern = table_calls.pattern((*FUNCTIONS, *searching))
+        return table_calls.may_have(sql, self._pattern)
+
+    async def _searched(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        with self._point(statement) as at:
+            if at.catalog_version is not None:
+                statement = replace(statement, catalog_version=at.catalog_version, logs=at.logs)
+            searches = await self._inner.searches_of(statement)
+            run = _Searches(self, statement, replace(at, viewer=statement.viewer))
+            asked = explained.parse(statement.sql)
+            if asked is not None and not asked.is_run:
+                await run.explain(searches)
+                found: tuple[GivenRows, ...] = ()
+            else:
+                found = await run.rows(searches)
+            stream = await self._inner.execute(query_id, replace(statement, found=found))
+        if asked is not None and statement.store is None:
+            return ExplainedStream(stream, {_SEARCH_PLAN: explaining.described(searches, run.ran)})
+        return stream if run.reads_only_catalog else _Changing(stream)
+
+    def _point(self, statement: Statement) -> AbstractContextManager[ReadPoint]:
+        if statement.catalog_version is not None:
+            return nullcontext(ReadPoint(statement.catalog_version, statement.logs))
+        if statement.writable and writing.may_change(statement.sql):
+            return nullcontext(ReadPoint())
+        return self._inner.reading()
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads."""
+        return await self._inner.searches_of(statement)
+
+    def reading(self) -> AbstractContextManager[ReadPoint]:
+        """Keep the newest catalog and logs, so that several statements read the same rows."""
+        return self._inner.reading()
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Install a catalog."""
+        return await self._inner.install(snapshot)
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """Return the facts of all views."""
+        return self._inner.views()
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Load a version into memory."""
+        return await self._inner.load(table, spec, log)
+
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Restore damaged chunks from memory."""
+        return await self._inner.put_back(table, spec, log)
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        """Let statements read a version with this log."""
+        self._inner.follow(spec, log)
+
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
+        """Return the progress of a query."""
+        return self._inner.progress(query_id)
+
+    def under_way(self) -> Sequence[ActiveStatement]:
+        """Return the running statements."""
+        return self._inner.under_way()
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        """Return the status of every executor."""
+        return self._inner.executors()
+
+    async def aclose(self) -> None:
+        """Close the wrapped dispatch."""
+        await self._inner.aclose()
+
+
+class _Searches:
+    """The searches of one statement."""
+
+    def __init__(self, dispatch: SearchDispatch, statement: Statement, at: ReadPoint) -> None:
+        self._dispatch = dispatch
+        self._statement = statement
+        self._at = at
+        self.ran: list[RanSearch] = []
+        self.reads_only_catalog = True
+
+    async def rows(self, searches: Sequence[StatementSearch]) -> tuple[GivenRows, ...]:
+        """Run searches at the same time, and return their rows under their names."""
+        found = await _together([self._given(each) for each in searches])
+        return tuple(found)
+
+    async def explain(self, searches: Sequence[StatementSearch]) -> None:
+        """Ask how searches would run."""
+        tables = self._dispatch._tables
+        for each in _table_searches(searches):
+            self.ran.append(RanSearch(each, await tables.explain(each, self._at)))
+
+    async def _given(self, search: StatementSearch) -> GivenRows:
+        match search.work:
+            case TableSearch() as work:
+                rows = await self._found(work)
+            case FusedSearches() as work:
+                rows = await self._fused(search, work)
+            case RerankedRows() as work:
+                rows = await self._reranked(search, work)
+        names = [*search.columns, *([search.score] if search.score else [])]
+        rows = rows.select(range(len(names))).rename_columns(names)
+        return GivenRows.named(search.name, rows)
+
+    async def _found(self, search: TableSearch) -> pa.Table:
+        began_s = time.perf_counter()
+        found = await self._dispatch._tables.search(search, self._at)
+        elapsed_ms = (time.perf_counter() - began_s) * 1000
+        self.ran.append(RanSearch(search, found.way, found.rows.num_rows, elapsed_ms))
+        self.reads_only_catalog &= found.reads_only_catalog
+        return found.rows
+
+    async def _fused(self, search: StatementSearch, work: FusedSearches) -> pa.Table:
+        found = await _together([self._found(each.search) for each in work.searches])
+        columns = work.searches[0].search.columns
+        rows = [each.select(range(len(columns))).rename_columns(columns) for each in found]
+        if work.decay is not None:
+            self.reads_only_catalog = False
+        now_s = self._dispatch._clock()
+        return fusing.fused(work, rows, search.columns, search.limit, now_s)
+
+    async def _reranked(self, search: StatementSearch, work: RerankedRows) -> pa.Table:
+        statement = replace(
+            self._statement,
+            sql=work.sql,
+            parameters=work.parameters,
+            may_write=False,
+            writable=frozenset(),
+            store=None,
+            found=None,
+        )
+        stream = await self._dispatch.execute(new_query_id(), statement)
+        self.reads_only_catalog &= stream.reads_only_catalog
+        rows = await _collected(stream)
+        return await reranking.reranked(work, rows, search.limit, self._dispatch._rerankers)
+
+
+def _table_searches(searches: Sequence[StatementSearch]) -> list[TableSearch]:
+    found: list[TableSearch] = []
+    for each in searches:
+        if isinstance(each.work, TableSearch):
+            found.append(each.work)
+        elif isinstance(each.work, FusedSearches):
+            found += [part.search for part in each.work.searches]
+    return found
+
+
+async def _together(work: Sequence[Coroutine[None, None, _Result]]) -> list[_Result]:
+    """Wait for all; the first failure ends the others."""
+    if len(work) == 1:
+        return [await work[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as exc:
+        raise exc.exceptions[0] from None
+    return [each.result() for each in tasks]
+
+
+async def _collected(stream: BatchStream) -> pa.Table:
+    """Read all rows of the input of rerank.
+
+    Raises:
+        InvalidQueryError: there are too many.
+    """
+    batches: list[pa.RecordBatch] = []
+    count = 0
+    try:
+        async for batch in stream:
+            batches.append(batch)
+            count += batch.num_rows
+            if count > MOST_HITS:
+                raise InvalidQueryError(
+                    f"the input of rerank has more than {MOST_HITS:,} rows; add LIMIT to it"
+                )
+    finally:
+        await stream.aclose()
+    return pa.Table.from_batches(batches, stream.schema)
+
+
+class _Changing:
+    """A stream whose rows may differ although the catalog is the same."""
+
+    reads_only_catalog = False
+
+    def __init__(self, stream: BatchStream) -> None:
+        self.wrapped = self._stream = stream
+        self._batches = aiter(stream)
+        self.schema = stream.schema
+        self.written = stream.written
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the stream already knows that no more rows follow."""
+        return bool(getattr(self._stream, "is_at_end", False))
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
