@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caraway import parsing, retries
+from caraway.errors import BrokenResponseError
 from caraway.parsing import Row
 from caraway.statements import encode_json
 from caraway.transport import ApiRequest, Transport
@@ -19,13 +20,33 @@ def nsql(transport: Transport, query: str, options: Mapping[str, Any]) -> Row:
     body = _post(transport, "/v1/nsql", f"{NSQL_JSON}, {_JSON};q=0.9", {"query": query, **options})
     if body.lstrip().startswith("["):
         rows = parsing.parse_list(body)
-        return {"row_count": len(rows), "data": rows}
-    return parsing.parse_object(body)
+        return {"row_count": len(rows), "schema": {"fields": []}, "data": rows, "sql": ""}
+    # Some runtimes send no schema for an answer without rows.
+    answer = {"schema": {"fields": []}, "data": [], "sql": "", **parsing.parse_object(body)}
+    return {"row_count": len(answer["data"]), **answer}
+
+
+def nsql_generate_sql(transport: Transport, query: str, options: Mapping[str, Any]) -> str:
+    """Return the statement that a model writes for a question."""
+    return _post(transport, "/v1/nsql", "application/sql", {"query": query, **options}).strip()
 
 
 def search(transport: Transport, text: str, options: Mapping[str, Any]) -> Row:
-    """Return the matches of a search."""
-    return parsing.parse_object(_post(transport, "/v1/search", _JSON, {"text": text, **options}))
+    """Return the matches of a search, each with all its fields."""
+    answer = parsing.parse_object(_post(transport, "/v1/search", _JSON, {"text": text, **options}))
+    found = answer.get("results", [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise BrokenResponseError(
+            f"expected a list of results, but the server sent: {answer!r:.200}"
+        )
+    return {**answer, "results": [_match(each) for each in found]}
+
+
+def _match(sent: Row) -> Row:
+    # The server leaves out what is empty, and calls the score `_score`.
+    score = sent.get("_score", sent.get("score"))
+    others = {name: value for name, value in sent.items() if name not in ("_score", "score")}
+    return {"matches": {}, "data": {}, "primary_key": {}, **others, "score": score}
 
 
 def _post(transport: Transport, path: str, accept: str, fields: Mapping[str, Any]) -> str:

@@ -153,6 +153,21 @@ class AsyncClient:
             )
         )
 
+    async def nsql_generate_sql(
+        self,
+        query: str,
+        *,
+        datasets: Iterable[str] | None = None,
+        model: str | None = None,
+        sample_data_enabled: bool | None = None,
+    ) -> str:
+        """Have a model write a statement for a question, and return it without running it."""
+        return await self._calls.run(
+            lambda: self._client.nsql_generate_sql(
+                query, datasets=datasets, model=model, sample_data_enabled=sample_data_enabled
+            )
+        )
+
     async def search(
         self,
         text: str,

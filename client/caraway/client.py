@@ -204,6 +204,22 @@ class Client(RuntimeRoutes):
         }
         return asking.nsql(self._transport, query, options)
 
+    def nsql_generate_sql(
+        self,
+        query: str,
+        *,
+        datasets: Iterable[str] | None = None,
+        model: str | None = None,
+        sample_data_enabled: bool | None = None,
+    ) -> str:
+        """Have a model write a statement for a question, and return it without running it."""
+        options = {
+            "datasets": datasets,
+            "model": model,
+            "sample_data_enabled": sample_data_enabled,
+        }
+        return asking.nsql_generate_sql(self._transport, query, options)
+
     def search(
         self,
         text: str,
@@ -214,7 +230,12 @@ class Client(RuntimeRoutes):
         additional_columns: Iterable[str] | None = None,
         keywords: Iterable[str] | None = None,
     ) -> Row:
-        """Search datasets by meaning and by words. Returns `{results, duration_ms}`."""
+        """Search datasets by meaning and by words. Returns `{results, duration_ms}`.
+
+        Each result has `dataset`, `score`, `primary_key`, `matches` (lists of the matched values by
+        column) and `data` (the additional columns). Without `datasets`, all that can be searched
+        are. `where` is an SQL condition, and `keywords` are words that a result must contain.
+        """
         options = {
             "datasets": datasets,
             "limit": limit,
