@@ -18,7 +18,6 @@ _IN_MANIFEST = {
     "runtime.caching.sql_results.stale_while_revalidate_ttl": "has no effect yet",
     "runtime.task_history.captured_plan": "has no effect yet",
     "runtime.task_history.min_plan_duration": "has no effect yet",
-    "runtime.flight.do_put_rate_limit_enabled": "has no effect yet",
     "runtime.telemetry.otel_exporter.push_interval": "has no effect: traces are sent as they end",
     "runtime.telemetry.otel_exporter.metrics": "has no effect: metrics are scraped, not pushed",
     "runtime.scheduler.partition_assignment_interval": "has no effect yet",

@@ -7,17 +7,22 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.errors import QueryForbiddenError, TableNotFoundError
+from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import GivenRows
+from caraway_scheduler.catalog.states import source_of
 from caraway_scheduler.flight import callers, uploads
 from caraway_scheduler.flight.statements import Statements
 from caraway_scheduler.flight.uploads import UploadRoom
 from caraway_scheduler.queries.active import Protocol
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
+from caraway_serving import limits
 from caraway_serving.flight import statuses
+from caraway_serving.limits import TokenBucket
 
 MOST_BYTES = 256 * 1024 * 1024
 """An upload is in memory until it is whole: of one that breaks nothing may be seen."""
+MOST_A_SECOND = 100
 Mode = Literal["append", "replace"]
 NO_CREATION = "uploads create no datasets; add it to the manifest"
 _ONLY_READS = "this key may only read; writing needs a key that ends in :rw"
@@ -30,6 +35,7 @@ class Ingesting:
         self._services = services
         self._statements = statements
         self.room = UploadRoom()
+        self._rate = TokenBucket()
 
     def take(
         self,
@@ -47,6 +53,7 @@ class Ingesting:
         caller = callers.of(context)
         if not caller.principal.may_write:
             raise QueryForbiddenError(_ONLY_READS)
+        self._check_rate()
         table = _quoted(dataset)
 
         def request(sql: str, given: GivenRows | None = None) -> QueryRequest:
@@ -57,6 +64,7 @@ class Ingesting:
             looked = self._run(context, request(f"SELECT * FROM {table} LIMIT 0"))
         except TableNotFoundError as exc:
             raise statuses.NotFound(f"there is no dataset '{dataset}': {NO_CREATION}") from exc
+        self._check_access(dataset)
         with self.room.share() as take:
             rows = uploads.collected(
                 context,
@@ -76,6 +84,36 @@ class Ingesting:
                 source = f"SELECT {names} FROM {_quoted(given.name)}"
                 self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))
             return count
+
+    def _check_rate(self) -> None:
+        """Count an upload. Each one of an accelerated dataset is a durable write.
+
+        Raises:
+            Unavailable: there were too many in the last second.
+        """
+        settings = self._services.manifest.current.runtime.flight
+        self._rate.refill_at(MOST_A_SECOND if settings.do_put_rate_limit_enabled else None)
+        if wait_s := self._rate.take():
+            raise statuses.Unavailable(
+                f"more than {MOST_A_SECOND} uploads a second; upload more rows at once, or set "
+                "runtime.flight.do_put_rate_limit_enabled to false; nothing of this one is "
+                f"written; try again in {limits.retry_after(wait_s)} s"
+            )
+
+    def _check_access(self, dataset: str) -> None:
+        """Refuse an upload before it is read; its INSERT would refuse it after that.
+
+        Raises:
+            QueryForbiddenError: the dataset accepts no writes.
+        """
+        _, writable = self._services.queries.catalog()
+        name = TableName(dataset.removeprefix("public."))
+        # Of an accelerated dataset it is the source that is named.
+        if not writable & {name, source_of(name)}:
+            raise QueryForbiddenError(
+                f"dataset '{dataset}' cannot be written to; give it `access: read_write` in the "
+                "manifest"
+            )
 
     def _run(self, context: flight.ServerCallContext, request: QueryRequest) -> pa.Table:
         return self._statements.wait(self._statements.collected(request), context)

@@ -6,7 +6,9 @@ import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +16,7 @@ import pytest
 from pyarrow import flight
 
 from caraway_core.tables import TableSpec
-from caraway_scheduler.flight import FlightEndpoint
+from caraway_scheduler.flight import FlightEndpoint, ingesting, uploads
 from caraway_scheduler.flight.sql import messages
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.uploads import UploadRoom
@@ -57,6 +59,31 @@ async def test_rows_are_appended_by_the_names_of_their_columns(
         rows = await server.ask(query(ALL))
         assert rows.to_pydict() == {"a": [1, 2, 3], "s": ["x", "y", None]}
         assert server.services.tallies.query_executions[("flight",)] == 3
+
+
+async def test_a_dataset_without_writes_refuses_an_upload_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read_it(*_: object) -> None:
+        raise AssertionError("the upload was read")
+
+    monkeypatch.setattr(uploads, "collected", read_it)
+    async with serving(TABLES, writable=("sales.o",)) as server:
+        with pytest.raises(flight.FlightUnauthorizedError, match="`access: read_write`"):
+            await server.ask(put(PATH, ROWS))
+
+
+async def test_too_many_uploads_in_a_second_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingesting, "MOST_A_SECOND", 0.001)
+    async with serving(TABLES, writable=WRITABLE) as server:
+        await server.ask(put(PATH, ROWS))
+        with pytest.raises(flight.FlightUnavailableError, match="uploads a second"):
+            await server.ask(put(PATH, ROWS))
+        runtime = server.services.manifest.current.runtime
+        settings = replace(runtime.flight, do_put_rate_limit_enabled=False)
+        unlimited: Any = SimpleNamespace(runtime=replace(runtime, flight=settings))
+        server.services.manifest.current = unlimited
+        await server.ask(put(PATH, ROWS))
 
 
 async def test_dataset_in_a_schema_columns_left_out_and_no_rows() -> None:

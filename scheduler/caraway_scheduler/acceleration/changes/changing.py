@@ -1,8 +1,7 @@
 """Converts the rows that a statement changes into changes of a dataset's log."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +11,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import DELETE, INSERT, BatchStream, TableWrite
 from caraway_core.tables import Twice
+from caraway_scheduler.acceleration.changes import keys
 from caraway_scheduler.acceleration.changes.ingesting import Upon
 
 MOST_BYTES = 256 * 1024 * 1024
@@ -67,7 +67,7 @@ def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Change
     if EXISTS not in rows.column_names:
         return _logged(new, dataset, Op.UPSERT)
     old = rows.select([f"{OLD_KEY}{number}" for number in range(len(dataset.primary))])
-    _check_keys(new, rows, dataset, set(_tuples(old)))
+    keys.check(dataset.name, new.select(list(dataset.primary)), rows.column(EXISTS), old)
     gone = _logged(old.rename_columns(list(dataset.primary)), dataset, Op.DELETE)
     made = changes.joined([gone, _logged(new, dataset, Op.UPSERT)])
     return Changes(made.rows, rows.num_rows)
@@ -79,7 +79,7 @@ def _inserted(new: pa.Table, rows: pa.Table, dataset: Changeable) -> Changes:
     if dataset.twice == "first":
         return _logged(new, dataset, Op.KEEP)
     if dataset.twice == "refuse":
-        _check_keys(new, rows, dataset, frozenset())
+        keys.check(dataset.name, new.select(list(dataset.primary)), rows.column(EXISTS), None)
     return _logged(new, dataset, Op.UPSERT)
 
 
@@ -93,35 +93,13 @@ def _check_values(new: pa.Table, dataset: Changeable) -> None:
             )
 
 
-def _check_keys(
-    new: pa.Table, rows: pa.Table, dataset: Changeable, leaving: frozenset[Any] | set[Any]
-) -> None:
-    seen: set[Any] = set()
-    keys = _tuples(new.select(list(dataset.primary)))
-    for key, exists in zip(keys, rows.column(EXISTS).to_pylist(), strict=True):
-        if key in seen or (exists and key not in leaving):
-            named = ", ".join(
-                f"{name} = {value!r}" for name, value in zip(dataset.primary, key, strict=True)
-            )
-            raise InvalidQueryError(
-                f"dataset '{dataset.name}': there would be two rows with {named}; nothing is "
-                "changed"
-            )
-        seen.add(key)
-
-
-def _tuples(keys: pa.Table) -> Sequence[tuple[Any, ...]]:
-    columns = [column.to_pylist() for column in keys.columns]
-    return list(zip(*columns, strict=True))
-
-
 def _logged(rows: pa.Table, dataset: Changeable, op: Op) -> Changes:
     """Convert rows to the columns of the log; missing columns become NULL."""
     schema, count = changes.log_schema(dataset.schema), rows.num_rows
     columns = []
     for field in schema:
         if field.name == OP:
-            columns.append(pa.chunked_array([pa.array([op] * count, field.type)]))
+            columns.append(pa.chunked_array([pa.repeat(pa.scalar(op, field.type), count)]))
         elif field.name in rows.column_names and field.name != OFFSET:
             columns.append(rows.column(field.name).cast(field.type))
         else:
