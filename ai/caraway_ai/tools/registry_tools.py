@@ -1,9 +1,9 @@
 """The two tools that a model gets in place of many: one finds tools, the other calls them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
+from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller, ToolDefinition
 from caraway_ai.tools.tool_search import Embed, ToolIndex, ToolMatch, ToolQuery
 from caraway_ai.tools.toolbox import MOST_LISTED, Toolbox
 from caraway_core import registry
@@ -34,8 +34,9 @@ class ToolSearchTool:
         "additionalProperties": False,
     }
 
-    def __init__(self, index: ToolIndex, embed: Embed | None = None) -> None:
-        self._index = index
+    def __init__(self, tools: Sequence[ToolDefinition], embed: Embed | None = None) -> None:
+        self._tools = tools
+        self._index: ToolIndex | None = None
         self._embed = embed
 
     async def call(self, arguments: Arguments, caller: ToolCaller) -> Any:
@@ -46,6 +47,8 @@ class ToolSearchTool:
             arguments.get("limit", 5),
             arguments.get("min_score", 0.0),
         )
+        if self._index is None:
+            self._index = ToolIndex(self._tools)
         found = await self._index.search(query, self._embed)
         return {
             "query": query.text,

@@ -7,8 +7,10 @@ from typing import Any
 from caraway_ai.tools import toolbox as toolboxes
 from caraway_ai.tools.protocol import Tool, ToolCaller, ToolDefinition
 from caraway_ai.tools.registry_tools import ToolInvocation, ToolSearchTool
-from caraway_ai.tools.tool_search import Embed, ToolIndex
+from caraway_ai.tools.tool_search import Embed
 from caraway_ai.tools.toolbox import MOST_LISTED, Toolbox
+from caraway_core import registry
+from caraway_core.errors import NotFoundError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,6 @@ class ToolSelection:
             CarawayError: the model has no such tool, or it failed.
         """
         if name not in self.tools:
-            from caraway_core import registry
-            from caraway_core.errors import NotFoundError
-
             raise NotFoundError(registry.unknown("tool", name[:100], self.tools))
         return await self.toolbox.use(self.tools[name], arguments, caller)
 
@@ -63,5 +62,5 @@ def select(toolbox: Toolbox, mode: str, embed: Embed | None = None) -> ToolSelec
 
 def _registry(toolbox: Toolbox, tools: Sequence[Tool], embed: Embed | None) -> Sequence[Tool]:
     by_name = toolboxes.named(tools)
-    index = ToolIndex([ToolDefinition.of(tool) for tool in tools])
-    return ToolSearchTool(index, embed), ToolInvocation(toolbox, by_name)
+    definitions = [ToolDefinition.of(tool) for tool in tools]
+    return ToolSearchTool(definitions, embed), ToolInvocation(toolbox, by_name)

@@ -29,7 +29,7 @@ from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Connection, ManifestInForce, Services
-from caraway_scheduler.tools import ToolService
+from caraway_scheduler.tools import ToolService, extending
 from caraway_serving.tallies import ApiTallies
 
 _QUERIES_PER_CORE = 4
@@ -84,6 +84,7 @@ async def services(
     )
     tools = ToolService(queries, catalog, history)
     stack.push_async_callback(tools.aclose)
+    models.extension = extending.extension(tools)
     mcp = McpEndpoint(tools.toolbox, settings.mcp.allowed_hosts, settings.cors.allowed_origins)
     stack.push_async_callback(mcp.aclose)
     return Services(

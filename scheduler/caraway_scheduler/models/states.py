@@ -21,6 +21,8 @@ class ModelCaller:
 
     span: Span
     principal: Principal = ANONYMOUS
+    shows_progress: bool = False
+    """Whether calls of tools are told in the text of a stream."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from caraway_serving.errors import CLIENT_GONE
 
 router = APIRouter(tags=["Models"])
 _HINT = 'send a chat request, for example {"model": "...", "messages": [...]}'
+_PROGRESS = ("x-caraway-completion-progress", "x-spiceai-completion-progress")
 _DONE = b"data: [DONE]\n\n"
 
 
@@ -45,7 +46,9 @@ async def complete_chat(request: Request) -> Response:
 def caller(request: Request) -> ModelCaller:
     """Return who sent a request."""
     principal = scopes.principal(request)
-    return ModelCaller(replace(scopes.span(request), principal=principal.id), principal)
+    span = replace(scopes.span(request), principal=principal.id)
+    shows_progress = any(request.headers.get(name) == "enabled" for name in _PROGRESS)
+    return ModelCaller(span, principal, shows_progress)
 
 
 def failed(error: dict[str, Any]) -> bytes:

@@ -1,0 +1,92 @@
+"""Calls of tools as models write them: whole in an answer, or in fragments of a stream."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from caraway_ai.protocols import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool; the arguments are text, which may not be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+    @property
+    def message_part(self) -> JsonObject:
+        """The call as a message of the assistant has it."""
+        function = {"name": self.name, "arguments": self.arguments}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+def of_message(message: JsonObject) -> Sequence[ToolCall]:
+    """Return the calls in a message of an assistant; others than of functions are left out."""
+    found = []
+    for number, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            name, arguments = function.get("name"), function.get("arguments")
+            call_id = str(call.get("id") or f"call_{number}")
+            found.append(ToolCall(call_id, str(name or ""), _text(arguments)))
+    return found
+
+
+def _text(arguments: Any) -> str:
+    if arguments is None:
+        return ""
+    if isinstance(arguments, str):
+        return arguments
+    # Some servers send the arguments as an object.
+    import json
+
+    return json.dumps(arguments)
+
+
+@dataclass(slots=True)
+class StreamedCalls:
+    """Collects the fragments of one answer.
+
+    Fragments of calls of `others`, which the runtime does not run, pass through: they get the
+    numbers of an answer in which there are no more.
+    """
+
+    own: Collection[str]
+    _parts: dict[int, dict[str, str]] = field(default_factory=dict)
+    _passing: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are calls that the runtime does not run."""
+        return bool(self._passing)
+
+    def take(self, fragments: Any) -> list[JsonObject]:
+        """Collect fragments; return those that pass through."""
+        passing = []
+        for fragment in fragments or ():
+            function = fragment.get("function") or {}
+            index = fragment["index"]
+            name = function.get("name")
+            if index not in self._parts and index not in self._passing:
+                if name and name not in self.own:
+                    self._passing[index] = len(self._passing)
+                else:
+                    self._parts[index] = {"id": "", "name": "", "arguments": ""}
+            if index in self._passing:
+                passing.append({**fragment, "index": self._passing[index]})
+                continue
+            part = self._parts[index]
+            part["id"] = part["id"] or fragment.get("id") or ""
+            part["name"] = part["name"] or name or ""
+            part["arguments"] += _text(function.get("arguments"))
+        return passing
+
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        """The calls that the runtime runs, in their order."""
+        return [
+            ToolCall(part["id"] or f"call_{index}", part["name"], part["arguments"])
+            for index, part in sorted(self._parts.items())
+        ]
