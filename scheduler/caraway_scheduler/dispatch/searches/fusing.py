@@ -1,14 +1,17 @@
 """Fuses the rows of several searches of one table by their ranks."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.statement_searches import FUSED_SCORE, FusedSearches, RecencyDecay
+from caraway_search.ranking import fusion as ranks
+from caraway_search.ranking.fusion import Decay, ExponentialDecay, LinearDecay, RankedList, Recency
+
+_MICROS = 1e6
 
 
 def fused(
@@ -20,46 +23,41 @@ def fused(
 ) -> pa.Table:
     """Return the columns of the best rows and their fused scores, best first.
 
-    A row scores `weight / (k + rank)` in each search that found it. Ties are in the order of the
-    key. `now_s` is the time from which ages are counted, in seconds since 1970.
+    Ties are in the order of the key. `now_s` is the time from which ages are counted, in seconds
+    since 1970.
 
     Raises:
         InvalidQueryError: the time column holds no times.
     """
-    scores: dict[Hashable, float] = {}
+    lists = [
+        RankedList(_keys(rows, fusion.key, number), each.weight)
+        for number, (each, rows) in enumerate(zip(fusion.searches, found, strict=True))
+    ]
+    rows = pa.concat_tables([each.select(found[0].schema.names) for each in found])
     places: dict[Hashable, int] = {}
-    start = 0
-    for number, (each, rows) in enumerate(zip(fusion.searches, found, strict=True)):
-        ranked: set[Hashable] = set()
-        for rank, key in enumerate(_keys(rows, fusion.key, number), start=1):
-            if key in ranked:
-                continue
-            ranked.add(key)
-            places.setdefault(key, start + rank - 1)
-            scores[key] = scores.get(key, 0.0) + each.weight / (fusion.k + rank)
-        start += rows.num_rows
-    names = found[0].schema.names
-    every = pa.concat_tables([rows.select(names) for rows in found])
-    chosen = every.take(pa.array(places.values(), pa.int64()))
-    values = np.fromiter((scores[key] for key in places), np.float64, len(places))
+    for place, key in enumerate(key for each in lists for key in each.keys):
+        places.setdefault(key, place)
+    recency = None
     if fusion.decay is not None:
-        values = values * _factors(chosen.column(fusion.decay.column), fusion.decay, now_s)
-    chosen = chosen.append_column(FUSED_SCORE, pa.array(values))
-    best = _order(chosen, fusion.key)[:limit]
-    return chosen.take(best).select([*columns, FUSED_SCORE])
+        recency = _recency(rows.column(fusion.decay.column), fusion.decay, places, now_s)
+    best = ranks.fuse(lists, fusion.k, recency)
+    chosen = rows.take(pa.array([places[each.key] for each in best], pa.int64()))
+    scores = pa.array([each.score for each in best], pa.float64())
+    chosen = chosen.append_column(FUSED_SCORE, scores)
+    return chosen.take(_order(chosen, fusion.key)[:limit]).select([*columns, FUSED_SCORE])
 
 
-def _keys(rows: pa.Table, key: Sequence[str], number: int) -> Iterator[Hashable]:
-    """Yield what tells the rows of a search apart; NULL in the only key column matches nothing."""
+def _keys(rows: pa.Table, key: Sequence[str], number: int) -> list[Hashable]:
+    """Return what tells the rows of a search apart; NULL in the only key column matches nothing."""
     columns = [_values(rows.column(name)) for name in key]
     if len(columns) > 1:
-        yield from zip(*columns, strict=True)
-        return
-    for place, value in enumerate(columns[0]):
-        yield (number, place) if value is None else (value,)
+        return list(zip(*columns, strict=True))
+    return [
+        (number, place) if value is None else (value,) for place, value in enumerate(columns[0])
+    ]
 
 
-def _values(column: pa.ChunkedArray) -> Sequence[Hashable]:
+def _values(column: pa.ChunkedArray) -> list[Hashable]:
     kind = column.type
     if pa.types.is_fixed_size_list(kind) and column.null_count == 0 and len(column):
         flat = column.combine_chunks().flatten()
@@ -69,8 +67,7 @@ def _values(column: pa.ChunkedArray) -> Sequence[Hashable]:
     if pa.types.is_nested(kind):
         return list(map(repr, values))
     if pa.types.is_floating(kind):
-        return ["NaN" if isinstance(value, float) and math.isnan(value) else value
-                for value in values]  # fmt: skip
+        return ["NaN" if isinstance(each, float) and math.isnan(each) else each for each in values]
     return values
 
 
@@ -84,18 +81,22 @@ def _is_sortable(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or is_view or pa.types.is_interval(kind))
 
 
-def _factors(times: pa.ChunkedArray, decay: RecencyDecay, now_s: float) -> np.ndarray:
-    """Return what each fused score is multiplied by; rows without a time keep theirs."""
+def _recency(
+    times: pa.ChunkedArray, decay: RecencyDecay, places: Mapping[Hashable, int], now_s: float
+) -> Recency[Hashable]:
+    """Return how the age of each row lowers its score."""
     kind = times.type
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         raise InvalidQueryError(
             f"rrf: `time_column` '{decay.column}' is of type {kind}; it must be a date or timestamp"
         )
-    micros = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    made_s = pc.divide(pc.cast(micros, pa.float64()), 1e6)
-    ages = np.maximum(now_s - made_s.to_numpy(zero_copy_only=False), 0.0)
+    micros = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
+    ages_s = {
+        key: now_s - made / _MICROS
+        for key, place in places.items()
+        if (made := micros[place]) is not None
+    }
+    lowering: Decay = ExponentialDecay(decay.constant, decay.scale_s)
     if decay.kind == "linear":
-        factors = np.maximum(1.0 - ages / decay.window_s, 0.0)
-    else:
-        factors = np.exp(-decay.constant * ages / decay.scale_s)
-    return np.where(np.isnan(ages), 1.0, factors)
+        lowering = LinearDecay(decay.window_s)
+    return Recency(lowering, ages_s)

@@ -60,7 +60,7 @@ def test_only_the_best_rows_are_returned() -> None:
 
 
 def test_a_key_counts_once_in_a_search_and_null_matches_nothing() -> None:
-    assert _fused([1, 1, 2], []) == {1: 1 / 61, 2: 1 / 63}
+    assert _fused([1, 1, 2], []) == {1: 1 / 61, 2: 1 / 62}
     fusion = FusedSearches((WeightedSearch(SEARCH),) * 2, ("id",))
     rows = pa.table({"id": pa.array([None], pa.int64())})
     assert fusing.fused(fusion, [rows, rows], ["id"], 10, 0.0).num_rows == 2
@@ -95,11 +95,11 @@ def test_old_rows_score_less(at: pa.DataType) -> None:
     assert _fused([40], [], decay=decay, at=at) == {40: pytest.approx(math.exp(-3) / 61)}
 
 
-def test_a_row_without_a_time_keeps_its_score() -> None:
+def test_a_row_without_a_time_is_very_old() -> None:
     rows = pa.table({"id": [1], "at": pa.array([None], pa.date32())})
     fusion = FusedSearches((WeightedSearch(SEARCH),), ("id",), decay=RecencyDecay("at", "linear"))
     (row,) = fusing.fused(fusion, [rows], ["id"], 10, 1e9).to_pylist()
-    assert row["fused_score"] == 1 / 61
+    assert row["fused_score"] == 0.0
 
 
 def test_a_time_column_must_hold_times() -> None:
