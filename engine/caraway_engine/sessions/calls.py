@@ -5,7 +5,7 @@ See `caraway_engine.table_functions` for the idea.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _MAY_CALL = table_calls.pattern(FUNCTIONS)
 _DEEPEST = 4
+_Text = TypeVar("_Text", str, str | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,17 @@ class StandIn:
     """The tables that its rows depend on."""
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to search for."""
+        if isinstance(self.asked, AskedReranking):
+            return self.asked.query is None
+        return any(each.text is None for each in searches_in(self.asked))
+
+    @property
     def searched(self) -> TableName | None:
         """The table that is searched; None where the rows of a statement are ordered."""
-        if isinstance(self.asked, AskedFusion):
-            return self.asked.searches[0].table
-        return self.asked.table if isinstance(self.asked, AskedSearch) else None
+        found = searches_in(self.asked)
+        return found[0].table if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,7 @@ class CallReader:
         asked = arguments.bound(call, statement.parameters)
         if isinstance(asked, AskedReranking):
             return self._reranking(name, asked, statement, depth)
-        searches = _searches(asked)
+        searches = searches_in(asked)
         table = searches[0].table
         schema = self._schema(table, call)
         for each in searches:
@@ -214,35 +221,30 @@ def _check_column(call: table_calls.TableCall, column: str | None, schema: pa.Sc
 
 
 def _completed(
-    asked: AskedReranking, schema: pa.Schema, inner: tuple[StandIn, ...]
+    asked: AskedReranking, schema: pa.Schema, inside: tuple[StandIn, ...]
 ) -> AskedReranking:
     """Fill in the column and the query, where there is only one that can be meant."""
     call = asked.call
     _check_column(call, asked.column, schema)
-    column = asked.column or _only(
-        call,
-        "col",
-        [field.name for field in schema if _is_text(field.type)],
-        "the name of the column with the text",
-    )
+    texts = [field.name for field in schema if _is_text(field.type)]
+    column = asked.column or _only(call, "col", texts, "the name of the column with the text")
     if not _is_text(schema.field(column).type):
         raise InvalidQueryError(f"{call.where}: {call.function}: column '{column}' has no text")
-    query = asked.query or _only(
-        call,
-        "query",
-        sorted({each.text for made in inner for each in _searches(made.asked)}),
-        "the text that the rows should answer",
-    )
+    if asked.has_query:
+        return replace(asked, column=column)
+    searched = {each.text for made in inside for each in searches_in(made.asked)}
+    query = _only(call, "query", list(searched), "the text that the rows should answer")
     return replace(asked, column=column, query=query)
 
 
-def _searches(asked: AskedCall) -> tuple[AskedSearch, ...]:
+def searches_in(asked: AskedCall) -> tuple[AskedSearch, ...]:
+    """Return the searches of tables in a call."""
     if isinstance(asked, AskedFusion):
         return asked.searches
     return (asked,) if isinstance(asked, AskedSearch) else ()
 
 
-def _only(call: table_calls.TableCall, name: str, found: list[str], what: str) -> str:
+def _only(call: table_calls.TableCall, name: str, found: list[_Text], what: str) -> _Text:
     if len(found) != 1:
         raise InvalidQueryError(f"{call.where}: {call.function}: give `{name}`, {what}")
     return found[0]

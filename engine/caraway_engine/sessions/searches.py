@@ -143,7 +143,7 @@ class StatementSearches:
                 if each.name in facts.scans
             }
         for each in every:
-            if each.name in rows:
+            if each.name in rows and not each.is_empty:
                 where = pre[each.name].where if each.name in pre else None
                 found = rows[each.name]
                 yield self._search(each, found.columns, where, found.most, statement)
@@ -202,7 +202,7 @@ def _table_search(
 ) -> TableSearch:
     return TableSearch(
         asked.table,
-        asked.text,
+        asked.text or "",
         asked.method,
         asked.column,
         where=where,

@@ -37,12 +37,12 @@ Parameters = Mapping[str, Scalar]
 
 @dataclass(frozen=True, slots=True)
 class AskedSearch:
-    """A call of vector_search or text_search."""
+    """A call of vector_search or text_search. Without a text it finds nothing."""
 
     call: TableCall
     method: SearchMethod
     table: TableName
-    text: str
+    text: str | None
     column: str | None
     limit: int
     has_score: bool
@@ -63,10 +63,14 @@ class AskedFusion:
 
 @dataclass(frozen=True, slots=True)
 class AskedReranking:
-    """A call of rerank; `sql` is the statement whose rows it orders."""
+    """A call of rerank; `sql` is the statement whose rows it orders.
+
+    A query that is given may be None, as the text of a search.
+    """
 
     call: TableCall
     sql: str
+    has_query: bool
     query: str | None
     model: str | None
     column: str | None
@@ -167,7 +171,8 @@ def _reranking(call: TableCall, parameters: Parameters) -> AskedReranking:
     return AskedReranking(
         call,
         given.statement("input"),
-        given.text("query") and given.query("query"),
+        given.has("query"),
+        given.query("query") if given.has("query") else None,
         given.text("model"),
         given.column("col"),
         given.limit("limit"),
@@ -220,10 +225,19 @@ class _Given:
         padded = [*[None] * (3 - len(parts)), *map(str, parts)]
         return plan_facts.table_name(padded[0], padded[1], str(padded[2]))
 
-    def query(self, name: str) -> str:
-        """Return the text to search for."""
+    def has(self, name: str) -> bool:
+        """Return whether there is an argument of a name."""
+        return name in self._by_name
+
+    def query(self, name: str) -> str | None:
+        """Return the text to search for.
+
+        A parameter may be NULL: drivers bind it to ask for the columns of an answer.
+        """
         argument = self._needed(name)
         value = self._value(argument)
+        if value is None and argument.kind == "parameter":
+            return None
         if not isinstance(value, str):
             self.fail(
                 argument, "the text to search for must be in single quotes, or a parameter such "
