@@ -44,7 +44,7 @@ async def test_a_prepared_search_runs_with_each_text() -> None:
         def prepared(connection: Any) -> list[Any]:
             with connection.cursor() as cursor:
                 sql = "SELECT id, score FROM text_search(docs, ?, 1) ORDER BY score DESC"
-                assert cursor.adbc_prepare(sql).names == ["1"]
+                assert cursor.adbc_prepare(sql).names == ["$1"]
                 found = []
                 for text in ("red", "blue"):
                     cursor.execute(sql, (text,))
