@@ -10,7 +10,7 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
-.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock protos clean
+.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -64,6 +64,12 @@ HOSTILE ?= hostile
 MEASURES ?= 0
 test-hostile: setup
 	CARAWAY_MEASURES=$(MEASURES) $(PYTEST) -o timeout=400 -m full -k "$(HOSTILE)" tests/hostile
+
+# Needs node and npm, and the network once.
+NPM := $(VENV)/npm
+test-npm: setup
+	npm install --silent --no-audit --no-fund --prefix $(NPM) @spiceai/spice@3.2.0
+	CARAWAY_NPM=$(NPM) $(PYTEST) -o timeout=200 -m full tests/e2e/test_npm_client.py
 
 test-full: SEED = $(shell date +%s)
 test-full: setup
