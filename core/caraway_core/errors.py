@@ -29,6 +29,7 @@ CarawayError
     │   ├── ParametersError          the values do not fit the statement
     │   └── TableNotFoundError       the statement names a table that is not there
     ├── DatasetLoadingError      a dataset is still loading; retry after `retry_after_s`
+    ├── ModelNotReadyError       it uses a model that is loading or away; has `retry_after_s`
     ├── SourceNotReadError       sources were to answer, and none of them is read
     ├── MovedOnError             rows to change were changed meanwhile; run it again
     ├── QueryForbiddenError      the caller may not do this
@@ -279,6 +280,14 @@ class TableNotFoundError(InvalidQueryError):
 
 class DatasetLoadingError(QueryError):
     """The statement reads a dataset that is still loading; it may be retried."""
+
+    def __init__(self, message: str, retry_after_s: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelNotReadyError(QueryError):
+    """The statement uses a model that is loading, limited or away; it may be retried."""
 
     def __init__(self, message: str, retry_after_s: int = 2) -> None:
         super().__init__(message)

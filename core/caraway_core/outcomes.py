@@ -99,6 +99,7 @@ TABLE: Mapping[type[errors.CarawayError], FailureOutcome] = {
     errors.ParametersError: FailureOutcome(FailureKind.INVALID, "PARAMETER_BINDING_FAILED"),
     errors.TableNotFoundError: _INVALID,
     errors.DatasetLoadingError: _AWAY,
+    errors.ModelNotReadyError: _BROKEN_OFF,
     errors.SourceNotReadError: _INVALID,
     errors.MovedOnError: _AWAY,
     errors.QueryForbiddenError: FailureOutcome(FailureKind.FORBIDDEN, "SUBMISSION_FAILED"),

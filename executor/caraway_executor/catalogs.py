@@ -9,6 +9,7 @@ from threading import Lock
 from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.protocols.embedding import CatalogEmbedding
 from caraway_core.protocols.fleet import Pinned, TableCatalog
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
@@ -17,6 +18,7 @@ from caraway_executor.host_files import HostFiles
 from caraway_executor.local import LocalExecutor
 from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
+from caraway_plugins.embeddings.loaded import LoadedEmbedders
 
 SILENT_S = 60.0
 """A scheduler silent for this long is gone; its statements have failed or will fail."""
@@ -59,6 +61,7 @@ class Catalogs:
         self._held: dict[str, _Held] = {}
         self._work: Counter[str] = Counter()
         self._installing = Lock()
+        self._embedders = LoadedEmbedders()
 
     @property
     def versions(self) -> Mapping[str, CatalogVersion]:
@@ -72,7 +75,13 @@ class Catalogs:
             executor = held.executor if held else self._made()
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
-            snapshot = CatalogSnapshot(catalog.version, _known(executor, here.tables), {})
+            vectors = self._embedders.of(catalog.embedders)
+            snapshot = CatalogSnapshot(
+                catalog.version,
+                _known(executor, here.tables),
+                {},
+                embedding=CatalogEmbedding(catalog.embedders, vectors),
+            )
             failed = executor.prepare(snapshot, others)
             executor.publish()
             if catalog.pinned is not None:
@@ -149,6 +158,7 @@ class Catalogs:
         for held in self._held.values():
             held.executor.close()
         self._chunks.close()
+        self._embedders.close()
 
     def _made(self) -> LocalExecutor:
         return LocalExecutor(self._settings, self._stores, self._chunks, self._name)

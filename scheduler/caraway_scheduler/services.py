@@ -14,6 +14,7 @@ from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.mcp.endpoint import McpEndpoint
@@ -77,6 +78,7 @@ class Services:
     models: Models
     tools: ToolService
     mcp: McpEndpoint
+    embeddings: Embeddings
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False
@@ -113,6 +115,11 @@ class Services:
             f"model {model.name} ({model.status})"
             for model in self.models.states.values()
             if not model.was_ready
+        ]
+        waiting += [
+            f"embedding model {state.name} ({state.status})"
+            for state in self.embeddings.states.values()
+            if state.declared.is_declared and not state.was_ready
         ]
         if not self.catalog.version:
             waiting.append("catalog (initializing)")

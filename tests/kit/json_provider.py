@@ -38,6 +38,9 @@ class JsonProvider(ThreadingHTTPServer):
         self.first: list[ProviderAnswer] = []
         self.requests: list[ProviderRequest] = []
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients may go away at any time."""
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"

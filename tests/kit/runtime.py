@@ -80,6 +80,7 @@ async def running(
         await services.catalog.apply(loaded, secrets)
         await services.catalog.wait_settled()
         await services.models.wait_settled()
+        await services.embeddings.wait_settled()
         jobs.begin()
         services = altered(services)
         origins = security.cors_origins(loaded.runtime)

@@ -12,6 +12,7 @@ from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
 from caraway_core.protocols.offers import OfferedPart, OfferOrder
+from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
@@ -39,6 +40,7 @@ class CatalogSnapshot:
     tables: Mapping[TableName, TableSpec]
     system: Mapping[TableName, SystemTable]
     undivided: frozenset[TableName] = frozenset()
+    embedding: CatalogEmbedding = NO_EMBEDDING
 
 
 @dataclass(frozen=True, slots=True)

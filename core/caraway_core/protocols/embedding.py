@@ -33,6 +33,11 @@ class Embedder(Protocol):
         ...
 
     @property
+    def is_remote(self) -> bool:
+        """Whether each call is a round trip, so that few calls with many texts are better."""
+        ...
+
+    @property
     def identity(self) -> str:
         """A text that changes when the same text would get another vector."""
         ...
@@ -88,6 +93,33 @@ class EmbedderSpec:
         """
         make: EmbedderFactory = registry.EMBEDDERS.load(self.provider)
         return make(self)
+
+
+class TextVectors(Protocol):
+    """The embedding models that statements use, by name. Its method blocks; threads share it."""
+
+    def vectors(self, model: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
+        """Embed some texts.
+
+        Raises:
+            NotFoundError: there is no such model.
+            ModelError: it cannot be loaded, or the call failed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEmbedding:
+    """The embedding models of a catalog: the specs for executors, and the models of this process.
+
+    `vectors` does not cross to another process.
+    """
+
+    specs: tuple[EmbedderSpec, ...] = ()
+    vectors: TextVectors | None = None
+
+
+NO_EMBEDDING = CatalogEmbedding()
 
 
 class EmbedderFactory(Protocol):

@@ -16,6 +16,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
+from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
@@ -67,6 +68,8 @@ class TableCatalog:
     """The files of its tables that other hosts may lack."""
     pinned: Pinned | None = None
     """The earlier versions that are still needed; None means all of them."""
+    embedders: tuple[EmbedderSpec, ...] = ()
+    """The embedding models that statements may use."""
 
 
 @dataclass(frozen=True, slots=True)

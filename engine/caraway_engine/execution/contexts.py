@@ -8,7 +8,7 @@ from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 from caraway_core.ids import TableName
 from caraway_engine.execution import spilling
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.searching import functions
+from caraway_engine.searching import embedding, functions
 
 CATALOG = "caraway"
 PUBLIC = "public"
@@ -109,6 +109,7 @@ def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -
     # By default a directory listing is cached forever, so new files would never be seen.
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
     functions.register(context)
+    embedding.register(context, None)
     return context
 
 

@@ -25,6 +25,7 @@ from caraway_engine import known_faults
 from caraway_engine.execution import frugal
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
 from caraway_engine.rows import coercion
+from caraway_engine.searching import embedding
 from caraway_engine.sessions import answered, distribution, plans, writes
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions, Showable
@@ -85,7 +86,9 @@ class StatementPlanner:
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
         start = plan.dataframe.execute_stream
-        return Startable(plan, schema, start, again if may_repeat else None)
+        # Threads of the engine wait for models as they do for databases.
+        is_waiting = not plan.facts.functions.isdisjoint(embedding.NAMES)
+        return Startable(plan, schema, start, again if may_repeat else None, is_waiting)
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
         """Plan and analyse a statement for a cluster, without running it.

@@ -23,6 +23,7 @@ from caraway_engine.scans import object_stores, presence, tables
 from caraway_engine.scans.readers import files
 from caraway_engine.sessions.calls import CallingText, StandIn
 from caraway_engine.sessions.searches import StatementSearches
+from caraway_engine.searching import embedding
 from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
@@ -71,6 +72,7 @@ class Registered:
         self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
         for context in self.contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
+            embedding.register(context, snapshot.embedding.vectors)
         self.lacking: dict[TableName, TableName] = {}
         """The missing table of each view that cannot be planned because a table is missing."""
         self._view_reads: dict[TableName, frozenset[TableName]] = {}

@@ -10,6 +10,7 @@ from typing import Any
 from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
+from caraway_engine.searching.embedding import NAMES as EMBED_FUNCTIONS
 from caraway_engine.searching.functions import NAMES as SEARCH_FUNCTIONS
 from caraway_engine.stages import joins
 from caraway_engine.stages.functions import Functions
@@ -53,7 +54,16 @@ _WINDOWS = (
     "first_value", "last_value", "nth_value",
 )  # fmt: skip
 FUNCTIONS = frozenset(
-    {*_COMPARISON, *_ARITHMETIC, *_TEXT, *_TIME, *_AGGREGATES, *_WINDOWS, *SEARCH_FUNCTIONS}
+    {
+        *_COMPARISON,
+        *_ARITHMETIC,
+        *_TEXT,
+        *_TIME,
+        *_AGGREGATES,
+        *_WINDOWS,
+        *SEARCH_FUNCTIONS,
+        *EMBED_FUNCTIONS,
+    }
 )
 RELATIONS = frozenset({*INPUT_FIELDS, "set"})
 EXPRESSIONS = frozenset(

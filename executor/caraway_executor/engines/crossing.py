@@ -14,6 +14,7 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
+from caraway_core.protocols.embedding import CatalogEmbedding, TextVectors
 from caraway_core.protocols.fleet import TaskTable
 from caraway_core.tables import TableSpec
 from caraway_engine.rows import plain
@@ -75,8 +76,12 @@ class Outward:
 class Inward:
     """The receiving end: restores values from what was received."""
 
-    def __init__(self, show: Callable[[TableName], SystemTable]) -> None:
+    def __init__(
+        self, show: Callable[[TableName], SystemTable], models: TextVectors | None = None
+    ) -> None:
+        """Take what asks the other process for system tables, and for vectors."""
         self._show = show
+        self._embedding = CatalogEmbedding(vectors=models)
         self._tables: Mapping[TableName, TableSpec] = {}
         self._logs: dict[str, Log] = {}
 
@@ -85,7 +90,9 @@ class Inward:
         known = {**self._tables, **crossing.changed}
         self._tables = {name: known[name] for name in crossing.names}
         system = {name: self._show(name) for name in crossing.system}
-        return CatalogSnapshot(crossing.version, self._tables, system, crossing.undivided)
+        return CatalogSnapshot(
+            crossing.version, self._tables, system, crossing.undivided, self._embedding
+        )
 
     def statement(self, crossing: CrossingStatement) -> Statement:
         """Restore a statement."""

@@ -103,6 +103,13 @@ class Shown(NamedTuple):
     error: BaseException | None
 
 
+class Embedded(NamedTuple):
+    """To the engine: the body has the vectors that it requested; or the error."""
+
+    number: int
+    error: BaseException | None
+
+
 class Begun(NamedTuple):
     """From the engine: a call or a stream was started."""
 
@@ -179,6 +186,13 @@ class SystemTableWanted(NamedTuple):
     number: int
     table: TableName
     viewer: PrincipalId | None
+
+
+class VectorsWanted(NamedTuple):
+    """From the engine: request the vectors of the texts in the body, by an embedding model."""
+
+    number: int
+    model: str
 
 
 class Pong(NamedTuple):

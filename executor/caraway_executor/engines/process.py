@@ -14,9 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.errors import ExecutionError
+from caraway_core.errors import CarawayError, ExecutionError, NotFoundError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable, ViewFacts
+from caraway_core.protocols.embedding import TextVectors
 from caraway_core.tasks import Tasks
 from caraway_executor.engines import messages
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError
@@ -35,6 +36,7 @@ from caraway_executor.engines.messages import (
     StreamEnded,
     SystemTableWanted,
     TableWritten,
+    VectorsWanted,
 )
 from caraway_executor.engines.remote_streams import RemoteStream
 
@@ -86,6 +88,7 @@ class EngineProcess:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._streams: dict[int, RemoteStream] = {}
         self._system: Mapping[TableName, SystemTable] = {}
+        self._models: TextVectors | None = None
         self._tasks = Tasks()
         self._channel: Channel | None = None
         self._loop = asyncio.get_running_loop()
@@ -131,6 +134,7 @@ class EngineProcess:
             EngineLostError: the process ended in the meantime.
         """
         self._system = snapshot.system
+        self._models = snapshot.embedding.vectors
         failed, views = await self.call(method, self._outward.catalog(snapshot))
         return failed, views
 
@@ -260,6 +264,8 @@ class EngineProcess:
                 self._forget(number)
             case SystemTableWanted(number, table, viewer):
                 self._tasks.spawn(self._show(number, table, viewer), "show a system table")
+            case VectorsWanted(number, model):
+                self._tasks.spawn(self._embed(number, model, body), "embed texts")
             case Pong(thread):
                 self.pinged_s, self.thread = None, thread
             case Noted(table):
@@ -287,6 +293,18 @@ class EngineProcess:
             error = ExecutionError(f"table 'runtime.{table}' cannot be read; the log has the cause")
         if self._channel is not None:
             self._channel.send(messages.Shown(number, error), body)
+
+    async def _embed(self, number: int, model: str, body: pa.Buffer | None) -> None:
+        answer, error = None, None
+        try:
+            answer = await asyncio.to_thread(_embedded, self._models, model, body)
+        except CarawayError as exc:
+            error = exc
+        except Exception:
+            logger.exception("cannot embed texts", extra={"model": model})
+            error = ExecutionError(f"embedding model '{model}' failed; the log has the cause")
+        if self._channel is not None:
+            self._channel.send(messages.Embedded(number, error), answer)
 
     def _lost(self) -> None:
         # The fork server reports the exit status a moment later; waiters get the error then.
@@ -316,6 +334,13 @@ class EngineProcess:
         for stream in streams:
             stream.end(error)
         self._tasks.cancel()
+
+
+def _embedded(models: TextVectors | None, model: str, body: pa.Buffer | None) -> pa.Buffer:
+    if models is None or body is None:
+        raise NotFoundError(f"no embedding model '{model}'")
+    vectors = models.vectors(model, read(body).column(0).to_pylist())
+    return written(pa.table({"vector": vectors}))
 
 
 def _statement(value: object) -> Statement | None:

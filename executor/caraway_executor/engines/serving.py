@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from functools import partial
 from itertools import count
 from typing import Any
@@ -26,7 +26,7 @@ from caraway_executor.engines.crossing import (
     read,
     written,
 )
-from caraway_executor.engines.messages import Call, More, Open, Ping, Shown, StopCall
+from caraway_executor.engines.messages import Call, Embedded, More, Open, Ping, Shown, StopCall
 from caraway_executor.engines.served import ServedMethods
 from caraway_executor.engines.threads import CallThreads, current
 
@@ -59,11 +59,12 @@ class Serving:
         self._served = served
         self._executor = served.executor
         self._threads = threads
-        self._inward = Inward(self._system_table)
+        self._inward = Inward(self._system_table, self)
         self._tasks = tasks.Tasks()
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._flows: dict[int, _Flow] = {}
         self._showing: dict[int, Future[pa.Table]] = {}
+        self._embedding: dict[int, Future[pa.Table]] = {}
         self._numbers = count()
         self._loop = asyncio.get_running_loop()
         self.channel: Channel | None = None
@@ -98,13 +99,29 @@ class Serving:
             case Ping():
                 self.greet()
             case Shown(number, error):
-                self._shown(number, error, body)
+                self._shown(self._showing, number, error, body)
+            case Embedded(number, error):
+                self._shown(self._embedding, number, error, body)
+
+    def vectors(self, model: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
+        """Request vectors from the serving process; called from threads of the engine."""
+        number, answer = next(self._numbers), Future[pa.Table]()
+        self._embedding[number] = answer
+        body = written(pa.table({"text": pa.array(texts, pa.string())}))
+        wanted = messages.VectorsWanted(number, model)
+        self._loop.call_soon_threadsafe(self._send, wanted, body)
+        try:
+            return answer.result().column(0).combine_chunks()
+        except CancelledError:
+            raise ExecutionError("the engine process is ending") from None
+        finally:
+            self._embedding.pop(number, None)
 
     def close(self) -> None:
         """Cancel all work."""
         self._is_closed = True
         self._tasks.cancel()
-        for each in self._showing.values():
+        for each in (*self._showing.values(), *self._embedding.values()):
             each.cancel()
         self._executor.close()
 
@@ -224,12 +241,18 @@ class Serving:
         finally:
             self._showing.pop(number, None)
 
-    def _shown(self, number: int, error: BaseException | None, body: pa.Buffer | None) -> None:
-        answer = self._showing.get(number)
+    def _shown(
+        self,
+        waiting: Mapping[int, Future[pa.Table]],
+        number: int,
+        error: BaseException | None,
+        body: pa.Buffer | None,
+    ) -> None:
+        answer = waiting.get(number)
         if answer is None:
             return
         if error is not None or body is None:
-            answer.set_exception(error or ExecutionError("the system table has no content"))
+            answer.set_exception(error or ExecutionError("the answer has no content"))
             return
         answer.set_result(read(body))
 

@@ -40,6 +40,8 @@ class OnnxEmbedder:
     vectors in other batches. One by one, no padding is computed either; it is as fast.
     """
 
+    is_remote = False
+
     def __init__(
         self, name: str, files: OnnxFiles, max_tokens: int = MAX_TOKENS, pooling: Pooling = "mean"
     ) -> None:

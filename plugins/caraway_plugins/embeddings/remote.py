@@ -64,6 +64,8 @@ class ProviderWire(Protocol):
 class RemoteEmbedder:
     """Embeds through a provider."""
 
+    is_remote = True
+
     def __init__(
         self,
         spec: EmbedderSpec,

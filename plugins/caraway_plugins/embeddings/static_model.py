@@ -25,6 +25,7 @@ class StaticEmbedder:
     and sets up logging when it is imported."""
 
     dimensions = _DIMENSIONS[-1]
+    is_remote = False
 
     def __init__(self, name: str) -> None:
         """Load the vectors.

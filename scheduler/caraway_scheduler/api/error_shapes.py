@@ -6,6 +6,7 @@ SHAPES = ErrorShapes(
     as_error=(
         "/v1/catalogs",
         "/v1/cluster/",
+        "/v1/embeddings",
         "/v1/queries",
         "/v1/models",
         "/v1/chat/",

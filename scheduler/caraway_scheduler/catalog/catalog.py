@@ -17,6 +17,7 @@ from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch, SystemTable
+from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes
 from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError, unexpected
@@ -52,6 +53,15 @@ class Accelerator(Protocol):
         """Note that the source of a dataset was loaded."""
 
 
+class CatalogEmbedders(Protocol):
+    """Keeps the embedding models of the manifest."""
+
+    catalog: CatalogEmbedding
+
+    def apply(self, manifest: Manifest, secrets: SecretResolver) -> bool:
+        """Take the models of a manifest; return whether any changed."""
+
+
 class Catalog:
     """The tables of one runtime. One event loop uses it; only sources run in threads."""
 
@@ -63,11 +73,13 @@ class Catalog:
         parallelism: int,
         accelerator: Accelerator,
         on_change: Callable[[], None] = lambda: None,
+        embedders: CatalogEmbedders | None = None,
     ) -> None:
         self.datasets: dict[TableName, DatasetState] = {}
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
-        self._installer = Installer(dispatch, system)
+        self._embedders = embedders
+        self._installer = Installer(dispatch, system, self._embedding)
         self._asking = SourceCalls(cache_dir, parallelism)
         self._accelerator = accelerator
         self._on_change = on_change
@@ -110,6 +122,8 @@ class Catalog:
         A replaced dataset serves its old version until the new one is loaded.
         """
         self._asking.secrets = secrets
+        embedders = self._embedders
+        has_new_models = embedders is not None and embedders.apply(manifest, secrets)
         self._ready_state = manifest.runtime.ready_state
         wanted = changes.compare(self.datasets, manifest.datasets)
         views_changed = list(self._views.values()) != list(manifest.views)
@@ -119,7 +133,7 @@ class Catalog:
             self._begin(dataset)
         if views_changed:
             self._views = {TableName(view.name): view for view in manifest.views}
-        if wanted.removed or views_changed or self.version == 0:
+        if wanted.removed or views_changed or has_new_models or self.version == 0:
             await self._install_at_last()
         return wanted
 
@@ -327,6 +341,9 @@ class Catalog:
 
     def _judge(self) -> Judge:
         return Judge(self._installer.planned, self.datasets, self._views)
+
+    def _embedding(self) -> CatalogEmbedding:
+        return NO_EMBEDDING if self._embedders is None else self._embedders.catalog
 
     async def _install_at_last(self) -> None:
         """Install the known tables; a failure is retried in the background."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
+from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.tables import TableSpec
 from caraway_scheduler.catalog.judging import InstalledCatalog
 
@@ -13,10 +14,17 @@ from caraway_scheduler.catalog.judging import InstalledCatalog
 class Installer:
     """Installs one catalog at a time; `version` is the last one that was installed."""
 
-    def __init__(self, dispatch: Dispatch, system: Mapping[TableName, SystemTable]) -> None:
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        system: Mapping[TableName, SystemTable],
+        embedding: Callable[[], CatalogEmbedding] = lambda: NO_EMBEDDING,
+    ) -> None:
         self.version = CatalogVersion(0)
         self.installed: Mapping[TableName, TableSpec] = {}
         self.planned = InstalledCatalog()
+        self._embedding = embedding
+        self._embedded = NO_EMBEDDING
         self._dispatch = dispatch
         self._system = system
         self._tried = CatalogVersion(0)
@@ -28,14 +36,16 @@ class Installer:
         Passes on every error of dispatch; statements then keep using the previous tables.
         """
         async with self._lock:
-            specs = tables()
-            if self.version and _same(specs, self.installed):
+            specs, embedding = tables(), self._embedding()
+            is_same = _same(specs, self.installed) and embedding is self._embedded
+            if self.version and is_same:
                 return False  # The installation that this call waited for may have included them.
             # Never reuse a number: some executors may hold a version that failed on others.
             self._tried = CatalogVersion(self._tried + 1)
-            snapshot = CatalogSnapshot(self._tried, specs, self._system)
+            snapshot = CatalogSnapshot(self._tried, specs, self._system, embedding=embedding)
             failed = await self._dispatch.install(snapshot)
             self.version, self.installed = self._tried, specs
+            self._embedded = embedding
             self.planned = InstalledCatalog(failed, self._dispatch.views())
             return True
 

@@ -17,6 +17,7 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
 from caraway_scheduler.composition.storage import SchedulerStorage
+from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import open_jobs
@@ -55,8 +56,10 @@ async def services(
     stored = await storage.opened(manifest, secrets, data, stack, backend)
     owner = JobOwner.beginning(backend.scheduler_id or data.node_id)
     cache = _cache(settings)
+    embeddings = Embeddings(history)
+    stack.push_async_callback(embeddings.aclose)
     accelerations = await _accelerations(
-        partial(_catalog, settings, data, backend, history, cache),
+        partial(_catalog, settings, data, backend, history, cache, embeddings),
         settings,
         backend,
         stored,
@@ -103,6 +106,7 @@ async def services(
         models=models,
         tools=tools,
         mcp=mcp,
+        embeddings=embeddings,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,
@@ -131,6 +135,7 @@ def _catalog(
     backend: Backend,
     history: TaskHistory,
     cache: ResultsCache | None,
+    embeddings: Embeddings,
     accelerations: Accelerations,
 ) -> Catalog:
     system: Mapping[TableName, SystemTable] = {
@@ -149,6 +154,7 @@ def _catalog(
         settings.dataset_load_parallelism or max(4, usable_cores(settings)),
         accelerations,
         cache.clear if cache is not None else lambda: None,
+        embeddings,
     )
 
 

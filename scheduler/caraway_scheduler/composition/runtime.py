@@ -244,6 +244,11 @@ class Runtime:
             if model.error is not None:
                 failed += 1
                 self._announcer.notice(model.error.message)
+        for embedder in services.embeddings.states.values():
+            loading += embedder.declared.is_declared and embedder.status == "initializing"
+            if embedder.error is not None:
+                failed += 1
+                self._announcer.notice(embedder.error.message)
         self._announcer.ready(endpoints, failed, loading)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
@@ -291,6 +296,7 @@ class Runtime:
 async def _settled(services: Services) -> None:
     await services.catalog.wait_settled()
     await services.models.wait_settled()
+    await services.embeddings.wait_settled()
 
 
 def _first(failed: BaseException) -> BaseException:

@@ -138,7 +138,12 @@ class ClusterDispatch:
         prepared = await self._local.prepare(snapshot)
         failed = dict(prepared.failed)
         catalog = TableCatalog(
-            snapshot.version, self._origin, snapshot.tables, files, self._pinned()
+            snapshot.version,
+            self._origin,
+            snapshot.tables,
+            files,
+            self._pinned(),
+            snapshot.embedding.specs,
         )
         failed.update(await self._membership.install(catalog, frozenset(failed)))
         await self._local.publish()

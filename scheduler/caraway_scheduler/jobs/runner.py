@@ -16,6 +16,7 @@ from caraway_core.errors import (
     DatasetDamagedError,
     DatasetLoadingError,
     DiskFullError,
+    ModelNotReadyError,
     OverloadedError,
     QueryCancelledError,
     ResultStoreAwayError,
@@ -186,7 +187,12 @@ class JobRunner:
             except (DatasetLoadingError, OverloadedError, ShuttingDownError) as exc:
                 # The statement was refused before any work was done.
                 cause, patience_s = exc, _PATIENCE_S
-            except (DatasetDamagedError, DiskFullError, ResultStoreAwayError) as exc:
+            except (
+                DatasetDamagedError,
+                DiskFullError,
+                ModelNotReadyError,
+                ResultStoreAwayError,
+            ) as exc:
                 if run.job.writes:
                     raise
                 cause, patience_s = exc, self._full_patience_s

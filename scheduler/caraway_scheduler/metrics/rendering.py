@@ -14,6 +14,7 @@ from caraway_core.durations import Labels
 from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.metrics import acceleration as acceleration_metrics
 from caraway_scheduler.metrics import cluster as cluster_metrics
+from caraway_scheduler.metrics import embeddings as embedding_metrics
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.metrics import jobs as job_metrics
 from caraway_scheduler.services import Services
@@ -54,6 +55,7 @@ class _State(Collector):
         yield from cluster_metrics.collect(self._services, self._families)
         yield from job_metrics.collect(self._services.jobs, self._families)
         yield from acceleration_metrics.collect(self._services.accelerations, self._families)
+        yield from embedding_metrics.collect(self._services.embeddings, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:

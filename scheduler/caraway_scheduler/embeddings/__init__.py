@@ -1,0 +1,1 @@
+"""The embedding models of a scheduler: their states, and calls of them."""

@@ -1,0 +1,54 @@
+"""Metrics of embedding models."""
+
+from collections.abc import Iterable
+
+from prometheus_client.core import Metric
+
+from caraway_core.durations import Labels
+from caraway_scheduler.embeddings.service import Embeddings
+from caraway_serving.metric_families import Families
+
+_LABELS: Labels = ("model",)
+_LOAD_STATES = {"initializing": 0, "ready": 1, "error": 3}
+
+
+def collect(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
+    """Yield the metric families."""
+    tallies = embeddings.tallies
+    yield families.counter(
+        "embeddings_requests", "Requests for vectors.", _LABELS, tallies.requests
+    )
+    yield families.counter(
+        "embeddings_failures",
+        "Requests for vectors that failed.",
+        ("model", "error"),
+        tallies.failures,
+    )
+    yield families.counter(
+        "embeddings_texts", "Texts embedded for requests.", _LABELS, tallies.texts
+    )
+    yield families.counter(
+        "embeddings_tokens", "Tokens embedded for requests.", _LABELS, tallies.tokens
+    )
+    yield families.histogram(
+        "embeddings_duration_ms",
+        "Duration of requests for vectors, in milliseconds.",
+        _LABELS,
+        tallies.durations,
+    )
+    yield families.gauges(
+        "embeddings_waiting_texts",
+        "Texts of requests that are not answered yet.",
+        _LABELS,
+        {(name,): count for name, count in embeddings.waiting.items()},
+    )
+    yield families.gauges(
+        "embeddings_load_state",
+        "State of a model: 0 initializing, 1 ready, 3 error.",
+        _LABELS,
+        {
+            (state.name,): _LOAD_STATES[state.status]
+            for state in embeddings.states.values()
+            if state.declared.is_declared
+        },
+    )
