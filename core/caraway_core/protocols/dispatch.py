@@ -11,8 +11,8 @@ import pyarrow as pa
 from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
-from caraway_core.protocols.offers import OfferedPart, OfferOrder
 from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
+from caraway_core.protocols.offers import OfferedPart, OfferOrder
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 

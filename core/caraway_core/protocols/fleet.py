@@ -15,8 +15,8 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, Statement
-from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.embedding import EmbedderSpec
+from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec

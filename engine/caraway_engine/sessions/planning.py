@@ -88,7 +88,8 @@ class StatementPlanner:
         start = plan.dataframe.execute_stream
         # Threads of the engine wait for models as they do for databases.
         is_waiting = not plan.facts.functions.isdisjoint(embedding.NAMES)
-        return Startable(plan, schema, start, again if may_repeat else None, is_waiting)
+        repeated = again if may_repeat and not is_waiting else None
+        return Startable(plan, schema, start, repeated, is_waiting)
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
         """Plan and analyse a statement for a cluster, without running it.
