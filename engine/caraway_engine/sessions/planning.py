@@ -86,10 +86,14 @@ class StatementPlanner:
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
         start = plan.dataframe.execute_stream
-        # Threads of the engine wait for models as they do for databases.
-        is_waiting = not plan.facts.functions.isdisjoint(embedding.NAMES)
-        repeated = again if may_repeat and not is_waiting else None
-        return Startable(plan, schema, start, repeated, is_waiting)
+        if not plan.facts.functions.isdisjoint(embedding.NAMES):
+            # Threads of the engine wait for models as they do for databases. Calls of models are
+            # not free, so that none begins before it is known where the statement runs.
+            from caraway_engine.remote import streams
+
+            late = partial(streams.LateStream, start)
+            return Startable(plan, schema, late, is_waiting=True)
+        return Startable(plan, schema, start, again if may_repeat else None)
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
         """Plan and analyse a statement for a cluster, without running it.
