@@ -21,9 +21,9 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import object_stores, presence, tables
 from caraway_engine.scans.readers import files
+from caraway_engine.searching import embedding
 from caraway_engine.sessions.calls import CallingText, StandIn
 from caraway_engine.sessions.searches import StatementSearches
-from caraway_engine.searching import embedding
 from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
