@@ -17,6 +17,7 @@ from caraway_serving import spans
 from caraway_serving.spans import Span
 
 TASK = "ai_completion"
+_CHECKED = ("auth", "not_found", "unavailable")
 
 
 @dataclass(slots=True)
@@ -136,7 +137,8 @@ class MeteredModel:
     def _failed(self, record: CallRecord, exc: BaseException) -> None:
         record.failed(exc)
         self._tallies.failures[self._state.name, record.code or ""] += 1
-        if isinstance(exc, ModelError) and exc.type in ("auth", "not_found"):
+        is_ready = self._state.status == "ready"
+        if is_ready and isinstance(exc, ModelError) and exc.type in _CHECKED:
             # The state tells it, too, once the check has seen it.
             self._state.look.set()
 
