@@ -23,8 +23,6 @@ class ReadMode(StrEnum):
     """The task of partition i reads partition i of every table: a hash exchange."""
     TOP_K = "top_k"
     """One task reads every table, and merges the best rows that each task left: see `TopRows`."""
-    ONCE = "once"
-    """The task of the first slot reads everything, and the others read nothing."""
 
 
 @dataclass(frozen=True, slots=True)

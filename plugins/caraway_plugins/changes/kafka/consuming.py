@@ -62,7 +62,7 @@ class Topic:
         """Start to read at these offsets, and other partitions at their beginning.
 
         Raises:
-            DatasetError: the topic does not exist, or Kafka does not answer.
+            DatasetError: the topic does not exist, or Kafka does not respond.
         """
         self._assign(self._partitions(), offsets)
 

@@ -1,9 +1,9 @@
 """Reads the definition of a table from the database's catalog. These functions block."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -41,6 +41,16 @@ _SYSTEM = """
 SELECT (SELECT system_identifier::text FROM pg_control_system()),
        (SELECT timeline_id FROM pg_control_checkpoint())
 """
+
+
+class CatalogColumn(Protocol):
+    """A column that the database's catalog lists."""
+
+    @property
+    def name(self) -> str: ...
+
+
+ColumnT = TypeVar("ColumnT", bound=CatalogColumn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,12 @@ def look(
         columns = [_column(row) for row in cursor.fetchall()]
         cursor.execute(_KEY, (oid, identity == "i"))
         key = tuple(row[0] for row in cursor.fetchall())
-    chosen = _chosen(place, columns, declared) if declared else tuple(columns)
+    chosen = tuple(columns)
+    if declared:
+        chosen = tuple(
+            TableColumn(column.name, column.type_oid, column.modifier, field)
+            for column, field in chosen_columns(place.title, columns, declared)
+        )
     if primary_key is not None:
         key = _key(place, identity, key, primary_key, {each.name for each in chosen})
     return Table(place, oid, chosen, key, identity == "f", not declared)
@@ -127,18 +142,20 @@ def _column(row: Sequence[Any]) -> TableColumn:
     return TableColumn(name, oid, modifier, pa.field(name, type_))
 
 
-def _chosen(
-    place: ReplicatedTable, columns: Sequence[TableColumn], declared: Sequence[pa.Field]
-) -> tuple[TableColumn, ...]:
-    known: Mapping[str, TableColumn] = {column.name: column for column in columns}
+def chosen_columns(
+    title: str, columns: Sequence[ColumnT], declared: Sequence[pa.Field]
+) -> Sequence[tuple[ColumnT, pa.Field]]:
+    """Return each declared field with the column of the table that has its name.
+
+    Raises:
+        DatasetError: the table, which is called `title`, has no such column.
+    """
+    known = {column.name: column for column in columns}
     for wanted in declared:
         if wanted.name not in known:
             said = registry.unknown("column", wanted.name, dict.fromkeys(known, ""))
-            raise DatasetError("schema", f"{place.title}: {said}")
-    return tuple(
-        TableColumn(each.name, known[each.name].type_oid, known[each.name].modifier, each)
-        for each in declared
-    )
+            raise DatasetError("schema", f"{title}: {said}")
+    return [(known[each.name], each) for each in declared]
 
 
 def _key(

@@ -1,17 +1,17 @@
 """Reads the definition of a table or view that is queried in PostgreSQL."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import registry
 from caraway_core.errors import DatasetError
 from caraway_core.tables import RemoteColumn, RemoteSplit
 from caraway_plugins.changes.postgres import types
+from caraway_plugins.changes.postgres.catalog import chosen_columns
 from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
 
 _TABLE = """
@@ -97,7 +97,12 @@ def look(connection: Any, place: ReplicatedTable, declared: Sequence[pa.Field]) 
         columns = [_column(row, encoding == "UTF8") for row in cursor.fetchall()]
         cursor.execute(_KEY, (oid,))
         key = cursor.fetchone()
-    chosen = _chosen(place, columns, declared) if declared else tuple(columns)
+    chosen = tuple(columns)
+    if declared:
+        chosen = tuple(
+            _as_declared(column, field.type)
+            for column, field in chosen_columns(place.title, columns, declared)
+        )
     if not chosen:
         raise DatasetError("schema", f"{place.title} has no columns")
     splits = _splits(key[0], key[1], int(size_bytes)) if key else ()
@@ -119,17 +124,6 @@ def _column(row: Sequence[Any], is_unicode: bool) -> RemoteColumn:
         # Arrow keeps at most 20 digits after the point here, PostgreSQL any number.
         is_comparable = False
     return RemoteColumn(name, type_, is_comparable, is_domain or type_name not in _NATIVE)
-
-
-def _chosen(
-    place: ReplicatedTable, columns: Sequence[RemoteColumn], declared: Sequence[pa.Field]
-) -> tuple[RemoteColumn, ...]:
-    known: Mapping[str, RemoteColumn] = {column.name: column for column in columns}
-    for wanted in declared:
-        if wanted.name not in known:
-            said = registry.unknown("column", wanted.name, dict.fromkeys(known, ""))
-            raise DatasetError("schema", f"{place.title}: {said}")
-    return tuple(_as_declared(known[each.name], each.type) for each in declared)
 
 
 def _as_declared(column: RemoteColumn, type_: pa.DataType) -> RemoteColumn:
