@@ -46,7 +46,7 @@ class BatchPump:
             BATCHES_AHEAD
         )
         self._is_closed = threading.Event()
-        # A daemon: a server that does not answer must not hold up the end of the process.
+        # A daemon: a server that does not respond must not hold up the end of the process.
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 

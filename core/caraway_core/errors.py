@@ -10,14 +10,14 @@ CarawayError
 ├── DeadlineError            a request that was not done within its time; it may be sent again
 ├── UnavailableError         a part that is away or starting; come back after `retry_after_s`
 ├── ShuttingDownError        work that arrived after the process began to stop
-├── ExecutorLostError        an executor is gone or does not answer
+├── ExecutorLostError        an executor is gone or does not respond
 ├── NotDistributableError    a statement that turns out to be one that runs whole
 ├── PlanLostError            the planner of a statement under way is gone
 ├── PartLostError            a table of an exchange is gone with the executor that made it
 ├── CatalogMovedError        a task names a version of the catalog that the executor has not
-├── StateAwayError           the state store does not answer; come back after `retry_after_s`
+├── StateAwayError           the state store does not respond; come back after `retry_after_s`
 │   ├── StateFullError           it has no room; come back after `retry_after_s`
-│   └── StateUnsureError         it did not answer a write, which may have been done
+│   └── StateUnsureError         it did not respond to a write, which may have been done
 ├── ModelError               a model that cannot be loaded, or a call of it that failed; has a code
 │   ├── ModelInputError          the call is wrong; another one can succeed
 │   └── ModelAwayError           the model is loading, limited or away; has `retry_after_s`

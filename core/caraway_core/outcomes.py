@@ -129,12 +129,12 @@ _WORDS: Mapping[type[errors.CarawayError], tuple[str, str]] = {
         "send the request again once there is room (the log of the scheduler has the cause)",
     ),
     errors.StateUnsureError: (
-        "the state store did not answer a write, which may have been done or not",
+        "the state store did not respond to a write, which may have been done or not",
         "look before you send the request again, unless it is harmless twice or has an "
         "Idempotency-Key (the log of the scheduler has the cause)",
     ),
     errors.StateAwayError: (
-        "the state store does not answer",
+        "the state store does not respond",
         "send the request again (the log of the scheduler has the cause)",
     ),
     errors.PartLostError: (

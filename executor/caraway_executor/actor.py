@@ -267,7 +267,7 @@ def _joined(inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Sequenc
 
 
 class ActorFailedError(CarawayError):
-    """The actor does not answer, or could not be created."""
+    """The actor does not respond, or could not be created."""
 
 
 class ActorKeeper:
@@ -352,4 +352,4 @@ class ActorKeeper:
         try:
             return ray.get(method.remote(), timeout=wait_s)
         except RayError as exc:
-            raise ActorFailedError(f"the actor does not answer: {exc}") from exc
+            raise ActorFailedError(f"the actor does not respond: {exc}") from exc

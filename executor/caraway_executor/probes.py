@@ -17,7 +17,7 @@ _TIMEOUT_S = 5
 
 @dataclass(slots=True)
 class ActorAnswer:
-    """The actor's latest state; None while it does not answer."""
+    """The actor's latest state; None while it does not respond."""
 
     standing: ActorStatus | None = None
 

@@ -32,7 +32,7 @@ _CHECK_S = 1.0
 _ANSWER_S = 2.0
 _DEPLOY_S = 60.0
 _HUNG_S = 60.0
-"""An actor that does not answer for this long is replaced. Ray only notices actors that ended."""
+"""An actor that does not respond for this long is replaced. Ray only notices actors that ended."""
 _CALM_S = 3.0
 _CALM_CORES = 0.9
 """An actor without work that still wants a core for this long ignores cancellation.
@@ -186,7 +186,7 @@ class Supervisor:
                     answered_at = loop.time()
                 except ActorFailedError as exc:
                     self.seen.standing = None
-                    logger.warning("actor does not answer", extra={"cause": exc.message})
+                    logger.warning("actor does not respond", extra={"cause": exc.message})
                     if loop.time() - answered_at > _HUNG_S:
                         raise
                 await self._pause(_CHECK_S, ended)

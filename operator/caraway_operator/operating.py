@@ -174,7 +174,7 @@ class Operator:
                     return
                 logger.warning("waiting for the CRDs of Caraway to be installed")
             except errors.KubeError as error:
-                logger.warning("the API server does not answer", extra={"reason": error.message})
+                logger.warning("the API server does not respond", extra={"reason": error.message})
             await asyncio.sleep(again.failed())
 
     async def _skip_forbidden(self) -> None:

@@ -21,7 +21,7 @@ class Cause(Enum):
     MEMORY = "memory"
     """It exceeded its memory ceiling."""
     HUNG = "hung"
-    """It did not stop cancelled work, or did not answer."""
+    """It did not stop cancelled work, or did not respond."""
     CRASH = "crash"
     """It ended by itself: a stack overflow, an abort or a failed allocation."""
     KILLED = "killed"
@@ -65,10 +65,10 @@ class RunsInMainError(UnavailableError):
 
 
 class SilentError(UnavailableError):
-    """A process does not answer, possibly because of this statement, which may be retried alone."""
+    """A process does not respond, maybe because of this statement, which may be retried alone."""
 
     def __init__(self) -> None:
-        super().__init__("the engine process does not answer")
+        super().__init__("the engine process does not respond")
 
 
 class NotBegunError(UnavailableError):

@@ -48,7 +48,7 @@ class Forking:
         """Start an engine process.
 
         Raises:
-            UnavailableError: the fork server does not answer, or is in its cooldown after failures.
+            UnavailableError: the fork server does not respond, or cools down after failures.
         """
         loop = asyncio.get_running_loop()
         server = self._server or self._started()

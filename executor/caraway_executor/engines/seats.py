@@ -28,7 +28,7 @@ Fork = Callable[[EngineOptions], Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """A process that does not answer, with the rows it was given, since a time."""
+    """A process that does not respond, with the rows it was given, since a time."""
 
     process: EngineProcess
     given: ProcessRows

@@ -8,7 +8,7 @@ CarawayError
     ├── RequestRejectedError       the request is not allowed
     │   └── ObjectInvalidError     the object is invalid, or changes an immutable field
     ├── ExpiredError               the version of a watch is too old
-    └── ApiUnavailableError        the API server does not answer, or is overloaded
+    └── ApiUnavailableError        the API server does not respond, or is overloaded
 """
 
 from caraway_core.errors import CarawayError
@@ -47,7 +47,7 @@ class ExpiredError(KubeError):
 
 
 class ApiUnavailableError(KubeError):
-    """The API server does not answer, or is overloaded."""
+    """The API server does not respond, or is overloaded."""
 
 
 def of_status(status: int, what: str, said: str) -> KubeError:

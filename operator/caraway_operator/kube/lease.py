@@ -126,7 +126,7 @@ class LeaderElection:
             async with asyncio.timeout(self._times.answer_s):
                 return await self._try_acquire()
         except TimeoutError:
-            reason = f"the API server did not answer within {self._times.answer_s:g} s"
+            reason = f"the API server did not respond within {self._times.answer_s:g} s"
         except errors.KubeError as error:
             reason = error.message
         logger.warning("cannot renew the Lease", extra={"reason": reason})

@@ -65,8 +65,8 @@ INGEST: Schema = {
         413: _refused("The body is too large."),
         415: _refused("The Content-Encoding is not supported."),
         503: _refused(
-            "The dataset is being reloaded, the schema registry does not answer, or the runtime is "
-            "starting or stopping; send the events again.",
+            "The dataset is being reloaded, the schema registry does not respond, or the runtime "
+            "is starting or stopping; send the events again.",
         ),
         507: _refused("A disk or the state store is full; send the events again."),
         504: _refused(

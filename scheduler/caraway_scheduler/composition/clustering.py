@@ -45,7 +45,7 @@ async def join(
     """Join; the stack leaves again. `engines` starts engine processes, if that was begun before.
 
     Raises:
-        CarawayError: the head does not answer for long, or the state store cannot be used.
+        CarawayError: the head does not respond for long, or the state store cannot be used.
     """
     store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
     node = await _start_node(options.join, data.path / "ray")

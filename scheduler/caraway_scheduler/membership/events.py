@@ -63,7 +63,7 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorLost:
-    """A call found that the executor is gone or does not answer."""
+    """A call found that the executor is gone or does not respond."""
 
     executor_id: ExecutorId
     cause: str

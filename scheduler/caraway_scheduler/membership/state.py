@@ -147,7 +147,7 @@ def _passed(roll: Roll, now: float) -> Outcome:
                 roll = replace(roll, records=records)
                 actions.append(events.Forget(executor_id))
         elif now - record.heard_at >= LOST_AFTER_S:
-            cause = f"it did not answer for {LOST_AFTER_S:g} s"
+            cause = f"it did not respond for {LOST_AFTER_S:g} s"
             roll = _put(roll, _lost(record, cause, now))
             actions.append(events.Abandon(executor_id, cause))
     return roll, tuple(actions)

@@ -65,7 +65,7 @@ class FreshReads(Protocol):
         """Wait until a statement would read everything that was acknowledged before now.
 
         Raises:
-            UnavailableError: the state store does not answer in time.
+            UnavailableError: the state store does not respond in time.
             StateAwayError: the state store reports that it is unavailable.
         """
         ...

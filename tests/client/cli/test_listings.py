@@ -86,7 +86,7 @@ def test_executors_are_printed_as_a_table(ask: Command, runtime: FakeRuntime) ->
     entries = [
         {"executor_id": "e1", "state": "ready", "address": "h1", "cores": 2, "active_tasks": 1},
         {"executor_id": "e2", "state": "lost", "address": "h2", "cores": 2, "active_tasks": 0,
-         "reason": "it did not answer for 5 s"},
+         "reason": "it did not respond for 5 s"},
     ]  # fmt: skip
     runtime.answers("GET /v1/cluster/executors", Answer(body=json.dumps(entries).encode()))
 
@@ -96,4 +96,4 @@ def test_executors_are_printed_as_a_table(ask: Command, runtime: FakeRuntime) ->
         "executor_id", "state", "address", "cores", "active_tasks", "reason",
     ]  # fmt: skip
     assert first.split() == ["e1", "ready", "h1", "2", "1"]
-    assert second.endswith("it did not answer for 5 s")
+    assert second.endswith("it did not respond for 5 s")

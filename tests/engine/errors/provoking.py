@@ -145,7 +145,7 @@ def damaged_plan(_folder: Path) -> str:
 
 
 def store_away(_folder: Path) -> str:
-    """Read from a store that does not answer."""
+    """Read from a store that does not respond."""
     store = object_store.AmazonS3(
         "b", region="us-east-1", access_key_id="a", secret_access_key="b",
         endpoint="http://127.0.0.1:9", allow_http=True,

@@ -176,7 +176,7 @@ async def test_listing_and_metrics_have_states_and_reasons(
         first, second = (await runtime.api.get("/v1/cluster/executors")).json()
         assert (first["executor_id"], first["state"], first["reason"]) == ("a", "ready", None)
         assert (first["active_tasks"], first["catalog_version"]) == (3, 7)
-        assert (second["state"], second["reason"]) == ("lost", "it did not answer for 5 s")
+        assert (second["state"], second["reason"]) == ("lost", "it did not respond for 5 s")
         assert second["heartbeat_age_ms"] >= 5000
         rows = (await runtime.sql("SELECT executor_id, state FROM runtime.executors")).json()
         assert [row["state"] for row in rows] == ["ready", "lost"]

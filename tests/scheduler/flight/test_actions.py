@@ -175,5 +175,5 @@ async def test_a_read_only_key_neither_writes_nor_cancels() -> None:
 async def test_what_may_pass_is_unavailable(failure: errors.CarawayError) -> None:
     async with desk_of() as (server, desk):
         desk.failure = failure
-        with pytest.raises(flight.FlightUnavailableError, match=r"away|does not answer"):
+        with pytest.raises(flight.FlightUnavailableError, match=r"away|does not respond"):
             await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))

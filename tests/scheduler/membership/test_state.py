@@ -171,8 +171,8 @@ def test_silence_is_loss(story: Story) -> None:
     assert story.tell(events.Passed(story.now)) == ()
     story.now += 0.1
     (abandon,) = story.tell(events.Passed(story.now))
-    assert abandon == events.Abandon(A, "it did not answer for 5 s")
-    assert (story.state, story.reason) == ("lost", "it did not answer for 5 s")
+    assert abandon == events.Abandon(A, "it did not respond for 5 s")
+    assert (story.state, story.reason) == ("lost", "it did not respond for 5 s")
     assert story.tell(events.Passed(story.now)) == ()
 
 

@@ -218,7 +218,7 @@ async def test_stopped_executor_blocks_nothing_once_it_is_lost(cluster: RayClust
             )
             assert [each.executor_id for each in await of.describe()] == [ONE]
             of.lost(TWO)
-            with pytest.raises(ExecutorLostError, match="does not answer"):
+            with pytest.raises(ExecutorLostError, match="does not respond"):
                 await query
         finally:
             os.kill(pid, signal.SIGCONT)
