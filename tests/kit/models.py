@@ -15,6 +15,7 @@ from caraway_ai.protocols import ChatModel
 from caraway_ai.specs import ModelSpec
 from caraway_core import manifest as manifests
 from caraway_core.ids import NodeId
+from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.composition import app, security
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.models.service import Models
@@ -70,7 +71,8 @@ async def served(folder: Path, text: str, key: str = "none") -> AsyncIterator[Se
     captures = loaded.runtime.task_history.captured_output != "none"
     settings = HistorySettings(captures_output=captures)
     history = TaskHistory(settings, NodeId("node"), time.time_ns)
-    models, tallies = Models(folder / "models", history), ApiTallies()
+    state = SqliteStateStore(folder / "state.db", poll_s=0.02)
+    models, tallies = Models(folder / "models", history, state), ApiTallies()
     services = SimpleNamespace(
         models=models, keyring=security.keyring(loaded, secrets), limits=InForce(),
         tallies=tallies, is_stopping=False, max_body_bytes=2**27, body_memory_bytes=2**28,
@@ -86,3 +88,4 @@ async def served(folder: Path, text: str, key: str = "none") -> AsyncIterator[Se
             yield ServedModels(models, history, tallies, url, client)
     finally:
         await models.aclose()
+        await state.aclose()

@@ -10,6 +10,7 @@ SHAPES = ErrorShapes(
         "/v1/queries",
         "/v1/models",
         "/v1/chat/",
+        "/v1/responses",
         "/internal/",
         "/v1/sql/",
     ),

@@ -106,6 +106,6 @@ def _metadata(state: ModelState, fields: list[str]) -> dict[str, Any]:
     known = {
         **state.model.metadata,
         "description": state.model.description,
-        "supports_responses_api": False,
+        "supports_responses_api": True,
     }
     return {"metadata": {name: known.get(name) for name in fields}}

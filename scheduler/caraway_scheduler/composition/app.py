@@ -31,6 +31,7 @@ from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.internal import routes as internal
 from caraway_scheduler.api.queries import routes as queries
+from caraway_scheduler.api.responses import routes as responses
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
 from caraway_serving import failures
@@ -46,6 +47,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sql.router,  # First: routers are asked in turn, and this one is asked most.
     queries.router,
     chat.router,
+    responses.router,
     health.router,
     datasets.router,
     acceleration.router,

@@ -11,8 +11,10 @@ from caraway_ai.chat.preparing import prepared
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
 from caraway_core.errors import NotFoundError
 from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.protocols.state import StateStore
 from caraway_core.tasks import Tasks
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.models.conversations import Conversations
 from caraway_scheduler.models.limits import ModelLimits
 from caraway_scheduler.models.loading import ModelKeeper
 from caraway_scheduler.models.metering import CallRecord, MeteredModel
@@ -28,9 +30,10 @@ Extension = Callable[[ModelState, ChatModel, ModelCaller], ChatModel]
 class Models:
     """The models of the manifest in force."""
 
-    def __init__(self, cache_dir: Path, history: TaskHistory) -> None:
+    def __init__(self, cache_dir: Path, history: TaskHistory, state: StateStore) -> None:
         self.states: Mapping[str, ModelState] = {}
         self.tallies = ModelTallies()
+        self.conversations = Conversations(state)
         self.extension: Extension = lambda _state, chat, _caller: chat
         self._cache_dir = cache_dir
         self._history = history

@@ -1,0 +1,1 @@
+"""The responses API over any chat model: requests become chats, and answers become responses."""
