@@ -1,4 +1,4 @@
-"""Scores lists of numbers against the vector of a query."""
+"""Scores columns of vectors against the vector of a query."""
 
 from typing import Any
 
@@ -6,74 +6,62 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from caraway_search import vector_scores
-from caraway_search.vector_scores import METRICS, Scores
+from caraway_search.vector_scores import METRICS
+from caraway_search.vectors import exact
+from caraway_search.vectors.exact import QueryVector
+from caraway_search.vectors.reading import ColumnVectors
 
-Numbers = npt.NDArray[Any]
-
-
-def scores(vectors: pa.ListArray, query: pa.BinaryArray, metric: pa.StringArray) -> pa.Array:
-    """Score a vector of each row; NULL where it is NULL, of another length, or has no direction."""
-    if not len(vectors):
-        return pa.nulls(0, pa.float64())
-    return _nulls_for_nan(_scores(vectors, query[0], metric[0]))
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
-def best_scores(vectors: pa.ListArray, query: pa.BinaryArray, metric: pa.StringArray) -> pa.Array:
-    """Score each row by the best of its vectors; NULL where none can be scored."""
+def scores(
+    vectors: pa.ListArray, query: pa.BinaryViewArray, metric: pa.StringViewArray
+) -> pa.Array:
+    """Score the vector of each row, or the best of several; NULL where none can be scored.
+
+    A vector cannot be scored if it is NULL, of another length, of zeros or not finite.
+    """
     best, _ = _best(vectors, query, metric)
-    return _nulls_for_nan(best)
+    return pa.array(best, pa.float64(), from_pandas=True)
 
 
-def best_chunks(vectors: pa.ListArray, query: pa.BinaryArray, metric: pa.StringArray) -> pa.Array:
+def best_chunks(
+    vectors: pa.ListArray, query: pa.BinaryViewArray, metric: pa.StringViewArray
+) -> pa.Array:
     """Return the place of the best vector of each row, from 0; NULL where none can be scored."""
     best, places = _best(vectors, query, metric)
     return pa.array(places, pa.int64(), mask=np.isnan(best))
 
 
 def _best(
-    vectors: pa.ListArray, query: pa.BinaryArray, metric: pa.StringArray
-) -> tuple[Scores, Numbers]:
-    count = len(vectors)
-    best, places = np.full(count, np.nan), np.zeros(count, np.int64)
-    if not count:
+    vectors: pa.ListArray, query: pa.BinaryViewArray, metric: pa.StringViewArray
+) -> tuple[Floats, Numbers]:
+    """Return the best score of each row, NaN where there is none, and its place in the row."""
+    best, places = np.full(len(vectors), np.nan), np.zeros(len(vectors), np.int64)
+    if not len(vectors):
         return best, places
-    inner = _scores(vectors.flatten(), query[0], metric[0])
-    lengths = _lengths(vectors)
-    ends = np.cumsum(lengths)
-    row_of = np.repeat(np.arange(count), lengths)
-    # Best first within each row, then by place; NaN is last.
-    order = np.lexsort((np.arange(len(inner)), -inner, row_of))
-    filled = lengths > 0
-    first = order[(ends - lengths)[filled]]
-    best[filled] = inner[first]
-    places[filled] = first - (ends - lengths)[filled]
+    wanted = _query(query[0].as_py(), metric[0].as_py())
+    read = ColumnVectors.read(vectors, len(wanted.values))
+    chosen = np.flatnonzero(read.usable)
+    # Most often every vector can be scored, and the matrix need not be copied.
+    matrix = read.matrix if len(chosen) == len(read.matrix) else read.matrix[chosen]
+    found = exact.scores(matrix, wanted)
+    found, chosen = found[np.isfinite(found)], chosen[np.isfinite(found)]
+    if read.rows is None or read.parts is None:
+        best[chosen] = found
+        return best, places
+    # The last to be written to a row is its best score, and of equal ones the first.
+    order = np.lexsort((-chosen, found))
+    rows = read.rows[chosen[order]]
+    best[rows] = found[order]
+    places[rows] = read.parts[chosen[order]]
     return best, places
 
 
-def _scores(vectors: pa.ListArray, query: pa.Scalar, metric: pa.Scalar) -> Scores:
-    packed, near = query.as_py(), metric.as_py()
+def _query(packed: Any, metric: Any) -> QueryVector:
     if not packed or len(packed) % 4:
         raise ValueError("the vector of a search is bytes of 32-bit floats")
-    if near not in METRICS:
+    if metric not in METRICS:
         raise ValueError(f"the metric of a search is one of {', '.join(METRICS)}")
-    wanted = np.frombuffer(packed, np.float32)
-    scores = np.full(len(vectors), np.nan)
-    fits = _lengths(vectors) == len(wanted)
-    if fits.any():
-        # Only whole vectors are left, so the flat values are rows of one length.
-        found = vectors.filter(pa.array(fits)) if not fits.all() else vectors
-        values = found.flatten().to_numpy(zero_copy_only=False)
-        rows = values.reshape(-1, len(wanted))
-        scores[fits] = vector_scores.of_rows(rows, wanted, near)
-    return scores
-
-
-def _lengths(vectors: pa.ListArray) -> Numbers:
-    """Return the length of each list; 0 for NULL."""
-    lengths = vectors.value_lengths().fill_null(0)
-    return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
-
-
-def _nulls_for_nan(scores: Scores) -> pa.Array:
-    return pa.array(scores, pa.float64(), from_pandas=True)
+    return QueryVector.of(np.frombuffer(packed, np.float32), metric)

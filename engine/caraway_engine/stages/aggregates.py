@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from substrait.algebra_pb2 import AggregateFunction, AggregateRel, Expression, Rel
 from substrait.type_pb2 import Type
 
+from caraway_engine.searching import function_names
 from caraway_engine.stages.functions import Functions, cast
 from caraway_engine.stages.relations import project, reference
 
@@ -20,6 +21,7 @@ _MERGED_BY = {
     "bit_and": "bit_and",
     "bit_or": "bit_or",
     "bit_xor": "bit_xor",
+    function_names.TEXT_STATISTICS: function_names.STATISTICS_SUM,
 }
 _COUNT_PRECISION = 20
 

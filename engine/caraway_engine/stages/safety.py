@@ -10,8 +10,8 @@ from typing import Any
 from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
+from caraway_engine.searching import function_names
 from caraway_engine.searching.embedding import NAMES as EMBED_FUNCTIONS
-from caraway_engine.searching.functions import NAMES as SEARCH_FUNCTIONS
 from caraway_engine.stages import joins
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import INPUT_FIELDS, body, join_type, kind, walk
@@ -53,17 +53,11 @@ _WINDOWS = (
     "row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
     "first_value", "last_value", "nth_value",
 )  # fmt: skip
+_SEARCHING = (
+    *function_names.SCALARS, *function_names.AGGREGATES, *EMBED_FUNCTIONS, "make_array",
+)  # fmt: skip
 FUNCTIONS = frozenset(
-    {
-        *_COMPARISON,
-        *_ARITHMETIC,
-        *_TEXT,
-        *_TIME,
-        *_AGGREGATES,
-        *_WINDOWS,
-        *SEARCH_FUNCTIONS,
-        *EMBED_FUNCTIONS,
-    }
+    {*_COMPARISON, *_ARITHMETIC, *_TEXT, *_TIME, *_AGGREGATES, *_WINDOWS, *_SEARCHING}
 )
 RELATIONS = frozenset({*INPUT_FIELDS, "set"})
 EXPRESSIONS = frozenset(

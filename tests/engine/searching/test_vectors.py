@@ -11,7 +11,8 @@ from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Statement
-from caraway_search import vector_scores
+from caraway_search.vectors import exact
+from caraway_search.vectors.exact import QueryVector
 from tests.kit.clusters import in_process_cluster
 from tests.kit.engine import memory, rows, session
 from tests.kit.stored import stored
@@ -31,7 +32,7 @@ def _vectors(count: int) -> "np.ndarray[Any, np.dtype[np.float32]]":
 @pytest.mark.parametrize("metric", ["cosine", "dot", "l2"])
 async def test_sizes_of_batches_do_not_change_scores(metric: Any) -> None:
     vectors = _vectors(500)
-    expected = vector_scores.of_rows(vectors, vectors[3], metric)
+    expected = exact.scores(vectors, QueryVector.of(vectors[3], metric))
     column = pa.array(list(vectors), pa.list_(pa.float32(), _LENGTH))
     over = session({"t": memory(id=range(500), e=column)})
     sql = f"SELECT id, caraway_vector_score(e, $vector, '{metric}') AS s FROM t"
@@ -104,6 +105,7 @@ async def test_executors_score_their_shares(tmp_path: Path) -> None:
         ("e, NULL, 'cosine'", "bytes of 32-bit floats"),
         ("e, X'', 'cosine'", "bytes of 32-bit floats"),
         ("e, X'00000000', 'near'", "one of cosine, dot, l2"),
+        ("e, X'00000000', 'l2'", "of zeros"),
         ("e, X'00000000'", "function caraway_vector_score"),
         ("'x', X'00000000', 'l2'", "caraway_vector_score"),
     ],
