@@ -21,6 +21,7 @@ from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools import ToolService
 from caraway_serving.access import Keyring
 from caraway_serving.limits import InForce
@@ -76,6 +77,7 @@ class Services:
     history: TaskHistory
     tallies: ApiTallies
     models: Models
+    search: SearchService
     tools: ToolService
     mcp: McpEndpoint
     embeddings: Embeddings

@@ -18,6 +18,7 @@ from caraway.cli import (
     readiness,
     refreshing,
     runtime,
+    searching,
     sql,
     store,
     version,
@@ -82,6 +83,7 @@ def build() -> typer.Typer:
     app.command("operator")(operator.operator)
     app.command("sql")(sql.sql)
     app.add_typer(queries.build())
+    app.command("search")(searching.search)
     app.command("datasets")(listings.datasets)
     app.command("refresh")(refreshing.refresh)
     app.command("ingest")(ingesting.ingest)

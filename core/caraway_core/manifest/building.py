@@ -122,7 +122,13 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
         tls=_tls(shape.tls, base_dir),
         cors=_same(values_runtime.CorsSettings, shape.cors),
         task_history=_same(values_runtime.TaskHistorySettings, shape.task_history),
-        caching=values_runtime.CachingSettings(_results_cache(shape)),
+        caching=values_runtime.CachingSettings(
+            _results_cache(shape),
+            _same(
+                values_runtime.SearchResultsCacheSettings,
+                shape.caching.search_results if shape.caching else None,
+            ),
+        ),
         query=_query(shape.query, base_dir),
         cpu_cores=shape.cpu.cores if shape.cpu else None,
         dataset_load_parallelism=shape.dataset_load_parallelism,

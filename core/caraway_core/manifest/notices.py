@@ -13,6 +13,8 @@ _IN_MANIFEST = {
     "runtime.caching.sql_results.hashing_algorithm": "has no effect",
     "runtime.results_cache.hashing_algorithm": "has no effect",
     "runtime.caching.sql_results.eviction_policy": "has no effect: it is always lru",
+    "runtime.caching.search_results.hashing_algorithm": "has no effect",
+    "runtime.caching.search_results.eviction_policy": "has no effect: it is always lru",
     "runtime.caching.sql_results.cache_key_type": "has no effect: it is always sql",
     "runtime.caching.sql_results.encoding": "has no effect: answers are kept as they are",
     "runtime.caching.sql_results.stale_while_revalidate_ttl": "has no effect yet",

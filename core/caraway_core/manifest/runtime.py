@@ -71,10 +71,20 @@ class SqlResultsCacheSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchResultsCacheSettings:
+    """The cache of the results of searches."""
+
+    enabled: bool = True
+    max_size_bytes: int = 128 * MIB
+    item_ttl_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class CachingSettings:
     """The caches of this build."""
 
     sql_results: SqlResultsCacheSettings = SqlResultsCacheSettings()
+    search_results: SearchResultsCacheSettings = SearchResultsCacheSettings()
 
 
 @dataclass(frozen=True, slots=True)

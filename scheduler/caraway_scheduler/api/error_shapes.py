@@ -11,6 +11,7 @@ SHAPES = ErrorShapes(
         "/v1/models",
         "/v1/chat/",
         "/v1/responses",
+        "/v1/search",
         "/internal/",
         "/v1/sql/",
     ),

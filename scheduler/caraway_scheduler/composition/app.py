@@ -32,6 +32,7 @@ from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.internal import routes as internal
 from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.responses import routes as responses
+from caraway_scheduler.api.search import routes as search
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
 from caraway_serving import failures
@@ -46,6 +47,7 @@ API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
     sql.router,  # First: routers are asked in turn, and this one is asked most.
     queries.router,
+    search.router,
     chat.router,
     responses.router,
     health.router,
@@ -68,7 +70,8 @@ _DESCRIPTION = (
 _CORS_METHODS = ["GET", "POST", "PATCH", "DELETE", "OPTIONS"]
 _CORS_HEADERS = ["accept", "content-type", "authorization", "x-api-key", "cache-control",
                  "idempotency-key", "mcp-session-id", "mcp-protocol-version"]  # fmt: skip
-_CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x-trace-id",
+_CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "search-results-cache-status",
+                 "search-results-cache-scope", "x-query-id", "x-trace-id",
                  "retry-after"]  # fmt: skip
 
 

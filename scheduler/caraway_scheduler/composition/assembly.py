@@ -14,7 +14,7 @@ from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog import missing, primary_keys
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.composition import recording, security, storage
+from caraway_scheduler.composition import recording, searching, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
 from caraway_scheduler.composition.storage import SchedulerStorage
 from caraway_scheduler.embeddings.service import Embeddings
@@ -104,6 +104,7 @@ async def services(
         history=history,
         tallies=tallies,
         models=models,
+        search=searching.service(settings.caching, dispatch, catalog, queries, embeddings, history),
         tools=tools,
         mcp=mcp,
         embeddings=embeddings,

@@ -17,6 +17,7 @@ from caraway_scheduler.metrics import cluster as cluster_metrics
 from caraway_scheduler.metrics import embeddings as embedding_metrics
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.metrics import jobs as job_metrics
+from caraway_scheduler.metrics import search as search_metrics
 from caraway_scheduler.services import Services
 from caraway_serving.metric_families import Families
 
@@ -56,6 +57,7 @@ class _State(Collector):
         yield from job_metrics.collect(self._services.jobs, self._families)
         yield from acceleration_metrics.collect(self._services.accelerations, self._families)
         yield from embedding_metrics.collect(self._services.embeddings, self._families)
+        yield from search_metrics.collect(self._services.search, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:

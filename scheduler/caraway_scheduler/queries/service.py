@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeVar
 
@@ -14,18 +15,19 @@ from caraway_core.protocols.dispatch import BatchStream, Dispatch, GivenRows, St
 from caraway_core.protocols.offers import OfferOrder
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.queries import active, texts
+from caraway_scheduler.queries import active, texts, time_limits
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import CachedRows, CacheStatus, LiveRows, StatementAnswer
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
+from caraway_scheduler.queries.time_limits import TimeLimits
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 from caraway_serving.tallies import ApiTallies
 
 _LONGEST_OUTPUT = 8_192
-_Number = TypeVar("_Number", int, float)
+_Result = TypeVar("_Result")
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 """Returns the catalog version for new statements, and the tables that may be written."""
 
@@ -96,7 +98,7 @@ class QueryService:
         self._most_sql_bytes = most_sql_bytes
         self._history = history
         self._tallies = tallies
-        self._timeouts = _Timeouts(timeout_s)
+        self._timeouts = TimeLimits(timeout_s)
         self._own_running = admission.max_running
 
     def recall(self, request: QueryRequest) -> StatementAnswer | None:
@@ -149,10 +151,68 @@ class QueryService:
         status = self._watch_for_cache(request, stream, rows, key, since)
         return StatementAnswer(run.query.query_id, rows, status)
 
+    async def limited(
+        self, what: str, principal: Principal, work: Callable[[], Awaitable[_Result]]
+    ) -> _Result:
+        """Do work of several statements within the limits of one: a slot, a time limit, a cancel.
+
+        `what` describes it in the list of running statements.
+
+        Raises:
+            QueryError: the work failed, was stopped, or found no slot.
+            ShuttingDownError: the process accepts no more work.
+        """
+        if self.is_stopping:
+            raise ShuttingDownError("Runtime is shutting down")
+        query = ActiveQuery(
+            query_id=new_query_id(),
+            protocol="http",
+            sql=what,
+            principal=principal.id,
+            started_at_ms=time.time_ns() // 1_000_000,
+            timeout_s=self._timeouts.effective_s,
+            timeout_remedy=self._timeouts.remedy,
+        )
+        self.active.add(query)
+        try:
+            with query.step(), self._deadline(query):
+                await self.admission.enter()
+                try:
+                    return await work()
+                finally:
+                    self.admission.leave()
+        finally:
+            self.active.remove(query)
+
+    @contextmanager
+    def _deadline(self, query: ActiveQuery) -> Iterator[None]:
+        if query.timeout_s is None:
+            yield
+            return
+        timer = asyncio.get_running_loop().call_later(query.timeout_s, query.stop, "timeout")
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    async def caught_up(self, sql: str) -> None:
+        """Wait until what a statement reads is what was acknowledged by any scheduler.
+
+        Raises:
+            UnavailableError: the state store does not answer in time.
+            StateAwayError: the state store reports that it is unavailable.
+        """
+        if self._newest is not None:
+            await self._newest.caught_up(sql)
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether the answer of a statement stays valid until the catalog changes here."""
+        return self._newest is None or self._newest.may_keep(sql)
+
     def bound(self, timeout_s: float | None, max_running: int | None) -> None:
         """Apply limits from outside the manifest; the lower of both limits is in force."""
         self._timeouts.bound_s = timeout_s
-        self.admission.bound(_lower(self._own_running, max_running))
+        self.admission.bound(time_limits.lower(self._own_running, max_running))
 
     def invalidate(self) -> None:
         """Drop cached answers because their data may have changed."""
@@ -270,32 +330,10 @@ class QueryService:
         )
 
 
-@dataclass(slots=True)
-class _Timeouts:
-    """The time limit of the manifest, and the one of the limits file."""
-
-    own_s: float | None
-    bound_s: float | None = None
-
-    @property
-    def effective_s(self) -> float | None:
-        return _lower(self.own_s, self.bound_s)
-
-    @property
-    def remedy(self) -> str:
-        if self.effective_s == self.own_s:
-            return "raise runtime.query.timeout"
-        return "have the limit sql_query_timeout_secs raised"
-
-
-def _lower(own: _Number | None, bound: _Number | None) -> _Number | None:
-    return min((each for each in (own, bound) if each is not None), default=None)
-
-
 class _Run:
     """The slot, deadline and history record of one statement; finished exactly once."""
 
-    def __init__(self, service: QueryService, request: QueryRequest, timeouts: _Timeouts):
+    def __init__(self, service: QueryService, request: QueryRequest, timeouts: TimeLimits):
         self._service = service
         self._request = request
         self._start_ns = time.time_ns()

@@ -1,0 +1,1 @@
+"""The route `/v1/search`."""

@@ -1,0 +1,337 @@
+"""Answers searches over several tables: ranks each of them, merges the ranks and finds the rows."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from caraway_core.errors import CarawayError, CatalogMovedError, InvalidQueryError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Dispatch, ReadPoint
+from caraway_core.searching import SearchMethod
+from caraway_engine import formats
+from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_scheduler.queries.answers import CacheStatus
+from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.search import merging, statements
+from caraway_scheduler.search.merging import MergedRow
+from caraway_scheduler.search.requests import SearchRequest
+from caraway_scheduler.search.results_cache import SearchKey, SearchResultsCache
+from caraway_scheduler.search.searchable import SearchableTable, SearchableTables
+from caraway_scheduler.search.tables import (
+    RankedTable,
+    Ranking,
+    RankingRequest,
+    TableRanker,
+    rankings,
+)
+from caraway_scheduler.search.tallies import SearchTallies
+from caraway_serving import spans
+from caraway_serving.access import Principal
+from caraway_serving.spans import Span
+
+TASK = "search"
+_TRIES = 4
+_AT_ONCE = 4
+"""How many rankings of one search run at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The results of a search as JSON, best first.
+
+    `cache_status` is None if the search does not use the cache.
+    """
+
+    results: bytes
+    cache_status: CacheStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedTable:
+    """A table with its rankings and their merged rows."""
+
+    table: SearchableTable
+    ranked: Sequence[RankedTable]
+    rows: Sequence[MergedRow]
+
+
+class SearchService:
+    """Searches tables for clients; each process has one."""
+
+    def __init__(
+        self,
+        queries: QueryService,
+        dispatch: Dispatch,
+        tables: SearchableTables,
+        ranker: TableRanker,
+        cache: SearchResultsCache | None,
+        history: TaskHistory,
+        tallies: SearchTallies,
+    ) -> None:
+        self.cache = cache
+        self.tallies = tallies
+        self._queries = queries
+        self._dispatch = dispatch
+        self._tables = tables
+        self.ranker = ranker
+        self._history = history
+
+    async def search(
+        self, request: SearchRequest, principal: Principal, span: Span, *, bypass: bool = False
+    ) -> SearchAnswer:
+        """Search tables.
+
+        Raises:
+            ModelError: an embedding model is loading, or failed.
+            QueryError: the request is invalid, or the search failed.
+            ShuttingDownError: the process accepts no more work.
+        """
+        start_ns, error = time.time_ns(), None
+        status: CacheStatus | None = None
+        try:
+            answer = await self._answer(request, principal, span, bypass)
+            status = answer.cache_status
+            return answer
+        except CarawayError as exc:
+            error = exc
+            raise
+        finally:
+            self._record(request, principal, span, start_ns, error, status)
+
+    async def _answer(
+        self, request: SearchRequest, principal: Principal, span: Span, bypass: bool
+    ) -> SearchAnswer:
+        request.check()
+        names = tuple(dict.fromkeys(map(self._tables.named, request.datasets)))
+        request = replace(request, datasets=names)
+        predicate = request.predicate
+        reads = _reads(names, predicate)
+        if self.cache is not None and not bypass:
+            if self._key(request, principal) in self.cache:
+                await self._queries.caught_up(reads)
+            if (known := self.cache.get(self._key(request, principal))) is not None:
+                return SearchAnswer(known, "HIT")
+        key = self._key(request, principal)
+        spans.current.set(replace(span, principal=principal.id))
+        results, is_steady = await self._queries.limited(
+            f"search: {request.text}",
+            principal,
+            lambda: self._caught_up(request, names, predicate, reads, principal),
+        )
+        if self.cache is None or not is_steady or not self._queries.may_keep(reads):
+            return SearchAnswer(results, None)
+        if key == self._key(request, principal):
+            self.cache.put(key, results)
+        return SearchAnswer(results, "BYPASS" if bypass else "MISS")
+
+    def _key(self, request: SearchRequest, principal: Principal) -> SearchKey:
+        return principal.id, self._queries.catalog()[0], request
+
+    async def _caught_up(
+        self,
+        request: SearchRequest,
+        names: Sequence[TableName],
+        predicate: str | None,
+        reads: str,
+        principal: Principal,
+    ) -> tuple[bytes, bool]:
+        """Search one state of the data, which has all that was acknowledged before."""
+        await self._queries.caught_up(reads)
+        for _ in range(_TRIES - 1):
+            with self._dispatch.reading() as point, suppress(CatalogMovedError):
+                at = replace(point, viewer=principal.viewer)
+                return await self._searched(request, names, predicate, at)
+        # Catalogs change too often to keep one.
+        at = ReadPoint(viewer=principal.viewer)
+        return await self._searched(request, names, predicate, at)
+
+    async def _searched(
+        self,
+        request: SearchRequest,
+        names: Sequence[TableName],
+        predicate: str | None,
+        at: ReadPoint,
+    ) -> tuple[bytes, bool]:
+        """Return the results as JSON, and whether they hold until the catalog changes."""
+        tables = [await self._tables.find(name) for name in names]
+        for table in tables:
+            table.check_columns(request.additional_columns)
+        if request.keywords and not any(table.keywords for table in tables):
+            raise InvalidQueryError(
+                "'keywords' are sought in columns with `full_text_search`, which none of the "
+                "datasets has; leave 'keywords' out, or enable it in the manifest"
+            )
+        made = [ranking for table in tables for ranking in rankings(table)]
+        ranked = await self._ranked(made, request, predicate, at)
+        keeps_scores = _are_comparable(made, tables)
+        found = []
+        for table in tables:
+            own = [each for each in ranked if each.ranking.table is table]
+            rows = merging.merged(own, table.key, keeps_scores=keeps_scores)
+            found.append(SearchedTable(table, own, rows))
+        results = _best(found, request)
+        return orjson.dumps(results), all(each.reads_only_catalog for each in ranked)
+
+    async def _ranked(
+        self,
+        made: Sequence[Ranking],
+        request: SearchRequest,
+        predicate: str | None,
+        at: ReadPoint,
+    ) -> Sequence[RankedTable]:
+        """Run the rankings, a few at once; the first failure ends the others."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def run(ranking: Ranking) -> RankedTable:
+            wanted = RankingRequest(
+                request.text,
+                request.words,
+                _columns(ranking.table, request),
+                predicate,
+                request.ranked,
+                has_chunks=True,
+            )
+            async with slots:
+                return await self.ranker.ranked(ranking, wanted, at)
+
+        if len(made) == 1:
+            return [await run(made[0])]
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = [group.create_task(run(each)) for each in made]
+        except BaseExceptionGroup as failed:
+            raise _first(failed) from failed
+        return [each.result() for each in running]
+
+    def _record(
+        self,
+        request: SearchRequest,
+        principal: Principal,
+        span: Span,
+        start_ns: int,
+        error: CarawayError | None,
+        status: CacheStatus | None,
+    ) -> None:
+        end_ns = time.time_ns()
+        self.tallies.ended((end_ns - start_ns) / 1e6, error)
+        labels = {"datasets": ", ".join(request.datasets), "limit": str(request.limit)}
+        if status == "HIT":
+            labels["search_results_cache_hit"] = "true"
+        self._history.add(
+            TaskRecord(
+                span=span,
+                task=TASK,
+                input=request.text,
+                start_ns=start_ns,
+                end_ns=end_ns,
+                error_message=error.message if error is not None else None,
+                labels=labels,
+                principal=principal.id,
+            )
+        )
+
+
+def _reads(names: Sequence[TableName], predicate: str | None) -> str:
+    """Return a statement that reads what a search reads."""
+    tables = ", ".join(map(statements.quoted_table, names))
+    return f"SELECT * FROM {tables} WHERE {predicate or 'true'}"
+
+
+def _columns(table: SearchableTable, request: SearchRequest) -> tuple[str, ...]:
+    """Return the columns that a search reads: keys, what was matched, and what was asked for."""
+    found = [*table.key, *request.additional_columns]
+    for each in table.embedded:
+        found.append(each.column)
+        if each.chunking is not None and each.offset_column in table.schema.names:
+            found.append(each.offset_column)
+    found += [each.column for each in table.keywords]
+    return tuple(dict.fromkeys(found))
+
+
+def _are_comparable(made: Sequence[Ranking], tables: Sequence[SearchableTable]) -> bool:
+    """Return whether scores of all rankings can be compared: they are of one kind and model."""
+    if len(made) > len(tables):
+        return False
+    if len(made) == 1:
+        return True
+    kinds = set()
+    for each in made:
+        if each.method is not SearchMethod.VECTOR:
+            return False
+        column = each.table.embedded_column(*each.columns)
+        kinds.add((column.embedder, each.table.vectors.metric))
+    return len(kinds) == 1
+
+
+def _best(found: Sequence[SearchedTable], request: SearchRequest) -> list[dict[str, Any]]:
+    """Return the best rows of all tables; ties are in the order of the request."""
+    places = [
+        (-row.score, number, place)
+        for number, searched in enumerate(found)
+        for place, row in enumerate(searched.rows)
+    ]
+    best = sorted(places)[: request.limit]
+    values: dict[tuple[int, int], dict[str, Any]] = {}
+    for number, searched in enumerate(found):
+        own = [place for _, chosen, place in best if chosen == number]
+        for place, row in zip(own, _values(searched, own, request), strict=True):
+            values[number, place] = row
+    return [
+        _result(found[number], found[number].rows[place], values[number, place], request)
+        for _, number, place in best
+    ]
+
+
+def _values(
+    searched: SearchedTable, places: Sequence[int], request: SearchRequest
+) -> list[dict[str, Any]]:
+    """Return the keys and additional columns of some rows, as SQL returns them in JSON."""
+    columns = list(dict.fromkeys((*searched.table.key, *request.additional_columns)))
+    if not columns or not places:
+        return [{} for _ in places]
+    firsts = [searched.rows[place].places[0] for place in places]
+    parts = [
+        searched.ranked[each.ranking].rows.select(columns).slice(each.row, 1) for each in firsts
+    ]
+    encoder = formats.make("json")
+    pieces = [encoder.begin(parts[0].schema)]
+    for batch in pa.concat_tables(parts).combine_chunks().to_batches():
+        pieces.append(encoder.encode(batch))
+    pieces.append(encoder.end(0))
+    found: list[dict[str, Any]] = orjson.loads(b"".join(pieces))
+    return found
+
+
+def _result(
+    searched: SearchedTable, row: MergedRow, values: Mapping[str, Any], request: SearchRequest
+) -> dict[str, Any]:
+    matches: dict[str, list[str]] = {}
+    for place in row.places:
+        for column, text in merging.matches(searched.ranked[place.ranking], place.row).items():
+            known = matches.setdefault(column, [])
+            if text not in known:
+                known.append(text)
+    key = searched.table.key
+    data = {name: values[name] for name in request.additional_columns if name not in key}
+    result: dict[str, Any] = {}
+    if matches:
+        result["matches"] = matches
+    if data:
+        result["data"] = data
+    if key:
+        result["primary_key"] = {name: values[name] for name in key}
+    result["dataset"] = searched.table.name
+    result["_score"] = row.score
+    return result
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first failure of a group of tasks."""
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
