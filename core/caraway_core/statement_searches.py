@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pyarrow as pa
+
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Scalar
 from caraway_core.searching import MOST_HITS, RRF_K, TableSearch
@@ -62,10 +64,12 @@ class RerankedRows:
 class StatementSearch:
     """A call of a table function: the statement reads its rows as the table `name`.
 
-    The rows have the `columns`, then the score, if it has a name.
+    The rows have the `columns`, then the score, if it has a name. The table has all columns of
+    `schema`.
     """
 
     name: TableName
+    schema: pa.Schema = field(repr=False)
     work: TableSearch | FusedSearches | RerankedRows
     columns: tuple[str, ...]
     score: str | None = SCORE

@@ -59,11 +59,13 @@ class ViewFacts:
 class GivenRows:
     """Rows that come with a statement, as an IPC stream; it reads them as a table of this name.
 
-    The name must be one that nobody can guess.
+    The name must be one that nobody can guess, or that only the statement sees. `schema` are the
+    columns of the table, if the rows lack some: these are NULL.
     """
 
     name: TableName
     ipc: bytes = field(repr=False)
+    schema: pa.Schema | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, rows: pa.Table) -> "GivenRows":
@@ -71,12 +73,12 @@ class GivenRows:
         return cls.named(TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}"), rows)
 
     @classmethod
-    def named(cls, name: TableName, rows: pa.Table) -> "GivenRows":
+    def named(cls, name: TableName, rows: pa.Table, schema: pa.Schema | None = None) -> "GivenRows":
         """Give rows a name."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, rows.schema) as writer:
             writer.write_table(rows)
-        return cls(name, sink.getvalue().to_pybytes())
+        return cls(name, sink.getvalue().to_pybytes(), schema)
 
     @property
     def rows(self) -> pa.Table:

@@ -14,7 +14,7 @@ from caraway_core.changes import Log, Logs
 from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.pieces import Piece
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream, GivenRows, Statement
 from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
@@ -22,7 +22,7 @@ from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 9
+PROTOCOL_VERSION = 10
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
@@ -157,6 +157,8 @@ class Task:
     """For a streamed task: its rows are stored, and chunk descriptions are returned instead."""
     in_background: bool = False
     logs: Logs = field(default_factory=dict, repr=False)
+    found: tuple[GivenRows, ...] = ()
+    """The rows of searches that the work reads."""
 
 
 @dataclass(frozen=True, slots=True)

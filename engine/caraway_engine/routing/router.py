@@ -152,7 +152,7 @@ class Router:
             return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
         if not question.workers.executors:
             return NoneReady()
-        if given is not None or question.statement.found:
+        if given is not None:
             return _whole(analysis, "it reads rows that came with it")
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
@@ -208,7 +208,8 @@ class Router:
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         divided = cluster.divided(analysis.widest_reads)
         try:
-            planner = Planner(analysis.plan, cluster, session.stage_schemas(), divided)
+            schemas = session.stage_schemas(question.statement.found or ())
+            planner = Planner(analysis.plan, cluster, schemas, divided)
             graph = planner.advance({})
             if not _is_staged(graph):
                 return _whole(analysis)

@@ -53,10 +53,12 @@ def analyse(
     is_product: bool,
     specs: Mapping[TableName, TableSpec],
     optimized: Any = None,
+    found: Container[TableName] = (),
 ) -> Analysis:
     """Analyse a planned statement. This takes a millisecond or two, as planning is done.
 
-    `optimized` is the optimized plan, if it is already known.
+    `optimized` is the optimized plan, if it is already known. Tables in `found` come with the
+    statement, and with its tasks.
     """
     written = facts.write.table if facts.write else None
     plan: Plan | None = None
@@ -70,7 +72,7 @@ def analyse(
     else:
         optimized = optimized or dataframe.optimized_logical_plan()
         scans = plan_facts.optimized(optimized, facts).scans
-        plan, objection = _cut(context, optimized, facts.uncut, specs, scans)
+        plan, objection = _cut(context, optimized, facts.uncut, specs, scans, found)
         schema = coercion.of_optimized(context, optimized, schema)
     return Analysis(
         schema,
@@ -103,6 +105,7 @@ def _cut(
     uncut: str | None,
     specs: Mapping[TableName, TableSpec],
     scans: frozenset[TableName],
+    found: Container[TableName],
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
@@ -118,13 +121,15 @@ def _cut(
         root.input.CopyFrom(unfolding.unfolded(root.input))
         if any(spec.scans for spec in read):
             return None, "it reads remote tables and files together"
-    objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
+    objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs, found)
     return (None, objection) if objection else (plan, None)
 
 
-def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
+def _foreign(
+    plan: Plan, specs: Mapping[TableName, TableSpec], found: Container[TableName]
+) -> str | None:
     for rel in walk(plan.relations[0].root.input):
-        if kind(rel) == "read":
+        if kind(rel) == "read" and table_name(rel) not in found:
             name = table_name(rel)
             if name not in specs or not specs[name].is_shareable:
                 return f"table '{name}' cannot be divided among executors"
@@ -136,7 +141,8 @@ def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mappin
 
     A task identifies its share of a table by file, so it cannot tell such tables apart.
     """
-    reads = widest_reads(plan.relations[0].root.input)
+    every = widest_reads(plan.relations[0].root.input)
+    reads = {name: count for name, count in every.items() if name in specs}
     paths = {name: _paths(specs[name]) for name in reads}
     return {
         name: count

@@ -116,6 +116,7 @@ class StatementPlanner:
                 is_product=plan.is_product,
                 optimized=plan.optimized,
                 specs=self._registered.snapshot.tables,
+                found={each.name for each in statement.found or ()},
             )
             analysis = replace(analysis, tables=analysis.tables | plan.stored)
             if analysis.plan is not None and self._registered.reads_remote(plan.facts):

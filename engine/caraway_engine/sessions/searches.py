@@ -87,7 +87,7 @@ class StatementSearches:
         every = (*text.stand_ins, *self.calls.of_views(statement.sql))
         given = {each.name: each for each in statement.found}
         tables = {
-            each.name: stand_ins.filled(given[each.name], each.schema)
+            each.name: stand_ins.filled(replace(given[each.name], schema=each.schema))
             if each.name in given
             else stand_ins.empty(each.schema)
             for each in every
@@ -170,7 +170,7 @@ class StatementSearches:
             work = RerankedRows(
                 asked.sql, inner.parameters, asked.query or "", asked.column or "", asked.model
             )
-        return StatementSearch(made.name, work, tuple(kept), made.score, limit)
+        return StatementSearch(made.name, made.schema, work, tuple(kept), made.score, limit)
 
     def _fusion(
         self, asked: AskedFusion, kept: list[str], where: str | None, schema: pa.Schema

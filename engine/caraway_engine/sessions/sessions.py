@@ -1,10 +1,17 @@
 """Sessions: each makes one catalog snapshot readable by SQL. Built once, then read-only."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, TableWrite, ViewFacts
+from caraway_core.protocols.dispatch import (
+    CatalogSnapshot,
+    GivenRows,
+    Statement,
+    TableWrite,
+    ViewFacts,
+)
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.statement_searches import StatementSearch
 from caraway_engine import stored
@@ -23,6 +30,7 @@ from caraway_engine.sessions.task_plans import TaskPlanner
 from caraway_engine.sharing import shares
 from caraway_engine.stages.stage_schemas import StageSchemas
 from caraway_engine.statements.statements import Effect
+from caraway_engine.table_functions import stand_ins
 
 
 class Session:
@@ -128,9 +136,14 @@ class Session:
         """Return the cached result of `analyse`, or None. Never blocks."""
         return self._statements.recall(statement)
 
-    def stage_schemas(self) -> StageSchemas:
-        """Return the schemas and plan texts that one run of the stage planner asks for."""
-        return StageSchemas(self._registered.contexts.main, self._registered.inputs)
+    def stage_schemas(self, found: Sequence[GivenRows] = ()) -> StageSchemas:
+        """Return the schemas and plan texts that one run of the stage planner asks for.
+
+        `found` are the rows of the searches of its statement.
+        """
+        known = self._registered
+        showing = partial(stand_ins.shown_rows, found)
+        return StageSchemas(known.contexts.main, known.inputs, showing)
 
     def _begin(self, made: Startable) -> EngineStream:
         plan = made.plan

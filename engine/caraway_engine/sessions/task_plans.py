@@ -24,6 +24,7 @@ from caraway_engine.statements import plan_facts
 from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.statements.statements import Effect
 from caraway_engine.stored import ChunksAwayError
+from caraway_engine.table_functions import stand_ins
 
 
 class TaskPlanner:
@@ -69,7 +70,8 @@ class TaskPlanner:
             QueryError: it cannot be planned, or its schema is not the task's.
         """
         try:
-            return self._startable(task, inputs)
+            with stand_ins.shown_rows(task.found):
+                return self._startable(task, inputs)
         except ChunksAwayError:
             raise
         except BaseException as exc:

@@ -2,7 +2,8 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 
 import pyarrow as pa
@@ -26,7 +27,14 @@ _EXCHANGED = re.compile(r"\b(s\d+)\.\1_(?=c\d)")
 class StageSchemas:
     """Plans fragments over empty inputs to learn their output schemas."""
 
-    def __init__(self, context: SessionContext, inputs: fragments.Inputs) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        inputs: fragments.Inputs,
+        showing: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Take what shows tables that only the statement sees."""
+        self._showing = showing
         self._context = context
         self._inputs = inputs
         self._known: dict[str, TaskTable] = {}
@@ -42,7 +50,9 @@ class StageSchemas:
 
     def _planned(self, plan: bytes) -> DataFrame:
         try:
-            return fragments.plan(self._context, plan, self._inputs, list(self._known.values()))
+            with self._showing():
+                known = list(self._known.values())
+                return fragments.plan(self._context, plan, self._inputs, known)
         except Exception as exc:  # On any engine error, the statement can still run whole.
             raise NotDistributableError(
                 f"a part of it cannot be planned ({str(exc).splitlines()[0][:200]})"

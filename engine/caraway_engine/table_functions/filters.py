@@ -190,13 +190,21 @@ class _Writer:
     def _worded(self, condition: Any) -> str | None:
         """Write a condition without a subquery; None if it cannot be written."""
         try:
-            own, final = (
-                wording.worded(condition, _qualifying(table), wording.type_in(self._rows))
-                for table in (_quoted(self._bare), self._target)
-            )
+            for is_short in (True, False):
+                own, final = (
+                    wording.worded(
+                        condition,
+                        _qualifying(table),
+                        wording.type_in(self._rows),
+                        is_short=is_short,
+                    )
+                    for table in (_quoted(self._bare), self._target)
+                )
+                if self._means(own, condition, self._own):
+                    return final
         except HiddenError:
             return self._unparsed(condition, frozenset())
-        return final if self._means(own, condition, self._own) else None
+        return None
 
     def _unparsed(self, condition: Any, aliases: frozenset[str]) -> str | None:
         """Write a condition as the engine does; None if it cannot be written."""

@@ -6,7 +6,7 @@ be qualified by it as by any table. Only the statement that is being planned see
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from itertools import count
@@ -63,6 +63,11 @@ def shown(tables: Mapping[TableName, Table]) -> Iterator[None]:
         _shown.reset(token)
 
 
+def shown_rows(found: Sequence[GivenRows]) -> AbstractContextManager[None]:
+    """Plan with the rows of searches, under the names that they have."""
+    return shown({each.name: filled(each) for each in found}) if found else nullcontext()
+
+
 def numbered() -> list[str]:
     """Return the schemas of the calls in a statement's own text."""
     return [f"{PREFIX}{number}" for number in range(1, MOST_CALLS + 1)]
@@ -93,9 +98,10 @@ def empty(schema: pa.Schema) -> Table:
     return _table([pa.RecordBatch.from_pylist([], schema=schema)])
 
 
-def filled(given: GivenRows, schema: pa.Schema) -> Table:
+def filled(given: GivenRows) -> Table:
     """Return a table with the rows of a search; columns that were not fetched are NULL."""
     rows = given.rows
+    schema = given.schema or rows.schema
     columns = [
         rows.column(field.name).cast(field.type)
         if field.name in rows.schema.names

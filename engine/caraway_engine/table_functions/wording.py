@@ -34,8 +34,17 @@ TypeOf = Callable[[Any], pa.DataType]
 """Returns the type of an expression."""
 
 
-def worded(expression: Any, column: Callable[[str], str], type_of: TypeOf, depth: int = 0) -> str:
+def worded(
+    expression: Any,
+    column: Callable[[str], str],
+    type_of: TypeOf,
+    *,
+    is_short: bool = False,
+    depth: int = 0,
+) -> str:
     """Write an expression over the columns of one table, each as `column` writes it.
+
+    If `is_short`, texts and integers do not name their exact types, which may follow from the rest.
 
     Raises:
         HiddenError: a part of it cannot be written.
@@ -44,13 +53,14 @@ def worded(expression: Any, column: Callable[[str], str], type_of: TypeOf, depth
         raise HiddenError("depth")
 
     def inner(part: Any) -> str:
-        return worded(part, column, type_of, depth + 1)
+        return worded(part, column, type_of, is_short=is_short, depth=depth + 1)
 
     kind = expression.variant_name()
     if kind == "Column":
         return column(expression.to_variant().name())
     if kind == "Literal":
-        return literal(expression.python_value())
+        value = expression.python_value()
+        return literal(_short(value) if is_short else value)
     if kind == "ScalarFunction":
         arguments = ", ".join(map(inner, expression.rex_call_operands()))
         return f"{expression.rex_call_operator()}({arguments})"
@@ -96,6 +106,16 @@ def _case(variant: Any, inner: Callable[[Any], str]) -> str:
     pieces += [f"WHEN {inner(when)} THEN {inner(then)}" for when, then in variant.when_then_expr()]
     pieces += [f"ELSE {inner(other)}"] if other else []
     return " ".join((*pieces, "END)"))
+
+
+def _short(value: pa.Scalar) -> pa.Scalar:
+    """Return a text or an integer as the type that a plain constant has."""
+    kind = value.type
+    if value.is_valid and (pa.types.is_string_view(kind) or pa.types.is_large_string(kind)):
+        return pa.scalar(value.as_py(), pa.string())
+    if value.is_valid and pa.types.is_integer(kind) and kind != pa.uint64():
+        return pa.scalar(value.as_py(), pa.int64())
+    return value
 
 
 def literal(value: pa.Scalar) -> str:

@@ -19,7 +19,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, GivenRows
 from caraway_core.protocols.fleet import (
     ExchangePart,
     Fleet,
@@ -64,6 +64,11 @@ class StagedQuery:
     store: StoreOrder | None = None
     in_background: bool = False
     logs: Logs = field(default_factory=dict, repr=False)
+    found: tuple[GivenRows, ...] = field(default=(), repr=False)
+
+    def found_in(self, plan: bytes) -> tuple[GivenRows, ...]:
+        """Return the rows of searches that a fragment may read."""
+        return tuple(each for each in self.found if each.name.rpartition(".")[0].encode() in plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +309,7 @@ class StageRunner:
             Split(hashed.keys, hashed.count, hashed.extra) if hashed else None,
             in_background=self._query.in_background,
             logs=self._query.logs,
+            found=self._query.found_in(work.plan) if isinstance(work, SubstraitFragment) else (),
         )
 
     async def _inputs(self, stage: Stage, number: int) -> list[Input]:

@@ -108,6 +108,7 @@ class StagedRunner:
             order,
             statement.in_background,
             statement.logs,
+            statement.found or (),
         )
         runner = StageRunner(
             query,

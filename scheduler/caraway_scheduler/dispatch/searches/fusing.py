@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.statement_searches import FUSED_SCORE, FusedSearches, RecencyDecay
+from caraway_engine.rows import plain
 from caraway_search.ranking import fusion as ranks
 from caraway_search.ranking.fusion import Decay, ExponentialDecay, LinearDecay, RankedList, Recency
 
@@ -33,7 +34,9 @@ def fused(
         RankedList(_keys(rows, fusion.key, number), each.weight)
         for number, (each, rows) in enumerate(zip(fusion.searches, found, strict=True))
     ]
-    rows = pa.concat_tables([each.select(found[0].schema.names) for each in found])
+    # pyarrow cannot choose rows of columns with views; the table of the search restores the types.
+    batches = [batch for each in found for batch in each.to_batches()]
+    rows = plain.plain_table(batches, plain.plain_schema(found[0].schema))
     places: dict[Hashable, int] = {}
     for place, key in enumerate(key for each in lists for key in each.keys):
         places.setdefault(key, place)
@@ -77,8 +80,7 @@ def _order(rows: pa.Table, key: Sequence[str]) -> pa.Array:
 
 
 def _is_sortable(kind: pa.DataType) -> bool:
-    is_view = pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
-    return not (pa.types.is_nested(kind) or is_view or pa.types.is_interval(kind))
+    return not (pa.types.is_nested(kind) or pa.types.is_interval(kind))
 
 
 def _recency(

@@ -11,6 +11,7 @@ from caraway_core import registry
 from caraway_core.errors import InvalidQueryError
 from caraway_core.protocols.searching import TextReranker
 from caraway_core.statement_searches import RERANK_SCORE, RerankedRows
+from caraway_engine.rows import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +57,7 @@ async def reranked(
         scores = np.asarray(judged, dtype=np.float64)
     # Scores that are no numbers come last.
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:limit]
+    # pyarrow cannot choose rows of columns with views; the table of the search restores the types.
+    rows = plain.plain_table(rows.to_batches(), plain.plain_schema(rows.schema))
     chosen = rows.take(pa.array(order))
     return chosen.append_column(RERANK_SCORE, pa.array(scores[order]))

@@ -112,8 +112,7 @@ class SearchDispatch:
             run = _Searches(self, statement, replace(at, viewer=statement.viewer))
             asked = explained.parse(statement.sql)
             if asked is not None and not asked.is_run:
-                await run.explain(searches)
-                found: tuple[GivenRows, ...] = ()
+                found = await run.explain(searches)
             else:
                 found = await run.rows(searches)
             stream = await self._inner.execute(query_id, replace(statement, found=found))
@@ -188,11 +187,14 @@ class _Searches:
         found = await _together([self._given(each) for each in searches])
         return tuple(found)
 
-    async def explain(self, searches: Sequence[StatementSearch]) -> None:
-        """Ask how searches would run."""
+    async def explain(self, searches: Sequence[StatementSearch]) -> tuple[GivenRows, ...]:
+        """Ask how searches would run, and return no rows for each."""
         tables = self._dispatch._tables
-        for each in _table_searches(searches):
-            self.ran.append(RanSearch(each, await tables.explain(each, self._at)))
+        for search in _table_searches(searches):
+            self.ran.append(RanSearch(search, await tables.explain(search, self._at)))
+        return tuple(
+            GivenRows.named(each.name, each.schema.empty_table(), each.schema) for each in searches
+        )
 
     async def _given(self, search: StatementSearch) -> GivenRows:
         match search.work:
@@ -204,7 +206,7 @@ class _Searches:
                 rows = await self._reranked(search, work)
         names = [*search.columns, *([search.score] if search.score else [])]
         rows = rows.select(range(len(names))).rename_columns(names)
-        return GivenRows.named(search.name, rows)
+        return GivenRows.named(search.name, rows, search.schema)
 
     async def _found(self, search: TableSearch) -> pa.Table:
         began_s = time.perf_counter()

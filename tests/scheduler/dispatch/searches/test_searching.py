@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.dispatch import Dispatch, Statement
 from caraway_core.searching import SearchMethod
-from caraway_core.tables import TableSpec
+from caraway_core.tables import FilesTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
@@ -28,7 +29,7 @@ DOCS = memory(
     id=pa.array(range(COUNT), pa.int64()),
     body=[" ".join(WORDS[n * k % 8] for k in range(1, 2 + n % 7)) for n in range(COUNT)],
     cat=["xyz"[n % 3] for n in range(COUNT)],
-    at=pa.array([86_400 * n for n in range(COUNT)], pa.timestamp("s", "UTC")),
+    at=pa.array([86_400_000_000 * n for n in range(COUNT)], pa.timestamp("us", "UTC")),
 )
 TAGS = memory(doc=[n % 20 for n in range(40)], tag=[("hot", "cold")[n % 2] for n in range(40)])
 VIEWS = {
@@ -47,14 +48,25 @@ def _top(columns: str, by: str, where: str = "true", limit: int = 1000) -> str:
     )
 
 
+def _files(folder: Path, rows: pa.Table, count: int) -> FilesTable:
+    """Write files, and read them with the engine's own types, so that they can be divided."""
+    made = tables.parquet(folder, rows, count)
+    text = pa.string_view()
+    schema = pa.schema(
+        [each.with_type(text) if pa.types.is_string(each.type) else each for each in rows.schema]
+    )
+    (scan,) = made.scans
+    return FilesTable(schema, (replace(scan, paths=(f"{folder}/",), schema=schema),))
+
+
 @asynccontextmanager
 async def _started(
     folder: Path, executors: int
 ) -> AsyncIterator[tuple[SearchDispatch, PlainSearches]]:
     """Start a node, or a cluster of some executors."""
     files: dict[str, TableSpec | str] = {
-        "docs": tables.parquet(folder / "docs", DOCS.rows, 4),
-        "tags": tables.parquet(folder / "tags", TAGS.rows, 2),
+        "docs": _files(folder / "docs", DOCS.rows, 4),
+        "tags": _files(folder / "tags", TAGS.rows, 2),
         **VIEWS,
     }
     async with AsyncExitStack() as stack:
@@ -210,6 +222,20 @@ async def _check_explained(dispatch: SearchDispatch, tables_: PlainSearches) -> 
     told = {r["plan_type"]: r["plan"] for r in await _rows(dispatch, f"EXPLAIN ANALYZE {sql}")}
     assert "index=exact, probes=all, 5 rows, " in told["search_plan"]
     assert len(tables_.asked) == 1
+
+
+async def test_a_join_with_found_rows_runs_in_stages(tmp_path: Path) -> None:
+    async with _started(tmp_path, 2) as (dispatch, _):
+        sql = "SELECT d.cat, count(*), min(s.id) FROM docs d {} hits s ON s.id = d.id GROUP BY 1"
+        told = await _rows(dispatch, f"EXPLAIN ANALYZE {sql.format('JOIN')}")
+        (stages,) = (each["plan"] for each in told if "distributed" in each["plan_type"])
+        assert "2 tasks on e1, e2" in stages
+        assert "search 1 of hits.vector_search" in stages
+        told = await _rows(dispatch, f"EXPLAIN {sql.format('LEFT JOIN')}")
+        (stages,) = (each["plan"] for each in told if "distributed" in each["plan_type"])
+        assert "2 tasks on e1, e2" in stages
+        alone = "SELECT count(*) AS n FROM vector_search(docs, 'q', 5)"
+        assert await _rows(dispatch, alone) == [{"n": 5}]
 
 
 async def test_searches_and_their_statement_read_one_catalog() -> None:
