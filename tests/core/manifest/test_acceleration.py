@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import Acceleration, Manifest, accelerating, load, loading
+from caraway_core.manifest import Acceleration, Manifest, load, loading
 from caraway_core.manifest.acceleration import (
     Index,
     OnConflict,
@@ -17,6 +17,7 @@ from caraway_core.manifest.acceleration import (
 from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.manifest.shape.base import known_keys
 from caraway_core.partitions.keys import BucketKey, ByColumn, PartitionBy
+from tests.core.manifest.accelerating import accelerated, dataset
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 EVERY_KEY = """
@@ -57,17 +58,6 @@ def is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what refuses the keys that do nothing yet; it goes with the last of them."""
     left = [each for each in loading._REFUSALS["datasets"] if each.path != "acceleration"]
     monkeypatch.setitem(loading._REFUSALS, "datasets", tuple(left))
-
-
-def dataset(keys: str, time_column: str = "\n    time_column: at", origin: str = "file:a") -> str:
-    body = keys if keys.startswith("\n") else f" {{{keys}}}"
-    return f"datasets:\n  - from: {origin}\n    name: t{time_column}\n    acceleration:{body}\n"
-
-
-def accelerated(manifest: Manifest) -> Acceleration:
-    (found,) = manifest.datasets
-    assert found.acceleration_enabled and found.acceleration is not None
-    return found.acceleration
 
 
 def test_every_key_reaches_its_value(loads: Loads) -> None:
@@ -312,14 +302,6 @@ def test_what_is_wrong_with_one_key(refuses: Refuses, keys: str, message: str) -
     assert problem.partition("datasets[0].acceleration.")[2].startswith(message)
 
 
-def test_sources_of_changes_refresh_by_changes() -> None:
-    # No such connector is built, so no manifest with one can be loaded.
-    assert accelerating.refresh_mode_of(None, "cdc") == "changes"
-    assert accelerating.refresh_mode_of(None, "debezium") == "changes"
-    assert accelerating.refresh_mode_of("full", "cdc") == "full"
-    assert accelerating.refresh_mode_of(None, "file") == "full"
-
-
 @pytest.mark.parametrize(
     "keys",
     [
@@ -334,51 +316,6 @@ def test_keys_that_do_nothing_yet_are_refused(
     with pytest.raises(ManifestError, match=f"'{keys.partition(':')[0]}'.* is not implemented yet"):
         load(write("name: a\n" + dataset(keys)))
     load(write("name: a\n" + dataset(f"enabled: false, {keys}")))
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ("partition_by: [a]", "'a' cannot part rows that change"),
-        ("partition_by: ['bucket(4, b)']", "'b' has to be a column of the 'primary_key'"),
-    ],
-)
-def test_rows_that_change_are_parted_by_their_key(
-    refuses: Refuses, keys: str, message: str
-) -> None:
-    problems = refuses(dataset(f"refresh_mode: changes, primary_key: a, {keys}"))
-    assert any(message in problem for problem in problems), problems
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ("primary_key: a, partition_by: [b]", "'b' has to be a column of the 'primary_key'"),
-        ("primary_key: a, partition_by: ['a % 2']", "'a % 2' parts rows with one key; write"),
-        (
-            "indexes: {b: unique}, partition_by: ['bucket(4, a)']",
-            "'bucket(4, a)' may part rows with the same 'b', whose index is 'unique'",
-        ),
-    ],
-)
-def test_rows_with_one_key_are_never_parted(refuses: Refuses, keys: str, message: str) -> None:
-    (problem,) = refuses("name: a\n" + dataset(keys))
-    assert message in problem
-
-
-def test_rows_with_one_key_may_be_parted_by_a_part_of_it(write: Write) -> None:
-    for keys in (
-        'primary_key: "(a, b)", partition_by: [b]',
-        "primary_key: a, partition_by: ['bucket(1, c)'], indexes: {b: unique}",
-        "primary_key: a, partition_by: ['bucket(8, a)'], indexes: {b: enabled}",
-    ):
-        load(write("name: a\n" + dataset(keys)))
-
-
-def test_changes_need_a_key_in_the_file_engine(refuses: Refuses) -> None:
-    keys = "engine: duckdb, refresh_mode: changes"
-    (problem,) = refuses("name: a\n" + dataset(keys, origin="postgres:t"))
-    assert "refresh_mode: 'changes' needs a 'primary_key'" in problem
 
 
 def test_keys_that_work_are_taken(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,17 @@
 """Queries over an in-process cluster from end to end, with and without failures."""
 
 import asyncio
-import functools
-import inspect
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from caraway_core.errors import (
-    AnswerCutError,
     CatalogMovedError,
-    ExecutionError,
     InvalidQueryError,
     OutOfMemoryQueryError,
-    OverloadedError,
     QueryCancelledError,
 )
 from caraway_core.ids import ExecutorId, TableName, new_query_id
@@ -26,58 +21,12 @@ from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import asking, running, staging
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.faults import nothing
 from tests.kit.tables import parquet
-
-ROWS = 3000
-JOIN = (
-    "SELECT g, sum(a.v) AS s, count(*) AS n FROM facts a JOIN more b ON a.k = b.k "
-    "GROUP BY g ORDER BY g"
-)
-E1, E2, E3 = map(ExecutorId, ("e1", "e2", "e3"))
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> dict[str, TableSpec]:
-    numbers = range(ROWS)
-    facts = pa.table({"k": [n % 700 for n in numbers], "v": list(numbers)})
-    more = pa.table({"k": list(range(900)), "g": [n % 11 for n in range(900)]})
-    return {
-        "facts": parquet(tmp_path / "facts", facts, 4),
-        "more": parquet(tmp_path / "more", more, 3),
-        "kept": memory(a=[1, 2]),
-    }
-
-
-def on_three(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """Run a test inside a cluster of three executors; its fixtures cannot be async."""
-
-    async def wrapped(tmp_path: Path, tables: dict[str, TableSpec], **others: object) -> None:
-        async with in_process_cluster(tmp_path, tables, executors=3) as cluster:
-            if "tables" in wanted:
-                others["tables"] = tables
-            await test(cluster=cluster, **others)
-
-    wanted = inspect.signature(test).parameters
-    names = dict.fromkeys(["tmp_path", "tables", *wanted])
-    kinds = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in names
-             if each != "cluster"]  # fmt: skip
-    functools.update_wrapper(wrapped, test)
-    wrapped.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
-    return wrapped
-
-
-def expected() -> list[dict[str, int]]:
-    sums: dict[int, dict[str, int]] = {}
-    for n in range(ROWS):
-        group = sums.setdefault((n % 700) % 11, {"g": (n % 700) % 11, "s": 0, "n": 0})
-        group["s"] += n
-        group["n"] += 1
-    return [sums[g] for g in sorted(sums)]
+from tests.scheduler.dispatch.clustered import E1, E2, E3, JOIN, ROWS, expected, on_three
 
 
 @on_three
@@ -179,122 +128,6 @@ async def test_explain_says_why_a_statement_runs_whole(cluster: InProcessCluster
     sql = "SELECT * FROM facts WHERE k NOT IN (SELECT k + NULL FROM more)"
 
     assert "null_aware" in await cluster.explain(sql)
-
-
-@pytest.mark.parametrize("lost", [(E1,), (E2,), (E1, E3)])
-@on_three
-async def test_executors_lost_during_a_query_do_not_change_its_answer(
-    cluster: InProcessCluster, lost: tuple[ExecutorId, ...]
-) -> None:
-    async def lose(_executor_id: ExecutorId, task: Task) -> None:
-        if task.stage == "s3":
-            cluster.fleet.before = unharmed
-            for each in lost:
-                await cluster.fleet.lose(each)
-
-    async def unharmed(_executor_id: ExecutorId, _task: Task) -> None:
-        return
-
-    cluster.fleet.before = lose
-
-    assert (await cluster.execute(JOIN)).to_pylist() == expected()
-    assert cluster.fleet.before is unharmed
-
-
-@on_three
-async def test_the_output_of_a_lost_executor_is_computed_again(
-    cluster: InProcessCluster,
-) -> None:
-    made: list[tuple[str, int]] = []
-    groups = "SELECT g, count(*) AS n FROM more GROUP BY g ORDER BY g"
-    counts = [{"g": g, "n": len(range(g, 900, 11))} for g in range(11)]
-
-    async def lose(_executor_id: ExecutorId, task: Task) -> None:
-        made.append((task.stage, hash(task.shares)))
-        if len(made) == 6:
-            await cluster.fleet.lose(E2)
-
-    cluster.fleet.after = lose
-
-    assert (await cluster.execute(groups)).to_pylist() == counts
-    assert len(made) > len(set(made)), "a part was made twice"
-
-
-@on_three
-async def test_without_any_executor_the_query_ends_with_a_clear_error(
-    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asking, "READY_WAIT_S", 0.2)
-    monkeypatch.setattr(staging, "READY_WAIT_S", 0.2)
-
-    async def lose(_executor_id: ExecutorId, _task: Task) -> None:
-        for each in (E1, E2, E3):
-            await cluster.fleet.lose(each)
-
-    cluster.fleet.before = lose
-
-    with pytest.raises(OverloadedError, match="no executor is ready"):
-        await cluster.execute(JOIN)
-
-
-@on_three
-async def test_a_query_waits_for_executors_that_return(cluster: InProcessCluster) -> None:
-    async def lose(_executor_id: ExecutorId, _task: Task) -> None:
-        cluster.fleet.before = nothing
-        for each in (E1, E2, E3):
-            await cluster.fleet.lose(each)
-            cluster.membership.lost(each, "killed")
-        asyncio.get_running_loop().call_later(0.3, cluster.fleet.start, E2)
-
-    cluster.fleet.before = lose
-
-    assert (await cluster.execute(JOIN)).to_pylist() == expected()
-
-
-@on_three
-async def test_a_loss_during_an_answer_ends_it_with_an_error(
-    cluster: InProcessCluster,
-) -> None:
-    sql = "SELECT a.v, b.v AS w FROM facts a JOIN facts b ON a.k % 3 = b.k % 3"
-    stream = await cluster.dispatch.execute(new_query_id(), Statement(sql, {}))
-    await anext(aiter(stream))
-    for each in (E1, E2, E3):
-        await cluster.fleet.lose(each)
-
-    with pytest.raises(AnswerCutError, match="the answer was cut short"):
-        async for _ in stream:
-            pass
-
-    assert len(cluster.membership.ready()) < 3
-
-
-@on_three
-async def test_a_task_that_always_loses_its_executor_fails(
-    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running, "HERE_BYTES", 0)
-
-    async def lose(executor_id: ExecutorId, task: Task) -> None:
-        if task.stage == "answer":
-            await cluster.fleet.lose(executor_id)
-            cluster.fleet.start(executor_id)
-            assert await cluster.membership.wait_ready(3, 60)
-
-    cluster.fleet.before = lose
-
-    with pytest.raises(ExecutionError, match="failed 3 times because executors were lost"):
-        await cluster.execute(JOIN)
-
-
-@on_three
-async def test_a_lost_executor_that_returns_receives_work_again(cluster: InProcessCluster) -> None:
-    await cluster.fleet.lose(E2)
-    assert (await cluster.execute(JOIN)).to_pylist() == expected()
-    assert len(cluster.membership.ready()) == 2
-    cluster.fleet.start(E2)
-
-    assert await cluster.membership.wait_ready(3, 60)
-    assert (await cluster.execute(JOIN)).to_pylist() == expected()
 
 
 @on_three

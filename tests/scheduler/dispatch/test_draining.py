@@ -9,7 +9,7 @@ from caraway_core.protocols.fleet import Task
 from caraway_scheduler.dispatch.placing import Slots
 from tests.kit.clusters import in_process_cluster
 from tests.kit.tables import parquet
-from tests.scheduler.dispatch.test_cluster import JOIN, ROWS, expected
+from tests.scheduler.dispatch.clustered import JOIN, ROWS, expected
 
 E1, E2, E3 = map(ExecutorId, ("e1", "e2", "e3"))
 

@@ -8,7 +8,7 @@ import pytest
 from caraway_scheduler.acceleration.changes.ingesting import RequestReusedError
 from caraway_scheduler.acceleration.versions import requests
 from tests.kit.scheduler_pairs import pair
-from tests.scheduler.acceleration.changes.test_feed import changes, site
+from tests.scheduler.acceleration.changes.feeding import changes, site
 from tests.scheduler.acceleration.versions.test_freshness import CHANGING, takes
 
 
