@@ -14,6 +14,7 @@ from bench import (
     cluster_small,
     cluster_tpch,
     encoding,
+    flight,
     freshness,
     ingest,
     jobs,
@@ -48,6 +49,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "freshness": freshness.measure,
     "acceleration-scaling": acceleration_scaling.measure,
     "ingest": ingest.measure,
+    "flight": flight.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

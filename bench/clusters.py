@@ -4,7 +4,7 @@ import contextlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Cluster:
     """The address of each process by name."""
     folder: ClusterFolder
     programs: Path
+    flight: str = ""
 
     def scale(self, executors: int) -> None:
         """Change the number of executors and wait until it is reached."""
@@ -40,6 +41,7 @@ def cluster(
     cores: int = 1,
     state: str | None = None,
     programs: Path = BIN,
+    flags: Sequence[str] = (),
 ) -> Iterator[Cluster]:
     """Run a manifest on executors with `cores` cores each; yield once all of them are ready."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
@@ -48,14 +50,25 @@ def cluster(
         count = [f"--executors={executors}", f"--cores={cores}"]
         try:
             store = [f"--state={state}"] if state else []
-            _run(programs, "up", str(manifest), *count, *listen, *store, "--detach", folder=folder)
+            _run(
+                programs,
+                "up",
+                str(manifest),
+                *count,
+                *listen,
+                *store,
+                *flags,
+                "--detach",
+                folder=folder,
+            )
             status = folder.status()
             assert status is not None
             addresses = {process.name: process.address for process in status.processes}
             url = f"http://{status.endpoints['http']}"
             metrics = status.endpoints["metrics"]
             head = folder.read_plan().head
-            yield Cluster(url, metrics, head, folder.token, addresses, folder, programs)
+            flight = status.endpoints["flight"]
+            yield Cluster(url, metrics, head, folder.token, addresses, folder, programs, flight)
         finally:
             if folder.is_locked:
                 _run(programs, "down", folder=folder)

@@ -15,12 +15,19 @@ def tpch(scale: str = "1") -> Path:
     """Return a folder with one Parquet file per table."""
     folder = _ROOT / f"tpch-{scale}"
     if not (folder / "lineitem.parquet").exists():
-        command = Path(sys.executable).parent / "tpchgen-cli"
         subprocess.run(
-            [str(command), "parquet", "-s", scale, f"--output-dir={folder}"],
+            [*_generator(), "parquet", "-s", scale, f"--output-dir={folder}"],
             check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     return folder
+
+
+def _generator() -> list[str]:
+    """Return the command that makes the data; tpcgen-cli is the same program with TPC-DS."""
+    programs = Path(sys.executable).parent
+    if (programs / "tpchgen-cli").exists():
+        return [str(programs / "tpchgen-cli")]
+    return [str(programs / "tpcgen-cli"), "tpch"]
 
 
 def plain_strings(folder: Path) -> Path:

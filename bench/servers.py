@@ -20,6 +20,15 @@ _START_S = 30.0
 @contextlib.contextmanager
 def caraway(manifest: Path, programs: Path = BIN) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run a manifest with the command of a checkout; yield its HTTP address once it is ready."""
+    with listening(manifest, programs) as (addresses, process):
+        yield f"http://{addresses['http']}", process
+
+
+@contextlib.contextmanager
+def listening(
+    manifest: Path, programs: Path = BIN
+) -> Iterator[tuple[dict[str, str], subprocess.Popen[bytes]]]:
+    """Run a manifest; yield the addresses `http`, `flight` and `metrics` once it is ready."""
     reader, writer = os.pipe()
     with tempfile.TemporaryDirectory() as data, open(os.devnull, "wb") as nowhere:
         command = [str(programs / "caraway"), "run", str(manifest), "--http", "127.0.0.1:0",
@@ -32,7 +41,7 @@ def caraway(manifest: Path, programs: Path = BIN) -> Iterator[tuple[str, subproc
                 line = pipe.readline()
             if not line:
                 raise RuntimeError(f"caraway did not start: exit code {process.wait()}")
-            yield f"http://{json.loads(line)['http']}", process
+            yield json.loads(line), process
         finally:
             _end(process)
 

@@ -69,8 +69,7 @@ class PlainStream:
 
     async def _batches(self) -> AsyncIterator[pa.RecordBatch]:
         async for batch in self._stream:
-            for part in plain.plain_table([batch], self.schema).to_batches():
-                yield part
+            yield plain.plain_batch(batch, self.schema)
 
     async def aclose(self) -> None:
         """Close the underlying stream."""

@@ -102,8 +102,7 @@ class OfferedRows:
 
     def fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch in the columns of the statement; any thread may call this."""
-        table = plain.plain_table([batch], self._plain)
-        return plain.restored(table.to_batches()[0], self.schema)
+        return plain.plain_batch(plain.plain_batch(batch, self._plain), self.schema)
 
     async def close(self, error: CarawayError | None = None) -> None:
         """End the task. Whoever still reads gets the error; without one, all was read."""

@@ -57,34 +57,51 @@ class ViewFacts:
 
 @dataclass(frozen=True, slots=True)
 class GivenRows:
-    """Rows that come with a statement, as an IPC stream; it reads them as a table of this name.
+    """Rows that come with a statement, which reads them as a table of this name.
 
     The name must be one that nobody can guess, or that only the statement sees. `schema` are the
-    columns of the table, if the rows lack some: these are NULL.
+    columns of the table, if the rows lack some: these are NULL. A `target` means that the statement
+    does nothing but insert the rows into that table as they are. The rows cross to other processes
+    as an IPC stream.
     """
 
     name: TableName
-    ipc: bytes = field(repr=False)
+    rows: pa.Table = field(repr=False)
     schema: pa.Schema | None = field(default=None, repr=False)
+    target: TableName | None = None
 
     @classmethod
-    def of(cls, rows: pa.Table) -> "GivenRows":
+    def of(cls, rows: pa.Table, target: TableName | None = None) -> "GivenRows":
         """Give rows a name of their own."""
-        return cls.named(TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}"), rows)
+        name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
+        return cls(name, rows, target=target)
 
     @classmethod
     def named(cls, name: TableName, rows: pa.Table, schema: pa.Schema | None = None) -> "GivenRows":
         """Give rows a name."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        return cls(name, sink.getvalue().to_pybytes(), schema)
+        return cls(name, rows, schema)
 
-    @property
-    def rows(self) -> pa.Table:
-        """The rows again."""
-        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
-            return reader.read_all()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _given, (self.name, _encoded(self.rows), self.schema, self.target)
+
+
+def _given(
+    name: TableName, ipc: bytes, schema: pa.Schema | None, target: TableName | None
+) -> GivenRows:
+    with pa.ipc.open_stream(pa.py_buffer(ipc)) as reader:
+        return GivenRows(name, reader.read_all(), schema, target)
+
+
+def _encoded(rows: pa.Table) -> bytes:
+    # Measured first: a sink that grows copies the rows again and again.
+    measure = pa.MockOutputStream()
+    with pa.ipc.new_stream(measure, rows.schema) as writer:
+        writer.write_table(rows)
+    content = bytearray(measure.size())
+    sink = pa.FixedSizeBufferWriter(pa.py_buffer(content))
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return bytes(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +226,18 @@ def offered_of(stream: BatchStream) -> OfferedAnswer | None:
             return inner
         inner = getattr(inner, "wrapped", None)
     return None
+
+
+def leave_plain(stream: BatchStream) -> None:
+    """Let a stream pass on strings and bytes in place of views, where that saves copies.
+
+    Its batches may then have either; its schema stays as it is.
+    """
+    inner: object = stream
+    while inner is not None:
+        if hasattr(inner, "stays_plain"):
+            inner.stays_plain = True
+        inner = getattr(inner, "wrapped", None)
 
 
 ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]

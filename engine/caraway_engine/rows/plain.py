@@ -94,17 +94,36 @@ def plain_table(
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the names and types of the plain `schema`; only views are copied.
+
+    Raises:
+        ExecutionError: a non-nullable column has NULL.
+    """
+    if not len(schema):
+        return batch
+    columns = []
+    for column, field in zip(batch.columns, schema, strict=True):
+        _check_nulls(column, field)
+        columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _check_nulls(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> None:
+    if not field.nullable and column.null_count:
+        raise ExecutionError(
+            f"column '{field.name}' of a fragment contains NULL, but is not nullable in the plan; "
+            "this is a bug in the planner, not in the statement: please report it"
+        )
+
+
 def _plain_column(
     arrays: Sequence[pa.Array], field: pa.Field, pool: pa.MemoryPool | None
 ) -> pa.Array:
     column = pa.chunked_array(arrays, arrays[0].type)
     if column.type != field.type:
         column = column.cast(field.type)
-    if column.null_count and not field.nullable:
-        raise ExecutionError(
-            f"column '{field.name}' of a fragment contains NULL, but is not nullable in the plan; "
-            "this is a bug in the planner, not in the statement: please report it"
-        )
+    _check_nulls(column, field)
     # This copies: a slice would keep the whole original alive and serialize it.
     return column.combine_chunks(memory_pool=pool)
 

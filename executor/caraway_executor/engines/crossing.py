@@ -142,7 +142,7 @@ class RowsOut:
     def body(self, batch: pa.RecordBatch) -> pa.Buffer:
         """Serialize a batch. Views become plain, because they would serialize their whole text."""
         if self._plain is not None:
-            batch = _only(plain.plain_table([batch], self._plain))
+            batch = plain.plain_batch(batch, self._plain)
         if not self.is_whole:
             return batch.serialize()
         sink = pa.BufferOutputStream()
@@ -159,14 +159,18 @@ class RowsIn:
         self._has_views = plain.has_views(schema)
         self._crossed = plain.plain_schema(schema) if self._has_views else schema
 
-    def batch(self, body: pa.Buffer, is_whole: bool) -> pa.RecordBatch:
-        """Decode a batch."""
+    def batch(
+        self, body: pa.Buffer, is_whole: bool, *, stays_plain: bool = False
+    ) -> pa.RecordBatch:
+        """Decode a batch; one that `stays_plain` has plain types in place of views."""
         if is_whole:
             with pa.ipc.open_stream(body) as reader:
                 batch = reader.read_next_batch()
         else:
             batch = pa.ipc.read_record_batch(body, self._crossed)
-        return plain.restored(batch, self.schema) if self._has_views else batch
+        if stays_plain or not self._has_views:
+            return batch
+        return plain.restored(batch, self.schema)
 
 
 class SchemaCache:
@@ -205,11 +209,6 @@ def _begins_with(log: Log, before: Log) -> bool:
     if not before or len(log) < len(before):
         return not before
     return log[0] is before[0] and log[len(before) - 1] is before[-1]
-
-
-def _only(table: pa.Table) -> pa.RecordBatch:
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
 def _has_dictionary(type_: pa.DataType) -> bool:

@@ -43,6 +43,8 @@ class RemoteStream:
         self._is_ended = False
         self._error: BaseException | None = None
         self._news: asyncio.Future[None] | None = None
+        self.stays_plain = False
+        """Whether the reader takes plain types in place of views, which saves copies."""
         self._taken = 0
         self._is_begun = False
 
@@ -92,7 +94,7 @@ class RemoteStream:
         self._taken += 1
         if self._taken % _REFILL == 0 and not self._is_ended:
             self._process.more(self._number, _REFILL)
-        return self._rows.batch(body, is_whole)
+        return self._rows.batch(body, is_whole, stays_plain=self.stays_plain)
 
     async def aclose(self) -> None:
         """Cancel the stream, unless it has ended."""

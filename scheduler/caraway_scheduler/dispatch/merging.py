@@ -47,6 +47,8 @@ class MergedStream:
         self.reads_only_catalog = reads_only_catalog
         self.written: TableName | None = None
         self.measure: Callable[[pa.RecordBatch], tuple[int, int]] = _measure
+        self.stays_plain = False
+        """Whether the reader takes plain types in place of views, which saves copies."""
         self.ended = 0
         """How many tasks were read to their end."""
         self._streams = list(streams)
@@ -119,7 +121,8 @@ class MergedStream:
         rows, size_bytes = self.measure(batch)
         self._rows += rows
         self._size_bytes += size_bytes
-        return plain.restored(batch, self.schema)
+        schema = plain.plain_schema(self.schema) if self.stays_plain else self.schema
+        return plain.restored(batch, schema)
 
     def _cut_short(self, exc: CarawayError) -> QueryError:
         if isinstance(exc, ExecutorLostError):

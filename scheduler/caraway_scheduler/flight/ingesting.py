@@ -79,7 +79,7 @@ class Ingesting:
                 self._run(context, request(f"DELETE FROM {table}"))
             count: int = rows.num_rows
             if count:
-                given = GivenRows.of(rows)
+                given = GivenRows.of(rows, TableName(dataset.removeprefix("public.")))
                 names = ", ".join(map(_quoted_name, rows.column_names))
                 source = f"SELECT {names} FROM {_quoted(given.name)}"
                 self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))

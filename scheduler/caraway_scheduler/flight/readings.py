@@ -51,6 +51,7 @@ class FlightReading:
             # Nothing is left to wait for, so give back the place among the running queries.
             self._ready = [batch async for batch in rows]
         else:
+            rows.leave_plain()
             self._rows = rows
         return answer.query_id
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, offered_of
+from caraway_core.protocols.dispatch import BatchStream, leave_plain, offered_of
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
@@ -111,6 +111,11 @@ class LiveRows:
         self._keep_at_most = at_most_bytes
         self.on_complete = store
 
+    def leave_plain(self) -> None:
+        """Take batches whose strings are plain, in place of views, from now on."""
+        if self._stream is not None:
+            leave_plain(self._stream)
+
     async def prefetch(self) -> None:
         """Fetch the first batch; call this inside a step of the query.
 
@@ -210,7 +215,9 @@ class LiveRows:
         if self.offered is not None:
             self.row_count = self.offered.rows_read
         if self.on_complete is not None:
-            self.on_complete(self._kept or [])
+            kept = self._kept or []
+            # Some may be plain, see `leave_plain`; there are few, or they would not be kept.
+            self.on_complete([batch.cast(self.schema) for batch in kept])
         self._stream = None
         self.on_end()
         self._finish(None, self.row_count, self._sample)

@@ -73,6 +73,29 @@ def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Change
     return Changes(made.rows, rows.num_rows)
 
 
+def given(rows: pa.Table, dataset: Changeable) -> Changes | None:
+    """Return the log changes of inserting rows as they are; None if keys must be looked up first.
+
+    The rows have columns of the dataset, in its types; columns that are left out are NULL.
+
+    Raises:
+        InvalidQueryError: a required value is NULL.
+    """
+    if dataset.primary and dataset.twice == "refuse":
+        return None
+    whole = pa.table(
+        [
+            rows.column(field.name)
+            if field.name in rows.column_names
+            else pa.nulls(rows.num_rows, field.type)
+            for field in dataset.schema
+        ],
+        names=dataset.schema.names,
+    )
+    _check_values(whole, dataset)
+    return _inserted(whole, whole, dataset)
+
+
 def _inserted(new: pa.Table, rows: pa.Table, dataset: Changeable) -> Changes:
     if not dataset.primary:
         return _logged(new, dataset, Op.INSERT)

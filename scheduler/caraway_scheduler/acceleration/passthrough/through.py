@@ -28,6 +28,7 @@ from caraway_core.protocols.dispatch import (
     CatalogSnapshot,
     Dispatch,
     ExecutorStatus,
+    GivenRows,
     ReadPoint,
     Statement,
     StatementProgress,
@@ -91,6 +92,11 @@ class SourceDispatch:
         await known.caught_up(statement.sql)
         sources = known.sources()
         written = sources.taking | sources.logged
+        given = statement.given
+        if given is not None and given.target in sources.logged:
+            logged = await self._logged(statement, given, known)
+            if logged is not None:
+                return logged
         if statement.writable and written and writing.may_change(statement.sql):
             write = await self._inner.write_of(statement)
             if write is not None and write.table in sources.logged:
@@ -109,6 +115,20 @@ class SourceDispatch:
         answering = {name: source_of(name) for name in sources.answering}
         again = replace(statement, bound=answering)
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
+
+    async def _logged(
+        self, statement: Statement, given: GivenRows, known: Accelerations
+    ) -> BatchStream | None:
+        """Log given rows as they are, without an engine; None if one has to look at them first."""
+        assert given.target is not None
+        if source_of(given.target) not in statement.writable or statement.store is not None:
+            return None
+        dataset = known.changeable(given.target)
+        made = await asyncio.to_thread(changing.given, given.rows, dataset)
+        if made is None:
+            return None
+        await known.apply(given.target, made, None, _DEADLINE_S)
+        return changing.CountStream(made.received, given.target)
 
     async def _changed(
         self, query_id: QueryId, statement: Statement, write: TableWrite, known: Accelerations
