@@ -13,6 +13,7 @@ from bench import (
     cluster_shuffle,
     cluster_small,
     cluster_tpch,
+    embeddings,
     encoding,
     flight,
     freshness,
@@ -32,6 +33,7 @@ from bench.settings import Settings
 _SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "startup": startup.measure,
     "encoding": encoding.measure,
+    "embeddings": embeddings.measure,
     "throughput": throughput.measure,
     "memory": memory.measure,
     "remote": remote.measure,

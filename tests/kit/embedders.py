@@ -57,5 +57,5 @@ class FakeModels:
     def __init__(self, **models: FakeEmbedder) -> None:
         self.models = models
 
-    def vectors(self, model: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
+    def vectors(self, model: str, texts: Sequence[str], mark: str = "") -> pa.FixedSizeListArray:
         return self.models[model].embed(texts).vectors

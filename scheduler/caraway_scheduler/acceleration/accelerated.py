@@ -17,16 +17,21 @@ from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.change_sources import ChangeSource
+from caraway_core.protocols.embedding import mark_of
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys
 from caraway_plugins.changes import registry as schema_registries
 from caraway_plugins.changes.target import ChangeTarget
+from caraway_scheduler.acceleration.changes.changed_vectors import ChangedVectors, Embed
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.feed import Feed
 from caraway_scheduler.acceleration.changes.following import Following
 from caraway_scheduler.acceleration.changes.ingesting import Ingest, StreamStoppedError, Upon
+from caraway_scheduler.acceleration.recipes import generated
+from caraway_scheduler.acceleration.recipes.generated import GeneratedVectors
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.refresh_events import RefreshAsked
 from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.upkeep.repairing import Repairing
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
@@ -47,6 +52,7 @@ class Surroundings:
     change_source: Callable[[Dataset], ChangeSource | None]
     params: Callable[[Dataset], Mapping[str, str]]
     ingest: Ingest
+    embed: Embed | None = None
 
 
 class Accelerated:
@@ -79,6 +85,9 @@ class Accelerated:
         self._change_source = partial(surroundings.change_source, dataset)
         self._tasks = tasks.Tasks()
         self._is_following = False
+        self._marks: dict[str, str] = {}
+        self._outdated = ""
+        """The statement of a version with vectors of another model, once a refresh is asked."""
         self._predecessor: Accelerated | None = None
         self._repairing = Repairing(current, refresher, snapshotting, plan.settings.refresh_mode)
         self._repair: asyncio.Task[None] | None = None
@@ -88,8 +97,15 @@ class Accelerated:
         if plan.settings.refresh_mode == "changes":
             schema = partial(surroundings.schema, plan.name)
             can_begin_anew = dataset.connector in registry.CHANGE_SOURCES
+            embedded, embed = dataset.search.embedded, surroundings.embed
             self.feed = Feed(
-                current, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
+                current,
+                results,
+                schema,
+                self._cut,
+                self._changed,
+                can_begin_anew=can_begin_anew,
+                vectors=ChangedVectors(embedded, embed) if embedded and embed else None,
             )
 
     def begin(self, predecessor: "Accelerated | None" = None) -> None:
@@ -165,8 +181,33 @@ class Accelerated:
         upon = Upon(version.key, version.read_log)
         return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
 
+    def model_ready(self, model: str, identity: str) -> None:
+        """Have vectors made again that another model made; until then the old ones are read."""
+        self._marks[model] = mark_of(identity)
+        self._check_models()
+
+    def _check_models(self) -> None:
+        version, mode = self.current.shown, self.plan.settings.refresh_mode
+        wanted = [
+            GeneratedVectors.of(each, self._marks[each.embedder])
+            for each in self.plan.search.embedded
+            if each.embedder in self._marks
+        ]
+        if version is None or mode not in ("full", "append"):
+            return
+        if not generated.is_outdated(version.sql, wanted) or version.sql == self._outdated:
+            return
+        self._outdated = version.sql
+        logger.info("vectors are made by another model", extra={"dataset": self.plan.name})
+        try:
+            self.refresher.ask(RefreshAsked())
+        except CarawayError as exc:
+            extra = {"dataset": self.plan.name, "cause": exc.message}
+            logger.warning("vectors are not made again", extra=extra)
+
     def moved(self) -> None:
         """Note that readers see another state."""
+        self._check_models()
         if self._snapshotting is not None:
             self._snapshotting.news()
 

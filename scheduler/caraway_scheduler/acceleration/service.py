@@ -27,6 +27,7 @@ from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.asking import RefreshRequests
+from caraway_scheduler.acceleration.changes.changed_vectors import Embed
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.newest import NewestVersions
@@ -34,14 +35,15 @@ from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
 from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
+from caraway_scheduler.acceleration.refresh.reloading import Identify
 from caraway_scheduler.acceleration.sources import PassthroughSources
+from caraway_scheduler.acceleration.standings import Changing, DatasetStanding
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.upkeep.unkept import Unkept
 from caraway_scheduler.acceleration.versions import partition_listing
 from caraway_scheduler.acceleration.versions.head import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import Maker, StoredSize
-from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import VersionStore, name_in
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
@@ -68,25 +70,6 @@ class SnapshotPlace:
     on_failure: OnFailure
 
 
-@dataclass(frozen=True, slots=True)
-class Changing:
-    """Statistics of the changes to a dataset in this process."""
-
-    applied: int
-    waiting: int
-    compactions: int
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetStanding:
-    """The state of an accelerated dataset, for users."""
-
-    refreshes: RefreshState
-    version: DatasetVersion | None
-    stored: StoredSize
-    changing: Changing | None = None
-
-
 class Accelerations:
     """Starts and stops the work on accelerated datasets, and follows versions in the state store.
 
@@ -106,9 +89,12 @@ class Accelerations:
         *,
         is_shared: bool = False,
         asks_newest: bool = False,
+        identify: Identify | None = None,
+        embed: Embed | None = None,
     ) -> None:
         """Create it; `is_shared`: there may be other schedulers; `asks_newest`: read theirs."""
         self.counting = Counting(record)
+        self._identify, self._embed = identify, embed
         self.catalog = catalog = make_catalog(self)
         self._maker = Maker(dispatch, place, self.damaged)
         self._versions = VersionStore(store, owner)
@@ -158,6 +144,7 @@ class Accelerations:
             self.catalog.source_bytes,
             counting=self.counting,
             renew=self.catalog.renew,
+            identify=self._identify,
         )
         kept = Accelerated(
             state.dataset,
@@ -171,6 +158,7 @@ class Accelerations:
                 self.catalog.change_source,
                 self.catalog.params,
                 self,
+                self._embed,
             ),
             self._snapshotting(current, acceleration),
         )
@@ -192,6 +180,11 @@ class Accelerations:
         self._sources = None
         if self._newest is not None:
             self._newest.changed()
+
+    def model_ready(self, model: str, identity: str) -> None:
+        """Note that an embedding model is loaded, which may be another one than before."""
+        for kept in self._kept.values():
+            kept.model_ready(model, identity)
 
     def source_loaded(self, name: TableName) -> None:
         kept = self._kept.get(name)

@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse, Response
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh.refreshing import status as status_of
-from caraway_scheduler.acceleration.service import Accelerations, DatasetStanding
+from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.acceleration.standings import DatasetStanding
 from caraway_scheduler.api import app_state, dataset_names
 from caraway_serving import bodies, errors, scopes
 from caraway_serving.errors import RefusedRequestError

@@ -17,11 +17,10 @@ from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch, SystemTable
-from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes
 from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError, unexpected
-from caraway_scheduler.catalog.installing import Installer
+from caraway_scheduler.catalog.installing import CatalogEmbedders, Installer
 from caraway_scheduler.catalog.judging import Judge
 from caraway_scheduler.catalog.states import (
     DatasetState,
@@ -53,15 +52,6 @@ class Accelerator(Protocol):
         """Note that the source of a dataset was loaded."""
 
 
-class CatalogEmbedders(Protocol):
-    """Keeps the embedding models of the manifest."""
-
-    catalog: CatalogEmbedding
-
-    def apply(self, manifest: Manifest, secrets: SecretResolver) -> bool:
-        """Take the models of a manifest; return whether any changed."""
-
-
 class Catalog:
     """The tables of one runtime. One event loop uses it; only sources run in threads."""
 
@@ -78,8 +68,7 @@ class Catalog:
         self.datasets: dict[TableName, DatasetState] = {}
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
-        self._embedders = embedders
-        self._installer = Installer(dispatch, system, self._embedding)
+        self._installer = Installer(dispatch, system, embedders)
         self._asking = SourceCalls(cache_dir, parallelism)
         self._accelerator = accelerator
         self._on_change = on_change
@@ -122,8 +111,7 @@ class Catalog:
         A replaced dataset serves its old version until the new one is loaded.
         """
         self._asking.secrets = secrets
-        embedders = self._embedders
-        has_new_models = embedders is not None and embedders.apply(manifest, secrets)
+        has_new_models = self._installer.apply_models(manifest, secrets)
         self._ready_state = manifest.runtime.ready_state
         wanted = changes.compare(self.datasets, manifest.datasets)
         views_changed = list(self._views.values()) != list(manifest.views)
@@ -341,9 +329,6 @@ class Catalog:
 
     def _judge(self) -> Judge:
         return Judge(self._installer.planned, self.datasets, self._views)
-
-    def _embedding(self) -> CatalogEmbedding:
-        return NO_EMBEDDING if self._embedders is None else self._embedders.catalog
 
     async def _install_at_last(self) -> None:
         """Install the known tables; a failure is retried in the background."""

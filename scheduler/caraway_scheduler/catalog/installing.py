@@ -3,12 +3,23 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.tables import TableSpec
 from caraway_scheduler.catalog.judging import InstalledCatalog
+
+
+class CatalogEmbedders(Protocol):
+    """Keeps the embedding models of the manifest."""
+
+    catalog: CatalogEmbedding
+
+    def apply(self, manifest: Manifest, secrets: SecretResolver) -> bool:
+        """Take the models of a manifest; return whether any changed."""
 
 
 class Installer:
@@ -18,17 +29,21 @@ class Installer:
         self,
         dispatch: Dispatch,
         system: Mapping[TableName, SystemTable],
-        embedding: Callable[[], CatalogEmbedding] = lambda: NO_EMBEDDING,
+        embedders: CatalogEmbedders | None = None,
     ) -> None:
         self.version = CatalogVersion(0)
         self.installed: Mapping[TableName, TableSpec] = {}
         self.planned = InstalledCatalog()
-        self._embedding = embedding
+        self._embedders = embedders
         self._embedded = NO_EMBEDDING
         self._dispatch = dispatch
         self._system = system
         self._tried = CatalogVersion(0)
         self._lock = asyncio.Lock()
+
+    def apply_models(self, manifest: Manifest, secrets: SecretResolver) -> bool:
+        """Take the embedding models of a manifest; return whether any changed."""
+        return self._embedders is not None and self._embedders.apply(manifest, secrets)
 
     async def install(self, tables: Callable[[], Mapping[TableName, TableSpec]]) -> bool:
         """Install these tables for new statements; returns False if they are already installed.
@@ -36,7 +51,8 @@ class Installer:
         Passes on every error of dispatch; statements then keep using the previous tables.
         """
         async with self._lock:
-            specs, embedding = tables(), self._embedding()
+            specs = tables()
+            embedding = NO_EMBEDDING if self._embedders is None else self._embedders.catalog
             is_same = _same(specs, self.installed) and embedding is self._embedded
             if self.version and is_same:
                 return False  # The installation that this call waited for may have included them.

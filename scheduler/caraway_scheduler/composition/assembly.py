@@ -65,7 +65,9 @@ async def services(
         stored,
         owner,
         history,
+        embeddings,
     )
+    embeddings.on_ready = accelerations.model_ready
     catalog = accelerations.catalog
     stack.push_async_callback(catalog.aclose)
     stack.push_async_callback(accelerations.aclose)
@@ -166,6 +168,7 @@ async def _accelerations(
     stored: SchedulerStorage,
     owner: JobOwner,
     history: TaskHistory,
+    embeddings: Embeddings,
 ) -> Accelerations:
     place = stored.place.under("datasets")
     return Accelerations(
@@ -180,6 +183,8 @@ async def _accelerations(
         # Alone, a scheduler has itself acknowledged every change.
         is_shared=backend.is_shared,
         asks_newest=backend.is_shared and settings.query.consistency == "strong",
+        identify=embeddings.identity,
+        embed=embeddings.vectors,
     )
 
 

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
 
 from caraway_core import registry
 from caraway_core.backoff import Backoff, Delays
@@ -37,6 +39,8 @@ class Embeddings:
         self.tallies = EmbeddingTallies()
         self.catalog = CatalogEmbedding()
         """What statements of the catalog use."""
+        self.on_ready: Callable[[str, str], None] = lambda _name, _identity: None
+        """Called with the name and the identity of a model of the manifest that is loaded."""
         self._history = history
         self._most_waiting = most_waiting
         self._loaded = LoadedEmbedders()
@@ -105,6 +109,24 @@ class Embeddings:
             self._load(state)
             await state.settled.wait()
         return state.callable()
+
+    async def identity(self, name: str) -> str:
+        """Return the identity of a model.
+
+        Raises: as `embedder`.
+        """
+        return (await self.embedder(name)).identity
+
+    async def vectors(self, name: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
+        """Embed texts for the runtime itself.
+
+        Raises: as `embedder`.
+        """
+        await self.embedder(name)
+        models = self.catalog.vectors
+        assert models is not None
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, models.vectors, name, texts)
 
     async def embed(
         self,
@@ -191,6 +213,7 @@ class Embeddings:
             state.settled.set()
         state.is_ready(embedder)
         logger.info("embedding model ready", extra={"model": state.name})
+        self.on_ready(state.name, embedder.identity)
         return True
 
     def _checked(self, spec: EmbedderSpec) -> Embedder:

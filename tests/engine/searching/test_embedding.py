@@ -91,7 +91,7 @@ class Failing:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def vectors(self, model: str, texts: object) -> Any:
+    def vectors(self, model: str, texts: object, mark: str = "") -> Any:
         raise self.error
 
 

@@ -14,7 +14,7 @@ from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 from caraway_plugins.embeddings import builtin
 from tests.kit.json_provider import JsonProvider, ProviderAnswer, ProviderRequest, json_provider
 
-TOKENIZER = Path(builtin.__file__).parent / "data" / "minilm-tokenizer.json"
+TOKENIZER = builtin.TOKENIZER
 COMMIT = "a" * 40
 
 

@@ -11,7 +11,7 @@ from caraway_core.errors import ModelError, ModelInputError
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 from caraway_plugins.embeddings import builtin
 
-TOKENIZER = Path(builtin.__file__).parent / "data" / "minilm-tokenizer.json"
+TOKENIZER = builtin.TOKENIZER
 TEXTS = [
     "A kitten sleeps on the carpet.",
     "The stock market fell by three percent today.",

@@ -250,14 +250,19 @@ async def test_statements_use_the_models(tmp_path: Path, provider: JsonProvider)
         rows = (await runtime.sql("SELECT id, embed(body, 'mine') AS v FROM a ORDER BY id")).json()
         assert [row["v"] and row["v"][0] for row in rows] == [3.0, 5.0, None, 3.0]
         assert [sorted(each.body["input"]) for each in provider.requests] == [["abc", "abcde"]]
+        values = "(SELECT array_agg(x ORDER BY x) FROM (VALUES ('a'), ('bbb')) AS u(x))"
+        for texts in ("['a', 'bbb']", "make_array('a', 'bbb')", values):
+            found = await runtime.sql(f"SELECT embed({texts}, 'mine') AS v")
+            assert [vector[0] for vector in found.json()[0]["v"]] == [1.0, 3.0]
+        provider.requests.clear()
         plan = await runtime.sql("EXPLAIN SELECT embed('abc', 'mine') FROM a")
-        assert (plan.status_code, len(provider.requests)) == (200, 1)
+        assert (plan.status_code, len(provider.requests)) == (200, 0)
         unknown = await runtime.sql("SELECT embed(body, 'other') FROM a")
         assert unknown.status_code == 400
         assert "no embedding model 'other'" in unknown.text
         provider.first = [ProviderAnswer({}, 429, {"retry-after": "60"})]
-        limited = await runtime.sql("SELECT embed(body, 'mine') FROM a")
+        limited = await runtime.sql("SELECT embed(body || '?', 'mine') FROM a")
         assert (limited.status_code, limited.headers["retry-after"]) == (503, "60")
         provider.first = [ProviderAnswer({}, 401)]
-        denied = await runtime.sql("SELECT id, embed(body, 'mine') FROM a")
+        denied = await runtime.sql("SELECT embed(body || '!', 'mine') FROM a")
         assert (denied.status_code, "denied access (401)" in denied.text) == (500, True)

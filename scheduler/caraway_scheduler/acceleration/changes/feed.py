@@ -21,6 +21,7 @@ from caraway_core.errors import CarawayError, MovedOnError, QueryError, Unavaila
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_scheduler.acceleration.changes.changed_vectors import ChangedVectors
 from caraway_scheduler.acceleration.changes.ingesting import (
     ChangesRefusedError,
     QueueFullError,
@@ -56,6 +57,7 @@ class _Request:
     upon: Upon | None
     applied: "asyncio.Future[int]" = field(compare=False)
     has_begun: bool = False
+    is_embedded: bool = False
 
 
 class Feed:
@@ -70,7 +72,10 @@ class Feed:
         on_moved: Callable[[], None],
         *,
         can_begin_anew: bool = False,
+        vectors: ChangedVectors | None = None,
     ) -> None:
+        """Create it; `schema` returns the columns of the source, and `vectors` adds to them."""
+        self._vectors = vectors
         self._current = current
         self._results = results
         self._schema = schema
@@ -90,9 +95,13 @@ class Feed:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the dataset, or of its source before the first version."""
+        """The columns that changes have: those of the dataset but the generated ones."""
         shown = self._current.shown
-        return shown.schema if shown is not None else self._schema()
+        if shown is None:
+            return self._schema()
+        if self._vectors is None:
+            return shown.schema
+        return self._vectors.received(shown.schema, self._schema())
 
     @property
     def position(self) -> str | None:
@@ -117,7 +126,9 @@ class Feed:
                         "key or other unique indexes, and came as changes, which cannot be loaded "
                         "again; restore these settings, or choose another name for the dataset"
                     )
-                part = VersionPart(making.key_of(current.name), self._schema(), ())
+                schema = self._schema()
+                stored = schema if self._vectors is None else self._vectors.stored(schema)
+                part = VersionPart(making.key_of(current.name), stored, ())
                 with suppress(MovedError):
                     await current.flip(current.anew(standing, part, "", self._cut()))
             await current.show()
@@ -197,6 +208,8 @@ class Feed:
         wanted = [each for each in requests if not each.applied.done()]
         for each in wanted:
             each.has_begun = True
+        if self._vectors is not None:
+            wanted = await self._embedded(wanted, self._vectors)
         try:
             await self._log(wanted)
         except CarawayError as exc:
@@ -213,6 +226,21 @@ class Feed:
             logger.exception("changes were not applied", extra={"dataset": self._current.name})
             for each in wanted:
                 _fail(each, CarawayError("internal error"))
+
+    async def _embedded(
+        self, requests: Sequence[_Request], vectors: ChangedVectors
+    ) -> list[_Request]:
+        """Add the generated columns; a request whose texts cannot be embedded fails."""
+        done = []
+        for each in requests:
+            try:
+                if not each.is_embedded:
+                    each.changes = await vectors.added(each.changes, self._schema())
+                each.is_embedded = True
+                done.append(each)
+            except CarawayError as exc:
+                _fail(each, exc)
+        return done
 
     async def _log(self, requests: Sequence[_Request]) -> None:
         current = self._current

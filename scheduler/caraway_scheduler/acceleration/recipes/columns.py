@@ -1,6 +1,6 @@
 """Checks that appended rows have the columns of the rows that are already loaded."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pyarrow as pa
 
@@ -10,13 +10,16 @@ from caraway_core.ids import TableName
 _REMEDY = "request a refresh with refresh_mode 'full', which loads all rows with the new columns"
 
 
-def check_there(name: TableName, source: pa.Schema, loaded: pa.Schema) -> None:
-    """Check that the source of a dataset still has all loaded columns.
+def check_there(
+    name: TableName, source: pa.Schema, loaded: pa.Schema, generated: Collection[str] = ()
+) -> None:
+    """Check that the source of a dataset still has all loaded columns but the generated ones.
 
     Raises:
         DatasetError: a column is missing.
     """
-    if missing := [column for column in loaded.names if column not in source.names]:
+    known = {*source.names, *generated}
+    if missing := [column for column in loaded.names if column not in known]:
         columns = ", ".join(f"'{column}'" for column in missing)
         raise DatasetError(
             "schema", f"dataset '{name}': its source has no column {columns} any more; {_REMEDY}"

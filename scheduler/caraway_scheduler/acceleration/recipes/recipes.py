@@ -8,7 +8,8 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest.acceleration import TimeFormat
-from caraway_scheduler.acceleration.recipes import retention
+from caraway_scheduler.acceleration.recipes import generated, retention
+from caraway_scheduler.acceleration.recipes.generated import GeneratedVectors
 from caraway_scheduler.acceleration.recipes.retention import TimeColumn
 from caraway_scheduler.acceleration.recipes.statements import RefreshSql
 from caraway_scheduler.catalog.states import source_of
@@ -31,6 +32,10 @@ class Recipe:
     """Partition expressions; their values follow the columns of the dataset."""
     replaces: bool = False
     """Whether an appended row replaces the one with the same primary key."""
+    vectors: tuple[GeneratedVectors, ...] = ()
+    """The generated columns."""
+    reuses_vectors: bool = False
+    """Whether the loaded rows have vectors of the same models, which need not be made again."""
 
     @property
     def only_adds(self) -> bool:
@@ -47,7 +52,8 @@ class Recipe:
         condition = None
         if self.window_s is not None:
             condition = retention.window(self._time(source), self.window_s, now)
-        return self._finished(self._selected(sql, condition), source, now)
+        kept = self._kept(self._selected(sql, condition), source, now)
+        return self._parted(self._with_vectors(kept))
 
     def check_time(self, source: pa.Schema) -> None:
         """Check that the time column exists and has a suitable type.
@@ -77,7 +83,7 @@ class Recipe:
         """
         fresh = self._fresh(sql, source, newest_tick, now)
         columns = ", ".join(map(_name, loaded.names))
-        kept = f"SELECT {columns} FROM {quoted(self.name)} AS old"
+        kept = f"SELECT {columns} FROM {self._loaded(loaded)} AS old"
         is_replaced = self.replaces and bool(self.primary_key)
         if is_replaced or (self.overlap_s > 0 and newest_tick is not None):
             kept += f" WHERE {self._left_in_place(self._time(loaded), newest_tick)}"
@@ -118,7 +124,20 @@ class Recipe:
     ) -> str:
         time = self._time(source)
         condition = retention.to_append(time, now, newest_tick, self.overlap_s, self.window_s)
-        return self._selected(sql, condition)
+        return self._with_vectors(self._selected(sql, condition))
+
+    def _with_vectors(self, sql: str) -> str:
+        old = quoted(self.name) if self.reuses_vectors else None
+        return generated.with_vectors(sql, self.vectors, old)
+
+    def _loaded(self, loaded: pa.Schema) -> str:
+        """Return the loaded rows as a table, with vectors of the present models."""
+        if not self.vectors or self.reuses_vectors:
+            return quoted(self.name)
+        made = {column for each in self.vectors for column in each.columns}
+        others = ", ".join(_name(column) for column in loaded.names if column not in made)
+        rows = f"SELECT {others} FROM {quoted(self.name)}"
+        return f"({generated.with_vectors(rows, self.vectors)})"
 
     def _left_in_place(self, time: TimeColumn, newest_tick: int | None) -> str:
         if not self.primary_key and newest_tick is not None:
@@ -139,9 +158,12 @@ class Recipe:
         return f"WITH {quoted(self.name)} AS ({source}) {sql.text}"
 
     def _finished(self, sql: str, schema: pa.Schema, now: datetime) -> str:
+        return self._parted(self._kept(sql, schema, now))
+
+    def _kept(self, sql: str, schema: pa.Schema, now: datetime) -> str:
         if conditions := self._conditions(schema, now):
             sql = f"SELECT * FROM ({sql}) WHERE {' AND '.join(conditions)}"
-        return self._parted(sql)
+        return sql
 
     def _conditions(self, schema: pa.Schema, now: datetime) -> list[str]:
         conditions = []

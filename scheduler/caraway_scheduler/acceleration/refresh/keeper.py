@@ -19,7 +19,7 @@ from caraway_scheduler.acceleration.refresh import overrides, refreshing
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.counting import Counted, Counting, Ended
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState
-from caraway_scheduler.acceleration.refresh.reloading import LoadPlan, Reloading
+from caraway_scheduler.acceleration.refresh.reloading import Identify, LoadPlan, Reloading
 from caraway_scheduler.acceleration.refresh.turns import VersionTurns
 from caraway_scheduler.acceleration.versions.claims import RENEW_S
 from caraway_scheduler.acceleration.versions.head import CurrentVersion
@@ -51,8 +51,12 @@ class Refresher:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         counting: Counting | None = None,
         renew: Callable[[TableName], Awaitable[None]] | None = None,
+        identify: Identify | None = None,
     ) -> None:
-        """Create a refresher; `renew` checks the source of a dataset before it is loaded."""
+        """Create a refresher; `renew` checks the source of a dataset before it is loaded.
+
+        `identify` returns the identity of an embedding model.
+        """
         self._plan = plan
         self._current = current
         self._tell = tell
@@ -60,7 +64,9 @@ class Refresher:
         self._asked = ""
         self._configured = plan.settings
         self._noted: set[events.VersionSeen] = set()
-        reloading = Reloading(plan, current, schema, size_bytes, clock, renew, self._progressed)
+        reloading = Reloading(
+            plan, current, schema, size_bytes, clock, renew, self._progressed, identify
+        )
         self._turns = VersionTurns(current, reloading)
         self._clock = clock
         self._counting = counting or Counting()

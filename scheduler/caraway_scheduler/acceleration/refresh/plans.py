@@ -55,6 +55,7 @@ def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyStat
         bucketed(acceleration, acceleration.primary_key),
         # Rows that arrived as changes cannot be loaded again from a source.
         reopens=acceleration.mode != "memory" or refresh.mode == "changes",
+        search=dataset.search,
     )
 
 
@@ -133,6 +134,7 @@ def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
             acceleration.primary_key,
             acceleration.partition_by,
             *((unique,) if unique else ()),
+            *((dataset.search.embedded,) if dataset.search.embedded else ()),
         )
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]

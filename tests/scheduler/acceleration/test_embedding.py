@@ -1,0 +1,266 @@
+"""Vectors that are made when rows are loaded, over a real engine and a provider."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caraway_core import manifest as manifests
+from caraway_core.backoff import Delays
+from caraway_plugins.embeddings import remote
+from tests.kit.cluster_runtime import clustered
+from tests.kit.deadlines import eventually
+from tests.kit.json_provider import (
+    JsonProvider,
+    ProviderAnswer,
+    ProviderRequest,
+    json_provider,
+    openai_embeddings,
+)
+from tests.kit.runtime import Running, running
+
+ROWS = "id,body\n1,a\n2,bbb\n3,\n4,a\n"
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[JsonProvider]:
+    monkeypatch.setattr(remote.RemoteEmbedder.__init__, "__defaults__", (Delays(0.0, 0.0),))
+    with json_provider(openai_embeddings) as provider:
+        yield provider
+
+
+def manifest(provider: JsonProvider, *datasets: str, model: str = "x") -> str:
+    params = f"params: {{endpoint: '{provider.url}'}}"
+    models = f"embeddings: [{{from: 'openai:{model}', name: m, {params}}}]"
+    return "\n".join((models, "datasets:", *datasets))
+
+
+def dataset(name: str, *keys: str, more: str = "", source: str = "file:a.csv") -> str:
+    column = f"columns: [{{name: body, embeddings: [{{from: m{more}}}]}}]"
+    lines = (f"  - from: '{source}'", *(f"    {key}" for key in (f"name: {name}", column, *keys)))
+    return "\n".join(lines)
+
+
+def texts(provider: JsonProvider) -> list[str]:
+    """The texts that the provider was asked for since the last time, sorted."""
+    asked = [text for each in provider.requests for text in each.body["input"]]
+    provider.requests.clear()
+    return sorted(text for text in asked if text != "dimensions")
+
+
+async def rows(runtime: Running, sql: str) -> Any:
+    """Wait until a dataset is loaded, and return the rows of a statement."""
+
+    async def look() -> Any:
+        answer = await runtime.sql(sql)
+        return answer if answer.status_code != 503 else None
+
+    answer = await eventually(look, "the dataset is loaded")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def refreshed(runtime: Running, name: str = "t") -> None:
+    """Refresh a dataset and wait for the end of that."""
+    kept = runtime.services.accelerations._kept[name]  # type: ignore[index]  # a name
+    await kept.refresher.refreshed()
+
+
+async def test_texts_have_vectors_and_a_refresh_embeds_what_is_new(
+    tmp_path: Path, provider: JsonProvider
+) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    text = manifest(provider, dataset("t", "acceleration: {primary_key: id}"))
+    async with running(tmp_path, text) as runtime:
+        found = await rows(runtime, "SELECT id, body, body_embedding AS v FROM t ORDER BY id")
+        assert [row["v"] and row["v"][0] for row in found] == [1.0, 3.0, None, 1.0]
+        assert texts(provider) == ["a", "bbb"]
+        # The vectors are those of the version, not ones that this process still remembers.
+        runtime.services.embeddings._loaded.recent._found.clear()
+        (tmp_path / "a.csv").write_text("id,body\n1,a\n2,changed\n3,new\n")
+        await refreshed(runtime)
+        found = await rows(runtime, "SELECT id, body_embedding AS v FROM t ORDER BY id DESC")
+        assert [row["v"][0] for row in found] == [3.0, 7.0, 1.0]
+        assert texts(provider) == ["changed", "new"]
+
+
+async def test_chunks_have_vectors_and_places(tmp_path: Path, provider: JsonProvider) -> None:
+    (tmp_path / "a.csv").write_text("id,body\n1,one two three\n2,\n3,four\n")
+    more = ", chunking: {enabled: true, target_chunk_size: 8}"
+    text = manifest(provider, dataset("t", "acceleration: {enabled: true}", more=more))
+    async with running(tmp_path, text) as runtime:
+        one, two, three = await rows(runtime, "SELECT * FROM t ORDER BY id")
+        assert [vector[0] for vector in one["body_embedding"]] == [7.0, 5.0]
+        assert one["body_offset"] == [[0, 7], [8, 13]]
+        assert (two["body_embedding"], two["body_offset"]) == (None, None)
+        assert (three["body_embedding"][0][0], three["body_offset"]) == (4.0, [[0, 4]])
+        assert texts(provider) == ["four", "one two", "three"]
+        runtime.services.embeddings._loaded.recent._found.clear()
+        (tmp_path / "a.csv").write_text("id,body\n1,one two three\n2,six\n")
+        await refreshed(runtime)
+        one, two = await rows(runtime, "SELECT *, 1 AS n FROM t ORDER BY id")
+        assert (one["body_offset"], two["body_offset"]) == ([[0, 7], [8, 13]], [[0, 3]])
+        assert texts(provider) == ["six"]
+
+
+async def test_appended_rows_get_vectors(tmp_path: Path, provider: JsonProvider) -> None:
+    (tmp_path / "a.csv").write_text("at,body\n1,a\n2,bb\n")
+    keys = ("time_column: at", "time_format: unix_seconds", "acceleration: {refresh_mode: append}")
+    async with running(tmp_path, manifest(provider, dataset("t", *keys))) as runtime:
+        assert len(await rows(runtime, "SELECT * FROM t")) == 2
+        assert texts(provider) == ["a", "bb"]
+        runtime.services.embeddings._loaded.recent._found.clear()
+        (tmp_path / "a.csv").write_text("at,body\n1,a\n2,bb\n3,ccc\n4,a\n")
+        await refreshed(runtime)
+        found = await rows(runtime, "SELECT body_embedding AS v FROM t ORDER BY at")
+        assert [row["v"][0] for row in found] == [1.0, 2.0, 3.0, 1.0]
+        assert texts(provider) == ["ccc"]
+
+
+async def test_vectors_of_the_source_are_kept(tmp_path: Path, provider: JsonProvider) -> None:
+    vectors = pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))
+    table = pa.table({"id": [1, 2], "body": ["a", "b"], "body_embedding": vectors})
+    pq.write_table(table, tmp_path / "a.parquet")
+    pq.write_table(table.set_column(2, "body_embedding", pa.array([1, 2])), tmp_path / "b.parquet")
+    on = "acceleration: {enabled: true}"
+    text = manifest(
+        provider,
+        dataset("t", on, source="file:a.parquet"),
+        dataset("u", on, source="file:b.parquet"),
+    )
+    async with running(tmp_path, text) as runtime:
+        found = await rows(runtime, "SELECT body_embedding AS v FROM t ORDER BY id")
+        assert [row["v"] for row in found] == [[1.0, 2.0], None]
+        assert texts(provider) == []
+
+        async def has_failed() -> bool:
+            listed = (await runtime.api.get("/v1/datasets?status=true")).json()
+            return any("of its source is int64" in (each["error_message"] or "") for each in listed)
+
+        await eventually(has_failed, "the wrong vectors are told")
+
+
+async def test_a_provider_that_fails_leaves_the_version(
+    tmp_path: Path, provider: JsonProvider
+) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    text = manifest(provider, dataset("t", "acceleration: {refresh_retry_enabled: false}"))
+    async with running(tmp_path, text) as runtime:
+        assert len(await rows(runtime, "SELECT * FROM t")) == 4
+
+        def refuse(request: ProviderRequest) -> ProviderAnswer:
+            return ProviderAnswer({}, 429, {"retry-after": "100"})
+
+        provider.answer = refuse
+        (tmp_path / "a.csv").write_text("id,body\n9,other\n")
+        with pytest.raises(Exception, match="the provider limits the rate"):
+            await refreshed(runtime)
+        assert len(await rows(runtime, "SELECT *, 1 AS n FROM t")) == 4
+        status = (await runtime.api.get("/v1/datasets/t/acceleration")).json()
+        assert "the provider limits the rate" in str(status)
+        provider.answer = openai_embeddings
+        await refreshed(runtime)
+        (row,) = await rows(runtime, "SELECT *, 2 AS n FROM t")
+        assert row["body_embedding"][0] == 5.0
+
+
+async def test_another_model_makes_vectors_anew_while_the_old_ones_are_read(
+    tmp_path: Path, provider: JsonProvider
+) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    text = manifest(provider, dataset("t", "acceleration: {primary_key: id}"))
+    async with running(tmp_path, text) as runtime:
+        sql = "SELECT body_embedding AS v FROM t WHERE id = 1"
+        assert (await rows(runtime, sql))[0]["v"] == [1.0, 1.0, 0.0, 0.0]
+
+        def longer(request: ProviderRequest) -> ProviderAnswer:
+            request.body["dimensions"] = 6
+            return openai_embeddings(request)
+
+        provider.answer = longer
+        path = tmp_path / "caraway.yaml"
+        path.write_text(path.read_text().replace("openai:x", "openai:y"))
+        loaded = manifests.load(path)
+        await runtime.services.catalog.apply(loaded, manifests.build_resolver(loaded, {}))
+        number = 0
+
+        async def is_made() -> bool:
+            nonlocal number
+            number += 1  # Answers are cached for a second.
+            found = await runtime.sql(f"{sql} AND {number} > 0")
+            assert found.status_code == 200
+            return len(found.json()[0]["v"]) == 6
+
+        await eventually(is_made, "the vectors of the new model")
+        assert {each.body["model"] for each in provider.requests} == {"x", "y"}
+
+
+async def test_views_have_vectors(tmp_path: Path, provider: JsonProvider) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    text = manifest(provider, "  - {from: 'file:a.csv', name: t}") + (
+        "\nviews:\n  - name: v\n    sql: SELECT id, body FROM t WHERE id < 3\n"
+        "    acceleration: {enabled: true}\n"
+        "    columns: [{name: body, embeddings: [{from: m}]}]"
+    )
+    async with running(tmp_path, text) as runtime:
+        found = await rows(runtime, "SELECT body_embedding AS v FROM v ORDER BY id")
+        assert [row["v"][0] for row in found] == [1.0, 3.0]
+
+
+async def test_changes_get_vectors(tmp_path: Path, provider: JsonProvider) -> None:
+    columns = (
+        "    columns: [{name: id, type: bigint}, {name: body, type: text, embeddings: "
+        "[{from: m, chunking: {enabled: true, target_chunk_size: 4}}]}]"
+    )
+    text = manifest(
+        provider, "  - from: cdc:t\n    name: t\n    access: read_write", columns,
+        "    acceleration: {primary_key: id}",
+    )  # fmt: skip
+    async with running(tmp_path, text) as runtime:
+        assert await rows(runtime, "SELECT * FROM t") == []
+        event = {"op": "c", "after": {"id": 1, "body": "one two"}, "source": {"table": "t"}}
+        answer = await runtime.api.post("/v1/datasets/t/cdc", json=event)
+        assert answer.status_code == 200, answer.text
+        (row,) = await rows(runtime, "SELECT *, 1 AS n FROM t")
+        assert [vector[0] for vector in row["body_embedding"]] == [3.0, 3.0]
+        assert row["body_offset"] == [[0, 3], [4, 7]]
+        changed = await runtime.sql("UPDATE t SET body = 'four' WHERE id = 1")
+        assert changed.status_code == 200, changed.text
+        (row,) = await rows(runtime, "SELECT *, 2 AS n FROM t")
+        assert row["body_offset"] == [[0, 4]] and row["body_embedding"][0][0] == 4.0
+        inserted = await runtime.sql("INSERT INTO t (id, body) VALUES (2, 'six')")
+        assert inserted.status_code == 200, inserted.text
+        found = await rows(runtime, "SELECT body_embedding[1][1] AS n FROM t ORDER BY id")
+        assert [row["n"] for row in found] == [4.0, 3.0]
+        provider.answer = lambda request: ProviderAnswer({}, 401)
+        failed = await runtime.api.post(
+            "/v1/datasets/t/cdc",
+            json={"op": "c", "after": {"id": 3, "body": "lost"}, "source": {"table": "t"}},
+        )
+        assert failed.status_code == 500 and "denied access" in failed.text
+        assert len(await rows(runtime, "SELECT id FROM t")) == 2
+
+
+async def test_executors_of_a_cluster_make_the_vectors(
+    tmp_path: Path, provider: JsonProvider
+) -> None:
+    lines = [f"{number},{'x' * (number % 50 + 1)}" for number in range(400)]
+    (tmp_path / "a.csv").write_text("\n".join(("id,body", *lines, "")))
+    text = manifest(provider, dataset("t", "acceleration: {partition_by: 'bucket(4, id)'}"))
+    async with clustered(tmp_path, text) as cluster:
+        sql = "SELECT count(*) AS n FROM t WHERE body_embedding[1] = char_length(body)"
+        assert await rows(cluster.runtime, sql) == [{"n": 400}]
+        asked = texts(provider)
+        assert set(asked) == {"x" * length for length in range(1, 51)}
+        (tmp_path / "a.csv").write_text("\n".join(("id,body", *lines[:200], "999,new", "")))
+        await refreshed(cluster.runtime)
+        sql = "SELECT count(*) AS n FROM t WHERE body_embedding[1] = char_length(body) AND 1 = 1"
+        assert await rows(cluster.runtime, sql) == [{"n": 201}]
+        assert set(texts(provider)) == {"new"}
+        plan = await cluster.runtime.sql("EXPLAIN SELECT embed(body, 'm') FROM t")
+        assert "distributed" in plan.text
+        found = await rows(cluster.runtime, "SELECT embed(body, 'm') AS v FROM t WHERE id = 999")
+        assert found[0]["v"][0] == 3.0
