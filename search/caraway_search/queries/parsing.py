@@ -1,7 +1,9 @@
 """Reads what a user types: words, "phrases", +must, -not, AND, OR, NOT, (groups), pre*, fuzzy~1.
 
-Words that nothing joins are alternatives: rows with more and rarer ones come first. AND and OR have
-no precedence: AND makes both of its neighbours necessary. What makes no sense as an operator is a
+Words that nothing joins are alternatives: rows with more and rarer ones come first. Stop words
+among them count only where there is nothing else: in a small table, "and" may be the rarest word of
+a question. They are not left out of an index, so that phrases find them. AND and OR have no
+precedence: AND makes both of its neighbours necessary. What makes no sense as an operator is a
 separator, so every text is a query.
 """
 
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from caraway_search.analysis.analyzer import Analyzer, Piece
+from caraway_search.analysis.stop_words import is_stop_word
 from caraway_search.queries.tree import (
     Clause,
     Fuzzy,
@@ -79,6 +82,7 @@ class _Parser:
 
     def group(self, parts: Iterator[_Part], depth: int) -> Group:
         clauses: list[Clause] = []
+        stop_words: list[int] = []
         operator = ""
         for part in parts:
             if part.kind == "operator":
@@ -92,9 +96,19 @@ class _Parser:
             found = list(self._clauses(part, occurrence, parts, depth))
             if found and operator == "AND":
                 _require_last(clauses)
+            if found and self._is_stop_word(part):
+                stop_words.append(len(clauses))
             clauses.extend(found)
             operator = ""
-        return Group(tuple(clauses))
+        return Group(_without(clauses, stop_words))
+
+    def _is_stop_word(self, part: _Part) -> bool:
+        """Whether a part is one plain word, and a stop word."""
+        if part.kind != "word" or part.sign:
+            return False
+        pieces = self._analyzer.pieces(part.text)
+        language = self._analyzer.language
+        return len(pieces) == 1 and is_stop_word(pieces[0].text, language)
 
     def _clauses(
         self, part: _Part, occurrence: Occurrence, parts: Iterator[_Part], depth: int
@@ -159,6 +173,15 @@ class _Parser:
         kept = leaves[: max(self._room, 0)]
         self._room -= len(kept)
         return list(kept)
+
+
+def _without(clauses: list[Clause], stop_words: list[int]) -> tuple[Clause, ...]:
+    """The clauses without stop words that may be missing, unless nothing else is looked for."""
+    dropped = {at for at in stop_words if clauses[at].occurrence is Occurrence.SHOULD}
+    kept = tuple(clause for at, clause in enumerate(clauses) if at not in dropped)
+    if any(clause.occurrence is not Occurrence.MUST_NOT for clause in kept):
+        return kept
+    return tuple(clauses)
 
 
 def _occurrence(sign: str, operator: str) -> Occurrence:
