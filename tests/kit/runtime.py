@@ -54,12 +54,11 @@ async def running(
     backend: Backend | None = None,
     before: Callable[[Services], None] = lambda _services: None,
     altered: Callable[[Services], Services] = lambda services: services,
-    wired: Callable[[Backend], Backend] = lambda backend: backend,
 ) -> AsyncIterator[Running]:
     """Write the manifest to the folder, and serve it until the block ends.
 
     `before` may change the services before any dataset is loaded. `altered` may replace them for
-    the API and the metrics. `wired` may replace the backend.
+    the API and the metrics.
     """
     path = folder / "caraway.yaml"
     path.write_text("version: v1\nkind: Caraway\nname: test\n" + textwrap.dedent(manifest))
@@ -67,7 +66,7 @@ async def running(
     secrets = manifests.build_resolver(loaded, environ or {})
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
-        backend = wired(backend or backends.standalone(loaded, data, stack, fork_server()))
+        backend = backend or backends.standalone(loaded, data, stack, fork_server())
         services = await assembly.services(loaded, secrets, data, ApiTallies(), stack, backend)
         before(services)
         jobs = services.jobs

@@ -27,7 +27,6 @@ from caraway_engine.table_functions.arguments import (
 if TYPE_CHECKING:
     from caraway_engine.sessions.registered import Registered
 
-_MAY_CALL = table_calls.pattern(FUNCTIONS)
 _DEEPEST = 4
 _Text = TypeVar("_Text", str, str | None)
 
@@ -73,7 +72,7 @@ class CallReader:
 
     def may_search(self, sql: str) -> bool:
         """Return whether a text may call for a search, also through views."""
-        return table_calls.may_have(sql, _MAY_CALL) or any(self.of_views(sql))
+        return table_calls.may_have(sql, FUNCTIONS) or any(self.of_views(sql))
 
     def read(
         self, statement: Statement, view: TableName | None = None, depth: int = 1
@@ -84,7 +83,7 @@ class CallReader:
             QueryError: a call is wrong.
         """
         found = placeholders.find(statement.sql)
-        if not table_calls.may_have(found.sql, _MAY_CALL):
+        if not table_calls.may_have(found.sql, FUNCTIONS):
             return CallingText(found.sql, ())
         bounds.check(found.sql, statement.parameters, self._registered.sizes)
         calls = table_calls.read(found.sql, FUNCTIONS)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 
 from caraway_core import manifest as manifests
@@ -17,6 +18,7 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, searching, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
 from caraway_scheduler.composition.storage import SchedulerStorage
+from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
@@ -50,6 +52,8 @@ async def services(
         CarawayError: the state store or the result store cannot be used.
     """
     settings = manifest.runtime
+    searched = LaterSearchTables()
+    backend = replace(backend, dispatch=searching.dispatch(backend.dispatch, searched))
     keyring = security.keyring(manifest, secrets)
     history = recording.history(settings, data, secrets, stack)
     backend.record_work(recorder(history))
@@ -106,7 +110,9 @@ async def services(
         history=history,
         tallies=tallies,
         models=models,
-        search=searching.service(settings.caching, dispatch, catalog, queries, embeddings, history),
+        search=searching.service(
+            settings.caching, dispatch, catalog, queries, embeddings, history, searched
+        ),
         tools=tools,
         mcp=mcp,
         embeddings=embeddings,

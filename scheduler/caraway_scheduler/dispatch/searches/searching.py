@@ -40,7 +40,6 @@ from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch
 from caraway_scheduler.dispatch.searches.reranking import Rerankers
 
-_CALLS = table_calls.pattern(FUNCTIONS)
 _TRIES = 3
 _SEARCH_PLAN = "search_plan"
 _Result = TypeVar("_Result")
@@ -66,7 +65,7 @@ class SearchDispatch:
         self._rerankers = rerankers
         self._clock = clock
         self._views: Mapping[TableName, ViewFacts] | None = None
-        self._pattern = _CALLS
+        self._words: tuple[str, ...] = FUNCTIONS
 
     @property
     def inner(self) -> Dispatch:
@@ -100,9 +99,9 @@ class SearchDispatch:
         views = self._inner.views()
         if views is not self._views:
             self._views = views
-            searching = [name.rpartition(".")[2] for name, each in views.items() if each.searches]
-            self._pattern = table_calls.pattern((*FUNCTIONS, *searching))
-        return table_calls.may_have(sql, self._pattern)
+            searching = (name.rpartition(".")[2] for name, each in views.items() if each.searches)
+            self._words = (*FUNCTIONS, *map(str.lower, searching))
+        return table_calls.may_have(sql, self._words)
 
     async def _searched(self, query_id: QueryId, statement: Statement) -> BatchStream:
         with self._point(statement) as at:

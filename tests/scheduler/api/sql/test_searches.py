@@ -2,28 +2,31 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from caraway_scheduler.composition.backend import Backend
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
-from tests.kit.searching import searching
 
 MANIFEST = """
     runtime:
       caching:
         sql_results: {item_ttl: 1h}
     datasets:
-      - {from: 'file:docs.parquet', name: docs}
+      - from: file:docs.parquet
+        name: docs
+        columns: [{name: body, full_text_search: {enabled: true, row_id: id}}]
       - {from: 'memory:kept', name: kept, access: read_write, columns: [{name: id, type: bigint}]}
       - from: file:docs.parquet
         name: fast
         acceleration: {enabled: true, engine: file, primary_key: id}
+        columns:
+          - name: body
+            embeddings: [{from: 'builtin:wordllama', row_id: id}]
+            full_text_search: {enabled: true, row_id: id}
     views:
       - {name: hits, sql: "SELECT id, score FROM text_search(docs, 'red', 5) WHERE id > 1"}
       - {name: more, sql: "SELECT h.id FROM hits h WHERE id > 2"}
@@ -39,10 +42,7 @@ async def serving(folder: Path) -> AsyncIterator[Running]:
     rows = pa.table({"id": pa.array(range(6), pa.int64()), "body": BODIES})
     pq.write_table(rows, folder / "docs.parquet")
 
-    def wired(backend: Backend) -> Backend:
-        return replace(backend, dispatch=searching(backend.dispatch)[0])
-
-    async with running(folder, MANIFEST, wired=wired) as runtime:
+    async with running(folder, MANIFEST) as runtime:
         yield runtime
 
 
@@ -50,6 +50,13 @@ async def _rows(runtime: Running, sql: str, **parameters: Any) -> Any:
     response = await runtime.api.post("/v1/sql", json={"sql": sql, "parameters": parameters})
     assert response.status_code == 200, response.text
     return response.json()
+
+
+async def _loaded(runtime: Running, name: str) -> None:
+    async def look() -> bool:
+        return bool((await runtime.sql(f"SELECT count(*) FROM {name}")).status_code == 200)
+
+    await eventually(look, f"dataset {name} is loaded")
 
 
 async def test_statements_search(tmp_path: Path) -> None:
@@ -66,7 +73,7 @@ async def test_views_search(tmp_path: Path) -> None:
             {"id": 4},
             {"id": 2},
         ]
-        assert await _rows(runtime, "SELECT count(*) AS n FROM more") == [{"n": 3}]
+        assert await _rows(runtime, "SELECT count(*) AS n FROM more") == [{"n": 2}]
         listed = "SELECT column_name AS c FROM information_schema.columns WHERE table_name = 'hits'"
         assert await _rows(runtime, listed) == [{"c": "id"}, {"c": "score"}]
 
@@ -77,9 +84,29 @@ async def test_views_search(tmp_path: Path) -> None:
         await eventually(stored, "the accelerated view has its rows")
 
 
+async def test_searches_are_fused_reranked_and_explained(tmp_path: Path) -> None:
+    async with serving(tmp_path) as runtime:
+        await _loaded(runtime, "fast")
+        fusion = "rrf(vector_search(fast, $w), text_search(fast, $w, rank_weight => 2))"
+        found = await _rows(runtime, f"SELECT id, fused_score FROM {fusion} LIMIT 4", w="red")
+        assert {row["id"] for row in found} == {0, 2, 4, 5}
+        assert found == sorted(found, key=lambda row: -row["fused_score"])
+        sql = (
+            "SELECT body FROM rerank(input => TABLE(SELECT body FROM text_search(fast, 'red')), "
+            "query => 'blue') LIMIT 1"
+        )
+        assert await _rows(runtime, sql) == [{"body": "red blue"}]
+        told = await _rows(runtime, f"EXPLAIN SELECT id FROM {fusion} WHERE id > 1", w="red")
+        plan = told[-1]["plan"]
+        assert "weight 2: text search of fast.body" in plan
+        assert 'filter=("fast"."id" > 1)' in plan
+
+
 async def test_results_are_cached_and_inserted(tmp_path: Path) -> None:
     async with serving(tmp_path) as runtime:
         sql = "SELECT id FROM text_search(docs, 'red', 2)"
+        for name in ("fast", "stored"):
+            await _loaded(runtime, name)
         found = [(await runtime.sql(sql)).headers["results-cache-status"] for _ in range(2)]
         assert found == ["MISS", "HIT"]
         await _rows(runtime, f"INSERT INTO kept {sql}")
@@ -107,7 +134,8 @@ WRONG = {
     "SELECT * FROM vector_search(nope, 'q')": "nope",
     "SELECT * FROM vector_search(docs)": "line 1, column 15: vector_search: `query` is missing",
     "SELECT vector_search(docs, 'q')": "write it in FROM or JOIN",
-    "SELECT * FROM vector_search(docs, 'q', id)": "column 'id' cannot be searched",
+    "SELECT * FROM vector_search(docs, 'q')": "'docs' has no column for vector search",
+    "SELECT * FROM text_search(docs, 'q', id)": "for text search are body; 'id' is none of them",
     "SELECT * FROM vector_search(runtime.task_history, 'q')": "cannot be searched",
     "SELECT * FROM vector_search(source.fast, 'q')": "not found",
     "DELETE FROM vector_search(docs, 'q')": "rows cannot be deleted from",
