@@ -21,6 +21,7 @@ from bench import (
     jobs,
     lookups,
     memory,
+    models,
     operator_idle,
     remote,
     report,
@@ -52,6 +53,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "acceleration-scaling": acceleration_scaling.measure,
     "ingest": ingest.measure,
     "flight": flight.measure,
+    "models": models.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

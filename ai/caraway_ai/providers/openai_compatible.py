@@ -5,7 +5,8 @@ models would cost more than everything else here, and drop what they do not know
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
 
 _CHECK_S = 10.0
+_DRAIN_S = 0.25
 _DONE = b"[DONE]"
 
 
@@ -90,6 +92,7 @@ class OpenAICompatible:
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
                     if event.data == _DONE:
+                        await _drain(parts)
                         break
                     yield check.take(self._chunk(event))
         except httpx2.TimeoutException as exc:
@@ -188,6 +191,14 @@ class OpenAICompatible:
                 exc.status_code, exc.response.headers, exc.body or exc.response.content
             )
         return self._failures.of_transport(exc, is_timeout=isinstance(exc, openai.APITimeoutError))
+
+
+async def _drain(parts: AsyncIterator[bytes]) -> None:
+    """Read a body to its end, so that its connection serves the next call."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_S):
+            async for _ in parts:
+                pass
 
 
 def _client(params: ModelParams, endpoint: WireEndpoint) -> openai.AsyncOpenAI:

@@ -17,6 +17,7 @@ from caraway_scheduler.metrics import cluster as cluster_metrics
 from caraway_scheduler.metrics import embeddings as embedding_metrics
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.metrics import jobs as job_metrics
+from caraway_scheduler.metrics import models as model_metrics
 from caraway_scheduler.metrics import search as search_metrics
 from caraway_scheduler.services import Services
 from caraway_serving.metric_families import Families
@@ -55,6 +56,7 @@ class _State(Collector):
         yield from engine_metrics.collect(self._services.engines(), self._families)
         yield from cluster_metrics.collect(self._services, self._families)
         yield from job_metrics.collect(self._services.jobs, self._families)
+        yield from model_metrics.collect(self._services.models, self._families)
         yield from acceleration_metrics.collect(self._services.accelerations, self._families)
         yield from embedding_metrics.collect(self._services.embeddings, self._families)
         yield from search_metrics.collect(self._services.search, self._families)

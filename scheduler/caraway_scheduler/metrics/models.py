@@ -1,0 +1,59 @@
+"""Metrics of models; `model_load_state`, `model_active_count` and `model_load_duration_ms` are
+emulated names."""
+
+from collections.abc import Iterable
+
+from prometheus_client.core import Metric
+
+from caraway_scheduler.models.service import Models
+from caraway_serving.metric_families import Families
+
+_STATES = {"initializing": 0, "ready": 1, "error": 3}
+
+
+def collect(models: Models, families: Families) -> Iterable[Metric]:
+    """Yield the metric families."""
+    states, tallies = models.states, models.tallies
+    label = ("model",)
+    yield families.gauges(
+        "model_load_state", "0 initializing, 1 ready, 3 error.", label,
+        {(name,): _STATES[state.status] for name, state in states.items()},
+    )  # fmt: skip
+    yield families.gauge(
+        "model_active_count", "Models that are ready.",
+        sum(state.status == "ready" for state in states.values()),
+    )  # fmt: skip
+    yield families.gauges(
+        "model_load_duration_ms", "Time of the latest load or recovery, in milliseconds.", label,
+        {(name,): state.load_duration_ms for name, state in states.items()},
+    )  # fmt: skip
+    yield families.counter(
+        "model_load_errors", "Failed loads and checks.", label,
+        {(name,): state.load_errors for name, state in states.items()},
+    )  # fmt: skip
+    loaded = {name: state.loaded for name, state in states.items() if state.loaded is not None}
+    yield families.gauges(
+        "llm_active_requests", "Calls of providers under way.", label,
+        {(name,): each.limits.active for name, each in loaded.items()},
+    )  # fmt: skip
+    yield families.gauges(
+        "llm_queued_requests", "Calls that wait for a place.", label,
+        {(name,): each.limits.queued for name, each in loaded.items()},
+    )  # fmt: skip
+    yield families.counter("llm_requests", "Calls of providers.", label, tallies.requests)
+    yield families.counter(
+        "llm_failures", "Calls of providers that failed.", ("model", "code"), tallies.failures
+    )
+    yield families.counter(
+        "llm_prompt_tokens", "Tokens sent to models.", label, tallies.prompt_tokens
+    )
+    yield families.counter(
+        "llm_completion_tokens", "Tokens that models said.", label, tallies.completion_tokens
+    )
+    yield families.histogram(
+        "llm_request_duration_ms", "Time of calls, in milliseconds.", label, tallies.durations
+    )
+    yield families.histogram(
+        "llm_first_token_ms", "Time to the first token of streams, in milliseconds.", label,
+        tallies.first_tokens,
+    )  # fmt: skip
