@@ -100,6 +100,11 @@ class OfferedRows:
             self._size_bytes += item.nbytes
         return item
 
+    @property
+    def outcome(self) -> OfferOutcome:
+        """What was read until now."""
+        return OfferOutcome(self._rows, self._size_bytes)
+
     def fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch in the columns of the statement; any thread may call this."""
         return plain.plain_batch(plain.plain_batch(batch, self._plain), self.schema)
@@ -109,7 +114,7 @@ class OfferedRows:
         if self.ended.done():
             return
         if error is None:
-            self.ended.set_result(OfferOutcome(self._rows, self._size_bytes))
+            self.ended.set_result(self.outcome)
         else:
             self._failure = error
             self.ended.set_exception(error)
@@ -155,7 +160,8 @@ class Offers:
         self._open: dict[str, OfferedRows] = {}
         self._held_bytes: dict[str, int] = {}
         self._expiries: dict[str, asyncio.TimerHandle] = {}
-        self._ended: OrderedDict[str, asyncio.Future[OfferOutcome]] = OrderedDict()
+        # Words only: an exception would keep its traceback, and with that the rows.
+        self._ended: OrderedDict[str, OfferOutcome | str] = OrderedDict()
         self._tasks = background.Tasks()
 
     def __len__(self) -> int:
@@ -191,10 +197,12 @@ class Offers:
             CarawayError: why it was not.
         """
         rows = self._open.get(offer_id)
-        ended = rows.ended if rows is not None else self._ended.get(offer_id)
-        if ended is None:
-            raise AnswerCutError(_unknown())
-        return await asyncio.shield(ended)
+        if rows is not None:
+            return await asyncio.shield(rows.ended)
+        found = self._ended.get(offer_id)
+        if isinstance(found, OfferOutcome):
+            return found
+        raise AnswerCutError(found or _unknown())
 
     def take(self, offer_id: str, credential: str | None) -> OfferedRows:
         """Hand out an offer, once; None means that the credential was checked elsewhere.
@@ -233,7 +241,7 @@ class Offers:
         if (expiry := self._expiries.pop(offer_id, None)) is not None:
             expiry.cancel()
         self._room.give(self._held_bytes.pop(offer_id))
-        self._ended[offer_id] = rows.ended
+        self._ended[offer_id] = rows.outcome if error is None else error.message
         while len(self._ended) > _MOST_ENDED:
             self._ended.popitem(last=False)
         await rows.close(error)
@@ -269,13 +277,12 @@ class Offers:
         self._tasks.spawn(self.end(offer_id, error), "end an offer")
 
     def _raise_ended(self, offer_id: str) -> None:
-        ended = self._ended.get(offer_id)
-        if ended is None or not ended.done():
+        found = self._ended.get(offer_id)
+        if found is None:
             raise AnswerCutError(_unknown())
-        error = ended.exception()
-        if error is None:
+        if isinstance(found, OfferOutcome):
             raise NotFoundError("the ticket was used: the rows can be read once")
-        raise AnswerCutError(f"the rows are no longer there: {error}; run the query again")
+        raise AnswerCutError(f"the rows are no longer there: {found}; run the query again")
 
 
 def _unknown() -> str:
