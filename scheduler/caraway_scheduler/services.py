@@ -20,6 +20,7 @@ from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
+from caraway_scheduler.nsql import NsqlService
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools import ToolService
@@ -81,6 +82,7 @@ class Services:
     tools: ToolService
     mcp: McpEndpoint
     embeddings: Embeddings
+    nsql: NsqlService
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

@@ -30,6 +30,7 @@ from caraway_scheduler.api import (
 from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.internal import routes as internal
+from caraway_scheduler.api.nsql import routes as nsql
 from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.responses import routes as responses
 from caraway_scheduler.api.search import routes as search
@@ -62,6 +63,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     status.router,
     tools.router,
     mcp.router,
+    nsql.router,
 )
 _DESCRIPTION = (
     "One endpoint for SQL over a company's data. Where keys are configured, every `/v1` route "

@@ -28,6 +28,7 @@ from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import listing
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.models.service import Models
+from caraway_scheduler.nsql import NsqlService
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
@@ -116,6 +117,7 @@ async def services(
         tools=tools,
         mcp=mcp,
         embeddings=embeddings,
+        nsql=NsqlService(models, tools, queries, history),
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

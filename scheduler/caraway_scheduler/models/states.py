@@ -23,6 +23,7 @@ class ModelCaller:
     principal: Principal = ANONYMOUS
     shows_progress: bool = False
     """Whether calls of tools are told in the text of a stream."""
+    uses_tools: bool = True
 
 
 @dataclass(frozen=True, slots=True)

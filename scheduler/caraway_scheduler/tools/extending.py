@@ -21,7 +21,8 @@ def extension(tools: ToolService) -> Extension:
 
     def extended(state: ModelState, chat: ChatModel, caller: ModelCaller) -> ChatModel:
         model = state.model
-        if not (mode := model.params.get("tools", "")):
+        mode = model.params.get("tools", "")
+        if not mode or not caller.uses_tools:
             return chat
         try:
             selection = tools.select(mode)

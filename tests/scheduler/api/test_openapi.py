@@ -64,6 +64,7 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
             "/v1/datasets/{name}/acceleration/refresh", "/v1/datasets/{name}/cdc",
             "/v1/search", "/v1/mcp",
             "/v1/tools", "/v1/tools/search", "/v1/tools/{name}", "/v1/tool/{name}",
+            "/v1/nsql", "/v1/nsql/context",
         }  # fmt: skip
         sql = document["paths"]["/v1/sql"]["post"]
         assert set(sql["responses"]) == {
@@ -153,7 +154,7 @@ def test_generated_requests_get_what_the_description_promises(tmp_path: Path) ->
         for result in schema.get_all_operations():
             conformance(result.ok())()
             operations += 1
-        assert operations == 37
+        assert operations == 39
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

@@ -32,13 +32,14 @@ class AnswerResponse(Response):
         headers: Mapping[str, str],
         count_bytes: Callable[[int], None],
         started: float,
+        encoder: formats.Encoder | None = None,
     ) -> None:
         self.status_code = 200
         self.background = None
         self._answer = answer
         self._format = choice.format
         self._form = AnswerForm(choice.content_type, coding, count_bytes, headers)
-        self._encoder = formats.make(choice.format)
+        self._encoder = formats.make(choice.format) if encoder is None else encoder
         self._started = started
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

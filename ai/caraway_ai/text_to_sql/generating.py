@@ -1,0 +1,90 @@
+"""Has a model write a statement, tries it, and shows the model what went wrong."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from caraway_ai.protocols import ChatCompletion, ChatRequest, JsonObject
+from caraway_ai.text_to_sql import extracting, prompting
+from caraway_core.errors import (
+    DatasetLoadingError,
+    ExecutionError,
+    InvalidQueryError,
+    ModelError,
+    ModelInputError,
+    QueryError,
+    QueryForbiddenError,
+)
+
+MOST_TRIES = 5
+_MOST_TOKENS = 1_024
+_LONGEST_ERROR = 1_000
+_AGAIN = (InvalidQueryError, QueryForbiddenError, ExecutionError)
+"""What another statement can do better."""
+Outcome = TypeVar("Outcome")
+Ask = Callable[[ChatRequest], Awaitable[ChatCompletion]]
+Try = Callable[[str], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenQuery(Generic[Outcome]):
+    """A statement that worked, and what came of it."""
+
+    sql: str
+    outcome: Outcome
+    tries: int
+
+
+async def generate(
+    messages: list[JsonObject],
+    ask: Ask,
+    attempt: Try[Outcome],
+    *,
+    most_tries: int = MOST_TRIES,
+    more: JsonObject | None = None,
+) -> WrittenQuery[Outcome]:
+    """Return the first statement of a model that works; `more` are further fields of requests.
+
+    Raises:
+        ModelError: the model failed, or none of its statements worked.
+        QueryError: a statement failed for a reason that is not its own.
+    """
+    asked, last = list(messages), ""
+    settings: JsonObject = {"temperature": 0, "max_tokens": _MOST_TOKENS, **(more or {})}
+    error: QueryError | None = None
+    for number in range(1, most_tries + 1):
+        answer = await _asked(ask, {"messages": asked, **settings})
+        said = answer["choices"][0]["message"].get("content") or ""
+        sql = extracting.statement(said)
+        if not sql:
+            asked = [*messages, *prompting.correction(said or "(nothing)", "there is no query")]
+            continue
+        try:
+            return WrittenQuery(sql, await attempt(sql), number)
+        except _AGAIN as exc:
+            if isinstance(exc, DatasetLoadingError):
+                raise
+            error = exc
+        if sql == last and "temperature" in settings:
+            # The same again, and it would go on so: other words may come by chance only.
+            settings["temperature"] = min(1.0, settings["temperature"] + 0.4)
+        last = sql
+        asked = [*messages, *prompting.correction(sql, error.message[:_LONGEST_ERROR])]
+    if error is None:
+        raise ModelError("the model wrote no query; ask in other words, or use another model")
+    raise ModelError(
+        f"no query was produced: the model tried {most_tries} times, and the last query failed: "
+        f"{error.message} The query was: {last}"
+    ) from error
+
+
+async def _asked(ask: Ask, request: ChatRequest) -> ChatCompletion:
+    try:
+        return await ask(request)
+    except ModelInputError as exc:
+        told = exc.message.lower()
+        refused = [name for name in ("temperature", "max_tokens") if name in told]
+        if not refused:
+            raise
+        # Models that reason choose these by themselves.
+        return await ask({name: each for name, each in request.items() if name not in refused})
