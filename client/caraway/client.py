@@ -6,12 +6,12 @@ with Client() as client:
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from caraway import addresses, asking, parsing, queries, retries
+from caraway import addresses, asking, chatting, parsing, queries, retries
 from caraway.errors import InvalidEndpointError
 from caraway.formats import Format
 from caraway.parsing import Row
@@ -184,6 +184,19 @@ class Client(RuntimeRoutes):
         return self._transport.chunks(
             request, retries.statements(min(self._runner.max_retries, 2), is_read=False)
         )
+
+    def models(self) -> Sequence[str]:
+        """Return the names of the models of the runtime."""
+        return chatting.models(self._transport)
+
+    def chat(
+        self, model: str, messages: Sequence[chatting.Message], *, shows_calls: bool = False
+    ) -> Generator[str, None, None]:
+        """Yield the answer of a model as it arrives; with `shows_calls`, also calls of tools.
+
+        `messages` are `{role, content}`, the last one from the user.
+        """
+        return chatting.answer(self._transport, model, messages, shows_calls=shows_calls)
 
     def nsql(
         self,

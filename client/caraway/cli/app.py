@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from caraway import explanations
 from caraway.cli import (
+    asking,
     cluster,
     ingesting,
     init,
@@ -82,6 +83,8 @@ def build() -> typer.Typer:
     app.add_typer(cluster.build())
     app.command("operator")(operator.operator)
     app.command("sql")(sql.sql)
+    app.command("nsql")(asking.nsql)
+    app.command("chat")(asking.chat)
     app.add_typer(queries.build())
     app.command("search")(searching.search)
     app.command("datasets")(listings.datasets)
