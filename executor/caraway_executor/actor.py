@@ -195,6 +195,7 @@ class ExecutorActor:
 
     async def _standing(self) -> ActorStatus:
         description = await self._worker.describe()
+        self._tallies.embedded = dict(self._worker.embedded)
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 

@@ -9,7 +9,7 @@ from threading import Lock
 from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
-from caraway_core.protocols.embedding import CatalogEmbedding
+from caraway_core.protocols.embedding import CatalogEmbedding, EmbedderSpec
 from caraway_core.protocols.fleet import Pinned, TableCatalog
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
@@ -62,6 +62,7 @@ class Catalogs:
         self._work: Counter[str] = Counter()
         self._installing = Lock()
         self._embedders = LoadedEmbedders()
+        self._specs: dict[str, tuple[EmbedderSpec, ...]] = {}
 
     @property
     def versions(self) -> Mapping[str, CatalogVersion]:
@@ -75,6 +76,7 @@ class Catalogs:
             executor = held.executor if held else self._made()
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
+            self._specs[catalog.origin] = catalog.embedders
             vectors = self._embedders.of(catalog.embedders)
             snapshot = CatalogSnapshot(
                 catalog.version,
@@ -87,6 +89,7 @@ class Catalogs:
             if catalog.pinned is not None:
                 self._release(catalog.origin, executor, catalog.pinned)
             self._held[catalog.origin] = _Held(executor, catalog.version, self._clock())
+            self._keep_models()
         return {**failed, **here.failed}
 
     @property
@@ -148,10 +151,20 @@ class Catalogs:
                 is_busy = origin in self._work or origin in busy
                 if held.touched_s < oldest_s and not is_busy and len(self._held) > 1:
                     del self._held[origin]
+                    self._specs.pop(origin, None)
                     self._files.forget(origin)
                     held.executor.close()
         finally:
             self._installing.release()
+
+    @property
+    def embedded(self) -> Mapping[str, int]:
+        """The texts that each embedding model was called with."""
+        return self._embedders.texts
+
+    def _keep_models(self) -> None:
+        """Close embedding models that no scheduler names any more."""
+        self._embedders.keep_only([spec for specs in self._specs.values() for spec in specs])
 
     def close(self) -> None:
         """Close all executors and release their chunks."""

@@ -41,6 +41,14 @@ def collect(tallies: ExecutorTallies, active_tasks: int) -> Iterable[Metric]:
     )
     duration.add_metric((), durations.cumulative(()), sum_value=durations.sums_ms[()])
     yield duration
+    embedded = CounterMetricFamily(
+        "executor_embedded_texts",
+        "Texts that embedding models were called with.",
+        labels=("model",),
+    )
+    for model, count in tallies.embedded.items():
+        embedded.add_metric((model,), count)
+    yield embedded
     yield from _moved("write", "Left in exchanges", tallies.written)
     yield from _moved("read_local", "Read from exchanges of this host", tallies.read_local)
     yield from _moved("read_remote", "Read from exchanges of other hosts", tallies.read_remote)

@@ -26,6 +26,8 @@ class ExecutorTallies:
     written: Moved = field(default_factory=Moved)
     read_local: Moved = field(default_factory=Moved)
     read_remote: Moved = field(default_factory=Moved)
+    embedded: dict[str, int] = field(default_factory=dict)
+    """The texts that each embedding model was called with."""
 
     def task_ended(self, duration_ms: float) -> None:
         """Count a finished task."""

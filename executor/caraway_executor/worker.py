@@ -215,6 +215,11 @@ class Worker:
         """Take no new work. Running work continues, and open results can be read to the end."""
         self._is_draining = True
 
+    @property
+    def embedded(self) -> Mapping[str, int]:
+        """The texts that each embedding model was called with."""
+        return self._catalogs.embedded
+
     async def aclose(self) -> None:
         """Cancel all work, and release the catalogs."""
         for tasks in list(self._running.values()):

@@ -33,7 +33,7 @@ NAMES = (*CALLING, CHUNK_OFFSETS)
 _SIZES = [pa.int64(), pa.int64(), pa.bool_()]
 _VECTOR = pa.list_(pa.float32())
 _OFFSET = pa.list_(pa.int32())
-_MOST_TEXTS = 256
+_MOST_TEXTS = 128
 """Of one call of a model, so that the texts of a large batch are not held twice."""
 
 

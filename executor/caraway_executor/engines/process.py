@@ -1,12 +1,14 @@
 """The client of one engine process, with its calls and streams."""
 
 import asyncio
+import functools
 import logging
 import os
 import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -42,6 +44,7 @@ from caraway_executor.engines.remote_streams import RemoteStream
 
 logger = logging.getLogger(__name__)
 _schemas = SchemaCache()
+_EMBEDDING_THREADS = 4
 
 
 @dataclass(slots=True)
@@ -297,7 +300,10 @@ class EngineProcess:
     async def _embed(self, wanted: VectorsWanted, body: pa.Buffer | None) -> None:
         answer, error = None, None
         try:
-            answer = await asyncio.to_thread(_embedded, self._models, wanted, body)
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(
+                _embedding_threads(), _embedded, self._models, wanted, body
+            )
         except CarawayError as exc:
             error = exc
         except Exception:
@@ -336,6 +342,12 @@ class EngineProcess:
         for stream in streams:
             stream.end(error)
         self._tasks.cancel()
+
+
+@functools.cache
+def _embedding_threads() -> ThreadPoolExecutor:
+    """Return threads of their own: calls of models take long, and others must not wait for them."""
+    return ThreadPoolExecutor(_EMBEDDING_THREADS, "embedding for engines")
 
 
 def _embedded(

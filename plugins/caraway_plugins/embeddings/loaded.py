@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -41,6 +42,8 @@ class LoadedEmbedders:
         self._lock = threading.Lock()
         self._is_closed = False
         self.recent = RecentVectors()
+        self.texts: Counter[str] = Counter()
+        """The texts that statements had embedded, by the name of the model; known ones, too."""
 
     def of(self, specs: Sequence[EmbedderSpec]) -> "NamedEmbedders":
         """Return the models of a catalog by name; nothing is loaded yet."""
@@ -78,6 +81,13 @@ class LoadedEmbedders:
         for slot in slots:
             if slot is not None:
                 _close(slot)
+
+    def keep_only(self, specs: Sequence[EmbedderSpec]) -> None:
+        """Close the models of all other specs."""
+        wanted = {_key(spec) for spec in specs}
+        with self._lock:
+            gone = [slot.spec for key, slot in self._slots.items() if key not in wanted]
+        self.forget(gone)
 
     def close(self) -> None:
         """Close all models."""
@@ -132,7 +142,9 @@ class NamedEmbedders:
                 f"embedding model '{model}' is another one on this machine than on the scheduler; "
                 "use the same files and versions on all machines"
             )
-        return self._loaded.recent.embedded(embedder, texts)
+        found = self._loaded.recent.embedded(embedder, texts)
+        self._loaded.texts[model] += len(texts)
+        return found
 
 
 EmbedderKey = tuple[object, ...]

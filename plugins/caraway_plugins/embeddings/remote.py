@@ -157,6 +157,12 @@ class RemoteEmbedder:
         while True:
             try:
                 return request()
+            except RuntimeError as exc:  # A client that is closed raises no error of its own.
+                if not self._closed.is_set():
+                    raise
+                raise ModelAwayError(
+                    f"embedding model '{self._name}' is being replaced; try again"
+                ) from exc
             except ModelAwayError as exc:
                 wait_s = max(again.failed(), float(exc.retry_after_s))
                 is_last = again.failures >= _ATTEMPTS or exc.retry_after_s > _LONGEST_WAIT_S

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core import tasks
-from caraway_core.errors import ModelInputError, OverloadedError
+from caraway_core.errors import ModelAwayError, ModelInputError, OverloadedError
 from caraway_core.protocols.embedding import EmbeddedTexts, Embedder
 
 Items = Sequence[str] | Sequence[Sequence[int]]
@@ -101,10 +101,17 @@ class BatchedModel:
             self.waiting_texts -= len(items)
 
     async def aclose(self) -> None:
-        """End the calls under way; they fail."""
+        """End the calls under way; the requests may be sent again."""
         await self._tasks.aclose()
-        while self._waiting:
-            self._waiting.popleft().answer.cancel()
+        for request in self._waiting:
+            if not request.answer.done():
+                request.answer.set_exception(self._replaced())
+        self._waiting.clear()
+
+    def _replaced(self) -> ModelAwayError:
+        return ModelAwayError(
+            f"embedding model '{self._name}' is being replaced; try again", "unavailable", 1
+        )
 
     def _go_on(self) -> None:
         while self._calls < self._calls_at_once and (slices := self._next()):
@@ -150,8 +157,9 @@ class BatchedModel:
                 return
             _fail(slices, exc)
         except BaseException as exc:
-            _fail(slices, exc)
-            if tasks.ends(exc):
+            is_end = tasks.ends(exc)
+            _fail(slices, self._replaced() if is_end else exc)
+            if is_end:
                 raise
         else:
             for each, part in zip(slices, _parts(found, slices), strict=True):
@@ -167,13 +175,8 @@ class BatchedModel:
 
 def _fail(slices: Sequence[_Slice], exc: BaseException) -> None:
     for each in slices:
-        answer = each.request.answer
-        if answer.done():
-            continue
-        if isinstance(exc, asyncio.CancelledError):
-            answer.cancel()
-        else:
-            answer.set_exception(exc)
+        if not each.request.answer.done():
+            each.request.answer.set_exception(exc)
 
 
 def _parts(found: EmbeddedTexts, slices: Sequence[_Slice]) -> list[EmbeddedTexts]:

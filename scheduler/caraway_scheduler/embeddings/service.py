@@ -178,6 +178,11 @@ class Embeddings:
         """The texts that wait for each model, or that it is called with."""
         return {name: batched.waiting_texts for name, batched in self._batched.items()}
 
+    @property
+    def statement_texts(self) -> Mapping[str, int]:
+        """The texts that statements and loads of this process had embedded, for each model."""
+        return self._loaded.texts
+
     def _load(self, state: EmbedderState) -> None:
         if (task := self._loading.get(state.name)) is not None and not task.done():
             return

@@ -54,6 +54,15 @@ def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric
         _LABELS,
         {key: version.number for key, version in found.items()},
     )
+    yield families.gauges(
+        "dataset_acceleration_refresh_rows",
+        "Rows that the running refresh has stored; 0 without one.",
+        _LABELS,
+        {
+            (standing.refreshes.dataset,): standing.stored.rows if standing.refreshes.running else 0
+            for standing in accelerations.standings()
+        },
+    )
     yield from _changes(accelerations, families)
 
 

@@ -30,6 +30,12 @@ def collect(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
     yield families.counter(
         "embeddings_tokens", "Tokens embedded for requests.", _LABELS, tallies.tokens
     )
+    yield families.counter(
+        "embeddings_statement_texts",
+        "Texts embedded for statements and loads in this process.",
+        _LABELS,
+        {(name,): count for name, count in embeddings.statement_texts.items()},
+    )
     yield families.histogram(
         "embeddings_duration_ms",
         "Duration of requests for vectors, in milliseconds.",
