@@ -238,6 +238,16 @@ def _grouped(expression: Any) -> list[Any]:
     return [_decoded(each) for each in inner]
 
 
+def chained(expression: Any) -> list[Any]:
+    """Return the operands of a chain of ANDs or of ORs in order; others are chains of one."""
+    if expression.variant_name() != "BinaryExpr":
+        return [expression]
+    operator = expression.to_variant().op()
+    if operator not in ("AND", "OR"):
+        return [expression]
+    return _flattened(expression) or expression.rex_call_operands()
+
+
 def _flattened(expression: Any) -> list[Any]:
     """Return the operands of a chain of one operator, or [] if it has no protobuf form."""
     try:

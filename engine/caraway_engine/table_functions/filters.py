@@ -4,9 +4,11 @@ A condition on columns of the table is a pre-filter: only rows that pass are ran
 these are is what the optimizer moves down to the table, without subqueries turned into joins.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import functools
+import operator
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from datafusion import LogicalPlan, SessionConfig, SessionContext
@@ -23,6 +25,8 @@ from caraway_engine.table_functions import stand_ins, wording
 
 _PUSHING = frozenset({"push_down_filter", "simplify_expressions"})
 _AFTER = "logical_plan after "
+_MOST_TRIED = 100
+"""The most conditions that are tried one by one, a few milliseconds for each."""
 _MOST_NAMES = 2
 """The name of the table, and one alias."""
 _CHANGING = plan_facts.VOLATILE - {"now", "current_date", "current_time"}
@@ -121,12 +125,18 @@ def _reads(plan: Any, name: TableName, decorrelates: bool = False) -> Iterator[_
 _NO_READ = _Read((), frozenset())
 
 
-def _split(expression: Any) -> Iterator[Any]:
-    if expression.variant_name() == "BinaryExpr" and expression.to_variant().op() == "AND":
-        for each in expression.rex_call_operands():
-            yield from _split(each)
-    else:
-        yield expression
+def _split(expression: Any) -> list[Any]:
+    """Return the conditions that AND joins."""
+    split: list[Any] = []
+    waiting = [expression]
+    while waiting:
+        each = waiting.pop()
+        is_and = each.variant_name() == "BinaryExpr" and each.to_variant().op() == "AND"
+        if is_and:
+            waiting += reversed(plan_nodes.chained(each))
+        else:
+            split.append(each)
+    return split
 
 
 class _Writer:
@@ -141,6 +151,8 @@ class _Writer:
         self._own = quoted(table.name)
         self._target = _quoted(self._searched)
         self._read: Any = None
+        self._mark = f"@{secrets.token_hex(8)}@"
+        self._tried = 0
 
     def written(self, read: _Read) -> tuple[str | None, ...]:
         """Write the conditions of a read; None stands for one that is about other rows, too.
@@ -148,25 +160,46 @@ class _Writer:
         Raises:
             InvalidQueryError: one cannot be written.
         """
-        return tuple(self._written(each, read.aliases) for each in read.conditions)
+        kinds = [self._has_subquery(each) for each in read.conditions]
+        plain = [each for each, kind in zip(read.conditions, kinds, strict=True) if kind is False]
+        short = iter(self._all_worded(plain) or ())
+        texts: list[str | None] = []
+        for condition, kind in zip(read.conditions, kinds, strict=True):
+            if kind is None:
+                texts.append(None)
+            elif kind:
+                texts.append(self._checked(self._unparsed(condition, read.aliases)))
+            else:
+                texts.append(next(short, None) or self._checked(self._worded(condition)))
+        return tuple(None if each is _OTHERS else each for each in texts)
 
-    def _written(self, condition: Any, aliases: frozenset[str]) -> str | None:
-        has_subquery = self._has_subquery(condition)
-        if has_subquery is None:
-            return None
-        if not has_subquery:
-            text = self._worded(condition)
-        else:
-            text = self._unparsed(condition, aliases)
-            if text is _OTHERS:
-                return None
-        if text is None:
+    def _checked(self, text: str | None) -> str:
+        self._tried += 1
+        if text is None or self._tried > _MOST_TRIED:
             raise InvalidQueryError(
                 f"a condition on the rows of {self._bare} cannot be sent to the search; compare "
                 "its columns with constants, or put the search into a subquery with LIMIT, so "
                 "that the condition applies to the rows that were found"
             )
         return text
+
+    def _all_worded(self, conditions: list[Any]) -> list[str] | None:
+        """Write conditions in short; None if some of them mean something else then."""
+        try:
+            texts = [self._short(each, is_short=True) for each in conditions]
+        except HiddenError:
+            return None
+        if not conditions or not self._mean(self._over_own(" AND ".join(texts)), conditions):
+            return None
+        return [each.replace(self._mark, self._target) for each in texts]
+
+    def _short(self, condition: Any, *, is_short: bool) -> str:
+        return wording.worded(
+            condition, _qualifying(self._mark), wording.type_in(self._rows), is_short=is_short
+        )
+
+    def _over_own(self, text: str) -> str:
+        return text.replace(self._mark, _quoted(self._bare))
 
     def _has_subquery(self, condition: Any) -> bool | None:
         """Return whether there is a subquery; None if the condition is not about the table."""
@@ -190,21 +223,11 @@ class _Writer:
     def _worded(self, condition: Any) -> str | None:
         """Write a condition without a subquery; None if it cannot be written."""
         try:
-            for is_short in (True, False):
-                own, final = (
-                    wording.worded(
-                        condition,
-                        _qualifying(table),
-                        wording.type_in(self._rows),
-                        is_short=is_short,
-                    )
-                    for table in (_quoted(self._bare), self._target)
-                )
-                if self._means(own, condition, self._own):
-                    return final
+            text = self._short(condition, is_short=False)
         except HiddenError:
             return self._unparsed(condition, frozenset())
-        return None
+        is_same = self._mean(self._over_own(text), [condition])
+        return text.replace(self._mark, self._target) if is_same else None
 
     def _unparsed(self, condition: Any, aliases: frozenset[str]) -> str | None:
         """Write a condition as the engine does; None if it cannot be written."""
@@ -233,7 +256,7 @@ class _Writer:
             _requalified(text, [tokens[place] for place in owned], table)
             for table in (_quoted(alias or self._bare), self._target)
         ]
-        return texts[1] if self._means(texts[0], condition, own) else None
+        return texts[1] if self._mean(texts[0], [condition], own) else None
 
     def _is_ambiguous(
         self, tokens: list[SqlToken], names: list[str | None], owned: list[int]
@@ -242,16 +265,18 @@ class _Writer:
         searched = self._searched in names
         return searched and any(_is_in_subquery(tokens[:place]) for place in owned)
 
-    def _means(self, text: str, condition: Any, table: str) -> bool:
-        """Return whether a text over a table is planned as the same condition."""
+    def _mean(self, text: str, conditions: list[Any], table: str | None = None) -> bool:
+        """Return whether a text over a table is planned as the same conditions."""
         rows, name = self._rows, self._name
         try:
-            again = self._replan(f"SELECT * FROM {table} WHERE {text}").logical_plan()
-            expected = rows.filter(Expr(condition)).logical_plan()
+            sql = f"SELECT * FROM {table or self._own} WHERE {text}"
+            again = self._replan(sql).logical_plan()
+            expected = _filtered(rows, conditions)
             (one,), (other,) = list(_reads(again, name)), list(_reads(expected, name))
         except Exception:  # The engine refuses what it does not understand.
             return False
-        return bool(_filtered(rows, one.conditions) == _filtered(rows, other.conditions))
+        same = _filtered(rows, one.conditions), _filtered(rows, other.conditions)
+        return bool(same[0] == same[1])
 
     @property
     def _rows(self) -> Any:
@@ -306,11 +331,11 @@ def _requalified(text: str, qualifiers: list[SqlToken], table: str) -> str:
     return "".join((*pieces, text[done:]))
 
 
-def _filtered(rows: Any, conditions: tuple[Any, ...]) -> Any:
+def _filtered(rows: Any, conditions: Sequence[Any]) -> Any:
+    """Return the plan of rows that pass all conditions."""
     frame = decorrelation.decorrelating().create_dataframe_from_logical_plan(rows.logical_plan())
-    for each in conditions:
-        frame = frame.filter(Expr(each))
-    return frame.logical_plan()._raw_plan
+    joined = functools.reduce(operator.and_, map(Expr, conditions))
+    return frame.filter(joined).logical_plan()._raw_plan
 
 
 def _is_in_subquery(tokens: list[SqlToken]) -> bool:
@@ -353,13 +378,13 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@cache
+@functools.cache
 def _moving(decorrelates: bool) -> SessionContext:
     """Return a context whose optimizer only moves conditions down."""
     config = (
         SessionConfig()
         .set("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", "false")
-        .set("datafusion.optimizer.max_passes", "3")
+        .set("datafusion.optimizer.max_passes", "3" if decorrelates else "1")
     )
     context = SessionContext(config)
     kept = _PUSHING | decorrelation.RULES if decorrelates else _PUSHING

@@ -5,6 +5,7 @@ be qualified by it as by any table. Only the statement that is being planned see
 """
 
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -20,10 +21,11 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import GivenRows
 from caraway_core.sqltext.table_calls import MOST_CALLS, TableCall
 
-PREFIX = "search "
-"""Begins the name of each schema; names of datasets have no blanks."""
+PREFIX = "search$"
+"""Begins the name of each schema. The engine reads it without quotes, also from a plan's bytes."""
 _NOTHING: Mapping[TableName, Table] = MappingProxyType({})
-_IN_MESSAGES = re.compile(rf"\"?\b{PREFIX}\d+(?: of [^\".]+(?:\.[^\".]+)?)?\"?\.")
+_IN_MESSAGES = re.compile(r"\"?search\$[\w$]+\"?\.")
+_NOT_IN_WORDS = re.compile(r"[^a-z0-9_]")
 _numbers = count()
 _shown: ContextVar[Mapping[TableName, Table]] = ContextVar("caraway-searches", default=_NOTHING)
 
@@ -75,7 +77,11 @@ def numbered() -> list[str]:
 
 def schema_name(number: int, view: TableName | None = None) -> str:
     """Return the schema of a call in a statement, or in the text of a view."""
-    return f"{PREFIX}{number}" if view is None else f"{PREFIX}{number} of {view}"
+    if view is None:
+        return f"{PREFIX}{number}"
+    plain = _NOT_IN_WORDS.sub("_", view.lower())
+    unique = plain if plain == view else f"{plain}${zlib.crc32(view.encode()):x}"
+    return f"{PREFIX}{number}${unique}"
 
 
 def is_stand_in(name: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from datafusion.expr import Expr
 
+from caraway_engine.statements import plan_nodes
 from caraway_engine.statements.plan_nodes import HiddenError
 
 _SYMBOLS = {"BIT_XOR": "^"}
@@ -64,6 +65,9 @@ def worded(
     if kind == "ScalarFunction":
         arguments = ", ".join(map(inner, expression.rex_call_operands()))
         return f"{expression.rex_call_operator()}({arguments})"
+    chain = plan_nodes.chained(expression)
+    if len(chain) > 1:
+        return f"({f' {expression.to_variant().op()} '.join(map(inner, chain))})"
     operands = expression.rex_call_operands()
     variant = expression.to_variant()
     match kind:

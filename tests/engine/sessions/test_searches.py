@@ -205,7 +205,7 @@ def test_a_search_that_is_not_read_does_not_run(made: Session) -> None:
 
 def test_searches_behind_views_get_the_conditions_above_them(made: Session) -> None:
     (found,) = _planned(made, "SELECT id FROM others WHERE cat = 'x' LIMIT 5")
-    assert found.name == "search 1 of hits.vector_search"
+    assert found.name == "search$1$hits.vector_search"
     assert isinstance(found.work, TableSearch)
     assert (found.work.text, found.work.limit) == ("of the view", 5)
     assert found.work.where == '("docs"."id" > 1) AND ("docs"."cat" = \'x\')'
@@ -270,7 +270,7 @@ def test_wrong_searches_are_refused(made: Session, sql: str, message: str) -> No
     with pytest.raises(InvalidQueryError) as caught:
         _planned(made, sql)
     assert message in caught.value.message
-    assert '"search 1"' not in caught.value.message
+    assert "search$" not in caught.value.message
 
 
 def test_tables_that_a_statement_may_not_read_are_not_searched(made: Session) -> None:
@@ -287,7 +287,7 @@ def test_tables_that_a_statement_may_not_read_are_not_searched(made: Session) ->
 
 async def test_a_statement_reads_the_rows_of_its_searches(made: Session) -> None:
     found = GivenRows.named(
-        TableName("search 1.vector_search"),
+        TableName("search$1.vector_search"),
         pa.table({"id": pa.array([4, 2], pa.int64()), "score": [0.5, 0.25]}),
     )
     sql = "SELECT v.id, score, tag FROM vector_search(docs, 'q') v LEFT JOIN tags ON doc = v.id"
@@ -303,7 +303,7 @@ async def test_a_statement_reads_the_rows_of_its_searches(made: Session) -> None
 
 async def test_a_view_shows_the_rows_of_its_search(made: Session) -> None:
     found = GivenRows.named(
-        TableName("search 1 of hits.vector_search"),
+        TableName("search$1$hits.vector_search"),
         pa.table({"id": pa.array([4, 1], pa.int64()), "cat": ["z", "y"], "score": [0.5, 0.25]}),
     )
     assert await rows(made, "SELECT id, one, cat FROM others", found=(found,)) == [
@@ -322,11 +322,11 @@ async def test_a_statement_whose_searches_did_not_run_is_refused(made: Session, 
 
 
 async def test_a_column_that_was_not_fetched_is_never_read_as_null(made: Session) -> None:
-    found = GivenRows.named(TableName("search 1.vector_search"), pa.table({"id": [1]}))
+    found = GivenRows.named(TableName("search$1.vector_search"), pa.table({"id": [1]}))
     with pytest.raises(Exception, match="column 'cat' of a search was not fetched"):
         await rows(made, "SELECT cat FROM vector_search(docs, 'q')", found=(found,))
 
 
 async def test_stand_ins_are_visible_to_their_statement_only(made: Session) -> None:
     with pytest.raises(TableNotFoundError):
-        await rows(made, 'SELECT * FROM "search 1".vector_search')
+        await rows(made, 'SELECT * FROM "search$1".vector_search')

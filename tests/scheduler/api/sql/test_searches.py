@@ -139,7 +139,7 @@ WRONG = {
     "SELECT * FROM vector_search(runtime.task_history, 'q')": "cannot be searched",
     "SELECT * FROM vector_search(source.fast, 'q')": "not found",
     "DELETE FROM vector_search(docs, 'q')": "rows cannot be deleted from",
-    'SELECT * FROM "search 1".vector_search': "not found",
+    'SELECT * FROM "search$1".vector_search': "not found",
 }
 
 

@@ -215,7 +215,7 @@ async def _check_explained(dispatch: SearchDispatch, tables_: PlainSearches) -> 
     sql = "SELECT id FROM vector_search(docs, 'red cat') WHERE cat = 'x' LIMIT 5"
     told = {row["plan_type"]: row["plan"] for row in await _rows(dispatch, f"EXPLAIN {sql}")}
     assert told["search_plan"] == (
-        "search 1.vector_search: vector search of docs.body: query='red cat', columns=[id, cat], "
+        "search$1.vector_search: vector search of docs.body: query='red cat', columns=[id, cat], "
         'limit=5, filter=("docs"."cat" = \'x\'), index=exact, probes=all'
     )
     assert tables_.asked == []
@@ -230,7 +230,7 @@ async def test_a_join_with_found_rows_runs_in_stages(tmp_path: Path) -> None:
         told = await _rows(dispatch, f"EXPLAIN ANALYZE {sql.format('JOIN')}")
         (stages,) = (each["plan"] for each in told if "distributed" in each["plan_type"])
         assert "2 tasks on e1, e2" in stages
-        assert "search 1 of hits.vector_search" in stages
+        assert "search$1$hits.vector_search" in stages
         told = await _rows(dispatch, f"EXPLAIN {sql.format('LEFT JOIN')}")
         (stages,) = (each["plan"] for each in told if "distributed" in each["plan_type"])
         assert "2 tasks on e1, e2" in stages
