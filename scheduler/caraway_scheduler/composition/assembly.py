@@ -191,7 +191,7 @@ async def _accelerations(
         # Alone, a scheduler has itself acknowledged every change.
         is_shared=backend.is_shared,
         asks_newest=backend.is_shared and settings.query.consistency == "strong",
-        identify=embeddings.identity,
+        identify=embeddings.embedder,
         embed=embeddings.vectors,
     )
 

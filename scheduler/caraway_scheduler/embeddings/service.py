@@ -110,13 +110,6 @@ class Embeddings:
             await state.settled.wait()
         return state.callable()
 
-    async def identity(self, name: str) -> str:
-        """Return the identity of a model.
-
-        Raises: as `embedder`.
-        """
-        return (await self.embedder(name)).identity
-
     async def vectors(self, name: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
         """Embed texts for the runtime itself.
 

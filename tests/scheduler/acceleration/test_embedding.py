@@ -10,7 +10,10 @@ import pytest
 
 from caraway_core import manifest as manifests
 from caraway_core.backoff import Delays
+from caraway_core.errors import OutOfMemoryQueryError
+from caraway_core.ids import TableName
 from caraway_plugins.embeddings import remote
+from caraway_scheduler.acceleration.versions.making import Maker
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.json_provider import (
@@ -121,26 +124,30 @@ async def test_appended_rows_get_vectors(tmp_path: Path, provider: JsonProvider)
 
 
 async def test_vectors_of_the_source_are_kept(tmp_path: Path, provider: JsonProvider) -> None:
-    vectors = pa.array([[1.0, 2.0], None], pa.list_(pa.float32(), 2))
+    vectors = pa.array([None, [1.0, 2.0, 3.0, 4.0]], pa.list_(pa.float32(), 4))
     table = pa.table({"id": [1, 2], "body": ["a", "b"], "body_embedding": vectors})
     pq.write_table(table, tmp_path / "a.parquet")
-    pq.write_table(table.set_column(2, "body_embedding", pa.array([1, 2])), tmp_path / "b.parquet")
+    for name, column in (("b", pa.array([1, 2])), ("c", pa.array([None, [1.0, 2.0]]))):
+        other = table.set_column(2, "body_embedding", column)
+        pq.write_table(other, tmp_path / f"{name}.parquet")
     on = "acceleration: {enabled: true}"
     text = manifest(
         provider,
         dataset("t", on, source="file:a.parquet"),
         dataset("u", on, source="file:b.parquet"),
+        dataset("w", on, source="file:c.parquet"),
     )
     async with running(tmp_path, text) as runtime:
         found = await rows(runtime, "SELECT body_embedding AS v FROM t ORDER BY id")
-        assert [row["v"] for row in found] == [[1.0, 2.0], None]
+        assert [row["v"] for row in found] == [None, [1.0, 2.0, 3.0, 4.0]]
         assert texts(provider) == []
 
-        async def has_failed() -> bool:
+        async def have_failed() -> bool:
             listed = (await runtime.api.get("/v1/datasets?status=true")).json()
-            return any("of its source is int64" in (each["error_message"] or "") for each in listed)
+            said = " ".join(each["error_message"] or "" for each in listed)
+            return "of its source is int64" in said and "have 2 dimensions, but those" in said
 
-        await eventually(has_failed, "the wrong vectors are told")
+        await eventually(have_failed, "the wrong vectors are told")
 
 
 async def test_a_provider_that_fails_leaves_the_version(
@@ -264,3 +271,26 @@ async def test_executors_of_a_cluster_make_the_vectors(
         assert "distributed" in plan.text
         found = await rows(cluster.runtime, "SELECT embed(body, 'm') AS v FROM t WHERE id = 999")
         assert found[0]["v"][0] == 3.0
+
+
+async def test_vectors_are_made_anew_where_the_known_ones_do_not_fit(
+    tmp_path: Path, provider: JsonProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    make, asked = Maker.make, []
+
+    async def short(self: Maker, name: TableName, sql: str, *args: Any, **more: Any) -> Any:
+        asked.append("LEFT JOIN" in sql)
+        if "LEFT JOIN" in sql:
+            raise OutOfMemoryQueryError("too large")
+        return await make(self, name, sql, *args, **more)
+
+    monkeypatch.setattr(Maker, "make", short)
+    text = manifest(provider, dataset("t", "acceleration: {primary_key: id}"))
+    async with running(tmp_path, text) as runtime:
+        assert len(await rows(runtime, "SELECT * FROM t")) == 4
+        (tmp_path / "a.csv").write_text("id,body\n1,a\n9,new\n")
+        await refreshed(runtime)
+        found = await rows(runtime, "SELECT body_embedding AS v FROM t ORDER BY id")
+        assert [row["v"][0] for row in found] == [1.0, 3.0]
+        assert asked == [False, True, False]

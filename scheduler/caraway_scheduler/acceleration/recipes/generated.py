@@ -9,6 +9,7 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Chunking, EmbeddedColumn
+from caraway_scheduler.catalog.states import source_of
 
 _MARK = re.compile(r"'embedding-[0-9a-f]{16}'")
 
@@ -124,6 +125,29 @@ def checked(
                 f"the vectors of '{each.column}' are {what} of floats; rename or leave it out",
             )
     return wanted
+
+
+def length_query(name: TableName, each: EmbeddedColumn) -> str:
+    """Return the query for the length of the first vector of the source."""
+    column = _name(each.vector_column)
+    first = f"{column}[1]" if each.chunking is not None else column
+    source = ".".join(map(_name, source_of(name).split(".")))
+    return f"SELECT array_length({first}) FROM {source} WHERE {first} IS NOT NULL LIMIT 1"
+
+
+def check_length(name: TableName, each: EmbeddedColumn, found: int, expected: int) -> None:
+    """Check the length of a vector.
+
+    Raises:
+        DatasetError: it is not that of the model.
+    """
+    if found != expected:
+        raise DatasetError(
+            "schema",
+            f"dataset '{name}': the vectors of column '{each.vector_column}' of its source have "
+            f"{found} dimensions, but those of the embedding model '{each.embedder}' have "
+            f"{expected}; name the model that made them",
+        )
 
 
 def _known(each: GeneratedVectors, old: str) -> str:

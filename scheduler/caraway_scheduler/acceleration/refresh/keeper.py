@@ -55,7 +55,7 @@ class Refresher:
     ) -> None:
         """Create a refresher; `renew` checks the source of a dataset before it is loaded.
 
-        `identify` returns the identity of an embedding model.
+        `identify` returns an embedding model by its name.
         """
         self._plan = plan
         self._current = current

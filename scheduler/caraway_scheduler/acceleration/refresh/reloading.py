@@ -1,15 +1,18 @@
 """Makes the next version of a dataset from its load plan: selects rows and partitions them."""
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pyarrow as pa
 
+from caraway_core.errors import ModelError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
+from caraway_core.manifest import EmbeddedColumn
 from caraway_core.manifest.search_columns import NO_SEARCH, SearchColumns
 from caraway_core.partitions.keys import BucketKey, ByExpression, PartitionBy
-from caraway_core.protocols.embedding import mark_of
+from caraway_core.protocols.embedding import Embedder, mark_of
 from caraway_scheduler.acceleration.recipes import columns, generated, partitioning, statements
 from caraway_scheduler.acceleration.recipes.generated import GeneratedVectors
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
@@ -21,7 +24,8 @@ from caraway_scheduler.acceleration.versions.making import StoredSize
 from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
-Identify = Callable[[str], Awaitable[str]]
+logger = logging.getLogger(__name__)
+Identify = Callable[[str], Awaitable[Embedder]]
 _MOST_PARTS = 32
 """The maximum number of parts of a version; the next load then rewrites it as one."""
 
@@ -69,7 +73,7 @@ class Reloading:
     ) -> None:
         """Create it from a plan; `progressed` is called with the stored size during loads.
 
-        `identify` returns the identity of an embedding model.
+        `identify` returns an embedding model by its name.
         """
         self._identify = identify
         self._plan = plan
@@ -96,6 +100,14 @@ class Reloading:
             self._check(source)
         if begin.mode == "full" or held is None or before is None:
             sql = recipe.full(begin.refresh_sql, source, now)
+            try:
+                return await self._stored_anew(standing, sql, cut)
+            except OutOfMemoryQueryError:
+                if not recipe.reuses_vectors:
+                    raise
+                logger.warning("known vectors do not fit into memory, and are made anew",
+                               extra={"dataset": self._plan.name})  # fmt: skip
+            sql = replace(recipe, reuses_vectors=False).full(begin.refresh_sql, source, now)
             return await self._stored_anew(standing, sql, cut)
         if begin.refresh_sql is None:
             made = [column for each in recipe.vectors for column in each.columns]
@@ -125,10 +137,12 @@ class Reloading:
         embedded = list(plan.search.embedded)
         if begin.refresh_sql is None and len(source):
             embedded = generated.checked(plan.name, source, embedded)
+            await self._check_lengths([each for each in plan.search.embedded
+                                       if each not in embedded])  # fmt: skip
         if not embedded or self._identify is None:
             return plan.recipe
         vectors = tuple(
-            [GeneratedVectors.of(each, mark_of(await self._identify(each.embedder)))
+            [GeneratedVectors.of(each, mark_of((await self._identify(each.embedder)).identity))
              for each in embedded]
         )  # fmt: skip
         reuses = before is not None and not generated.is_outdated(before.sql, vectors)
@@ -136,6 +150,24 @@ class Reloading:
             has = set(before.schema.names)
             reuses = all({each.column, *each.columns} <= has for each in vectors)
         return replace(plan.recipe, vectors=vectors, reuses_vectors=reuses)
+
+    async def _check_lengths(self, embedded: Sequence[EmbeddedColumn]) -> None:
+        """Check the first vector that a source brings itself; searches leave out single wrong ones.
+
+        Raises:
+            DatasetError: it has another length than those of the model.
+        """
+        if (identify := self._identify) is None:
+            return
+        for each in embedded:
+            found = await self._current.maker.number(generated.length_query(self._plan.name, each))
+            if found is None:
+                continue
+            try:
+                dimensions = (await identify(each.embedder)).dimensions
+            except ModelError:
+                continue  # Its vectors can be loaded without the model.
+            generated.check_length(self._plan.name, each, found, dimensions)
 
     async def _as_set(self, begin: events.BeginRun) -> events.BeginRun:
         """Use the `refresh_sql` that was last set on any scheduler, because the watch may lag."""
