@@ -92,7 +92,14 @@ async def services(
         queries.invalidate,
         most_sql_bytes=settings.query.max_sql_size_bytes,
     )
-    tools = ToolService(queries, catalog, history)
+    search = searching.service(
+        settings.caching, dispatch, catalog, queries, embeddings, history, searched
+    )
+    tools = ToolService(queries, catalog, history, search)
+    tools.data.more_components = lambda: {
+        "models": {name: state.status for name, state in models.states.items()},
+        "tools": tools.statuses,
+    }
     stack.push_async_callback(tools.aclose)
     models.extension = extending.extension(tools)
     mcp = McpEndpoint(tools.toolbox, settings.mcp.allowed_hosts, settings.cors.allowed_origins)
@@ -111,9 +118,7 @@ async def services(
         history=history,
         tallies=tallies,
         models=models,
-        search=searching.service(
-            settings.caching, dispatch, catalog, queries, embeddings, history, searched
-        ),
+        search=search,
         tools=tools,
         mcp=mcp,
         embeddings=embeddings,

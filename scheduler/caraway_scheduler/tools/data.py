@@ -25,22 +25,37 @@ from caraway_engine import formats
 from caraway_engine.formats import datatypes
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.search.requests import SearchRequest
+from caraway_scheduler.search.service import SearchService
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 
+_PLAN_BYTES = 1024 * 1024
 Components = Callable[[], Mapping[str, Mapping[str, str]]]
 
 
 class RuntimeData:
     """Reads with the caller's rights, and never writes."""
 
-    def __init__(self, queries: QueryService, catalog: Catalog) -> None:
-        self.can_search = False
+    def __init__(
+        self, queries: QueryService, catalog: Catalog, searches: SearchService | None = None
+    ) -> None:
+        self._searches = searches
         self.more_components: Components = dict
         """Returns the status of components other than tables."""
         self._queries = queries
         self._catalog = catalog
         self._columns: dict[TableName, tuple[CatalogVersion, Sequence[KnownColumn]]] = {}
+
+    @property
+    def can_search(self) -> bool:
+        """Whether any table can be searched."""
+        if self._searches is None:
+            return False
+        tables = (state.dataset for state in self._catalog.datasets.values())
+        return any(each.search for each in tables) or any(
+            state.view.search for state in self._views()
+        )
 
     def tables(self, caller: ToolCaller) -> Sequence[KnownTable]:
         """Return the datasets and views that the caller may read."""
@@ -136,8 +151,28 @@ class RuntimeData:
 
         Raises:
             InvalidRequestError: nothing can be searched here.
+            NotFoundError: the caller can read no such table.
+            QueryError: the condition reads what the caller may not, or the search failed.
         """
-        raise InvalidRequestError("no dataset can be searched")
+        if self._searches is None:
+            raise InvalidRequestError("no dataset can be searched")
+        tables = [self.find(name, caller).name for name in asked.datasets]
+        request = SearchRequest(
+            asked.text,
+            tuple(tables),
+            asked.limit,
+            asked.where,
+            asked.additional_columns,
+            asked.keywords,
+        )
+        if caller.tables is not None and (predicate := request.predicate) is not None:
+            # A condition may have subqueries: planned under the limits, it names no other table.
+            for table in tables:
+                sql = f"EXPLAIN SELECT 1 FROM {quoted_table(table)} WHERE {predicate}"
+                await self.query(sql, caller, RowLimits(1, _PLAN_BYTES))
+        span = span_of(caller).child()
+        answer = await self._searches.search(request, principal_of(caller), span)
+        return {"results": orjson.loads(answer.results)}
 
     def components(self) -> Mapping[str, Mapping[str, str]]:
         """Return the status of every component by kind and name."""

@@ -23,6 +23,7 @@ from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools.data import RuntimeData
 from caraway_scheduler.tools.recording import recorder
 
@@ -53,10 +54,11 @@ class ToolService:
         queries: QueryService,
         catalog: Catalog,
         history: TaskHistory,
+        searches: SearchService | None = None,
         limits: ToolLimits | None = None,
     ) -> None:
         self.toolbox = Toolbox(limits, recorder(history))
-        self.data = RuntimeData(queries, catalog)
+        self.data = RuntimeData(queries, catalog, searches)
         self.embed: Embed | None = None
         """Ranks tools by meaning where there is an embedding model."""
         bounds = self.toolbox.limits
