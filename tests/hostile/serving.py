@@ -30,7 +30,9 @@ runtime:
     timeout: 10s
     distribution: {{small_table_size: 1KiB, broadcast_size: 1KiB, gather_size: 1KiB}}
 datasets:
-  - {{from: 'file:t.parquet', name: t}}
+  - from: file:t.parquet
+    name: t
+    columns: [{{name: name, full_text_search: {{enabled: true, row_id: id}}}}]
   - from: cdc:orders
     name: orders
     columns: [{{name: id, type: bigint}}, {{name: v, type: text}}]

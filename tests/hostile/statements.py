@@ -211,8 +211,38 @@ LARGE: Mapping[str, str] = {
     "EXPLAIN ANALYZE": "EXPLAIN ANALYZE SELECT count(*) FROM t a, t b, t c, t d",
 }  # fmt: skip
 
-STATEMENTS: Mapping[str, str] = {**GROWING, **PRODUCTS, **LARGE}
-assert len(STATEMENTS) == len(GROWING) + len(PRODUCTS) + len(LARGE)
+SEARCHES: Mapping[str, str] = {
+    "10,000 searches": "SELECT 1 FROM " + chain("text_search(t, 'a')", ", ", 10_000),
+    "nested searches": f"SELECT 1 FROM {'rrf(' * 10_000}",
+    "nested rerank": nested(
+        "SELECT * FROM rerank(input => TABLE(", "SELECT name FROM t", "), query => 'a')", 40
+    ),
+    "unclosed search": f"SELECT 1 FROM text_search(t, {chain('1', ', ', 100_000)}",
+    "searches in texts": "SELECT " + chain("'FROM text_search(t'", ", ", 4_000) + " FROM t",
+    "search in comments": "SELECT 1 "
+    + "/* FROM text_search(t */ " * 10_000
+    + "FROM text_search(t, 'a')",
+    "search for a megabyte": f"SELECT 1 FROM text_search(t, '{'a ' * 500_000}')",
+    "search of found rows": "SELECT count(*) FROM text_search(t, 'a') a, text_search(t, 'a') b, "
+    "text_search(t, 'a') c, text_search(t, 'a') d WHERE a.id + b.id + c.id + d.id < 0",
+    "search filtered by a product": "SELECT id FROM text_search(t, 'name') WHERE id IN (SELECT "
+    "a.id + b.id + c.id FROM t a, t b, t c)",
+    "search filtered by repeat": "SELECT id FROM text_search(t, 'name') WHERE "
+    "length(repeat(name, 100000000)) > 1",
+    "search with 900 ORs": "SELECT id FROM text_search(t, 'name') WHERE "
+    + chain("substr(name, 1, id) = 'x'", " OR ", 900),
+    "doubling searches": "WITH c0 AS (SELECT id FROM text_search(t, 'a'))"
+    + "".join(f", c{i} AS (SELECT a.id FROM c{i - 1} a, c{i - 1} b)" for i in range(1, 20))
+    + " SELECT count(*) FROM c19",
+    "rerank of a product": "SELECT 1 FROM rerank(input => TABLE(SELECT a.name FROM t a, t b, t c, "
+    "t d), query => 'a')",
+    "lateral search": "SELECT 1 FROM t, LATERAL text_search(t, t.name)",
+    "correlated search": "SELECT (SELECT max(s.id) FROM text_search(t, 'name') s WHERE s.name = "
+    "t.name) FROM t",
+}
+"""Searches: reading their calls, sending conditions, and what reads the rows that were found."""
+STATEMENTS: Mapping[str, str] = {**GROWING, **PRODUCTS, **LARGE, **SEARCHES}
+assert len(STATEMENTS) == len(GROWING) + len(PRODUCTS) + len(LARGE) + len(SEARCHES)
 
 DELAYING = frozenset({"join of one key", "full join of one key"})
 """Statements that may delay another client until they are stopped.
@@ -225,6 +255,7 @@ QUICK = (
     "repeat", "repeat of a column", "range", "lpad of a column", "array_resize", "string_agg",
     "array_agg of a product", "cross join", "inequality join", "recursive growing text", "OR",
     "2,000 plus", "doubling CTEs", "literal", "unclosed texts", "regular expression",
+    "10,000 searches", "search filtered by repeat",
 )  # fmt: skip
 """One statement of each family."""
 LIKE_OTHERS = frozenset({"repeat of a column", "array_agg of a product"})
