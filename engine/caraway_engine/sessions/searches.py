@@ -23,7 +23,7 @@ from caraway_core.statement_searches import (
     WeightedSearch,
 )
 from caraway_engine.known_faults import PlannedStatement
-from caraway_engine.sessions import calls
+from caraway_engine.sessions import calls, plans
 from caraway_engine.sessions.calls import CallReader, StandIn
 from caraway_engine.statements import plan_facts, viewing
 from caraway_engine.statements.plan_facts import PlanFacts
@@ -37,6 +37,7 @@ from caraway_engine.table_functions.filters import FilteredTable
 if TYPE_CHECKING:
     from caraway_engine.sessions.registered import Registered
 
+_MOST_KEPT = 512
 Framed = Callable[[Statement], PlannedStatement]
 """Plans a statement, rewritten where the engine needs it."""
 
@@ -47,6 +48,7 @@ class StatementSearches:
     def __init__(self, registered: "Registered") -> None:
         self._registered = registered
         self.calls = CallReader(registered)
+        self._kept: dict[str, tuple[StatementSearch, ...]] = {}
 
     def planned(self, statement: Statement, framed: Framed) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads.
@@ -54,6 +56,10 @@ class StatementSearches:
         Raises:
             QueryError: a call is wrong, or the statement cannot be planned.
         """
+        key = plans.key_of(statement)
+        known = self._kept.get(key) if key else None
+        if known is not None:
+            return known
         asked = explained.parse(statement.sql)
         if asked is not None:
             statement = replace(statement, sql=asked.statement)
@@ -66,7 +72,14 @@ class StatementSearches:
             rewritten = calls.over(statement, text)
             with stand_ins.shown(tables):
                 plan = framed(rewritten)
-                return tuple(self._found(statement, plan, every))
+                facts = plan_facts.of(plan.dataframe.logical_plan())
+                found = tuple(self._found(statement, plan, facts, every))
+        # A filter by the time of day holds for one statement.
+        if key and facts.reads_only_catalog:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = found
+        return found
 
     @contextmanager
     def reading(self, statement: Statement) -> Iterator[Statement]:
@@ -116,10 +129,13 @@ class StatementSearches:
                 )
 
     def _found(
-        self, statement: Statement, plan: PlannedStatement, every: Collection[StandIn]
+        self,
+        statement: Statement,
+        plan: PlannedStatement,
+        facts: PlanFacts,
+        every: Collection[StandIn],
     ) -> Iterator[StatementSearch]:
         logical = plan.dataframe.logical_plan()
-        facts = plan_facts.of(logical)
         context = self._registered.contexts.main
         tables = {
             each.name: FilteredTable(each.name, searched, each.score)

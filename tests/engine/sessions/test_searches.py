@@ -330,3 +330,11 @@ async def test_a_column_that_was_not_fetched_is_never_read_as_null(made: Session
 async def test_stand_ins_are_visible_to_their_statement_only(made: Session) -> None:
     with pytest.raises(TableNotFoundError):
         await rows(made, 'SELECT * FROM "search$1".vector_search')
+
+
+def test_searches_are_planned_once_unless_they_depend_on_the_time() -> None:
+    of = session(TABLES)
+    same = "SELECT id FROM vector_search(docs, 'q') WHERE cat = 'x'"
+    assert _planned(of, same) is _planned(of, same)
+    timed = f"{same} AND at < now() - INTERVAL '1 hour'"
+    assert _planned(of, timed) != _planned(of, timed)
