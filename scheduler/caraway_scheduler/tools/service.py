@@ -4,13 +4,12 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from caraway_ai.tools import selecting
 from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.builtin import BuiltinTools
 from caraway_ai.tools.data_access import RowLimits
-from caraway_ai.tools.http_tool import HttpService, HttpTool
-from caraway_ai.tools.mcp_server import McpConnection, McpServer
 from caraway_ai.tools.protocol import Tool
 from caraway_ai.tools.selecting import ToolSelection
 from caraway_ai.tools.sql_tool import SqlTool
@@ -26,6 +25,9 @@ from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools.data import RuntimeData
 from caraway_scheduler.tools.recording import recorder
+
+if TYPE_CHECKING:
+    from caraway_ai.tools.mcp_server import McpServer
 
 logger = logging.getLogger(__name__)
 _NOTE_BYTES = 1_024
@@ -134,6 +136,9 @@ class ToolService:
             case "sql":
                 made.append(SqlTool(declared, self.data, self._rows))
             case "http":
+                # Most manifests have no such tool, and every start would load its module.
+                from caraway_ai.tools.http_tool import HttpService, HttpTool
+
                 params = secrets.expand_all(declared.params)
                 made.append(HttpTool(declared, HttpService.of(declared, params)))
             case "mcp":
@@ -144,6 +149,9 @@ class ToolService:
                 )
 
     def _connect(self, declared: DeclaredTool, secrets: SecretResolver) -> "_Connected":
+        # As for HTTP.
+        from caraway_ai.tools.mcp_server import McpConnection, McpServer
+
         params = secrets.expand_all(declared.params)
         env = secrets.expand_all(declared.env)
         server = McpServer(declared, McpConnection.of(declared, params, env))
@@ -154,7 +162,7 @@ class ToolService:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Connected:
     declared: DeclaredTool
-    server: McpServer
+    server: "McpServer"
     connection: "asyncio.Task[None]"
 
 
