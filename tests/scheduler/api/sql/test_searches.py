@@ -130,6 +130,34 @@ async def test_a_job_searches(tmp_path: Path) -> None:
         assert "2" in results.text and "4" in results.text
 
 
+CHANGING = """
+    datasets:
+      - from: cdc:orders
+        name: orders
+        access: read_write
+        columns:
+          - {name: id, type: bigint}
+          - {name: v, type: text, full_text_search: {enabled: true, row_id: id}}
+        acceleration: {enabled: true, primary_key: id}
+"""
+
+
+async def test_rows_are_changed_by_what_is_found(tmp_path: Path) -> None:
+    async with running(tmp_path, CHANGING) as runtime:
+        await _loaded(runtime, "orders")
+        await _rows(runtime, "INSERT INTO orders VALUES (1, 'red'), (2, 'blue'), (3, 'red red')")
+        found = "SELECT id FROM text_search(orders, '{}')"
+        await _rows(runtime, f"DELETE FROM orders WHERE id IN ({found.format('red')} LIMIT 1)")
+        assert await _rows(runtime, found.format("red")) == [{"id": 1}]
+        await _rows(runtime, f"UPDATE orders SET v = 'x' WHERE id IN ({found.format('blue')})")
+        await _rows(runtime, "INSERT INTO orders SELECT id + 10, v FROM text_search(orders, 'red')")
+        assert await _rows(runtime, "SELECT id, v FROM orders ORDER BY id") == [
+            {"id": 1, "v": "red"},
+            {"id": 2, "v": "x"},
+            {"id": 11, "v": "red"},
+        ]
+
+
 WRONG = {
     "SELECT * FROM vector_search(nope, 'q')": "nope",
     "SELECT * FROM vector_search(docs)": "line 1, column 15: vector_search: `query` is missing",
