@@ -162,6 +162,7 @@ class _ThreadedEvents:
 
     def __init__(self, stream: Any, threads: ThreadPoolExecutor) -> None:
         self._stream = stream
+        self._threads = threads
         self._loop = asyncio.get_running_loop()
         self._events: deque[Any] = deque()
         self._news = asyncio.Event()
@@ -187,6 +188,15 @@ class _ThreadedEvents:
         """End the connection, and with it the thread."""
         self._is_closed = True
         self._room.release()
+        with contextlib.suppress(RuntimeError):  # The model has ended, and its threads with it.
+            self._threads.submit(self._end)
+
+    def _end(self) -> None:
+        # To close it waits for the thread that reads. Only the end of the socket wakes that one.
+        raw = getattr(self._stream, "_raw_stream", None)
+        with contextlib.suppress(Exception):
+            if raw is not None:
+                raw.shutdown()
         with contextlib.suppress(Exception):
             self._stream.close()
 

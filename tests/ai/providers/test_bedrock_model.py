@@ -15,6 +15,7 @@ from starlette.routing import Route
 from caraway_ai.chat.checking import RequestFieldError
 from caraway_ai.protocols import ChatModel
 from caraway_ai.providers import bedrock_wire
+from caraway_ai.providers.bedrock_model import BedrockModel
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelAwayError, ModelError
 from tests.kit.listening import listening
@@ -142,6 +143,9 @@ async def test_a_stream_that_is_closed_ends_its_thread() -> None:
         stream = model.stream({"messages": USER})
         await anext(stream)
         await stream.aclose()
+        assert isinstance(model, BedrockModel)
+        # It waits for both threads: the server has not ended its stream.
+        await asyncio.to_thread(model._threads.shutdown)
         server.hold.set()
         await model.aclose()
 
