@@ -124,7 +124,7 @@ class BedrockModel:
         check.end()
 
     async def aclose(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False)
         await asyncio.to_thread(self._client.close)
 
     def _arguments(self, request: ChatRequest) -> JsonObject:
