@@ -296,7 +296,7 @@ def test_address_in_use_is_refused(tmp_path: Path, people: Path, flag: str) -> N
     [
         ("datasets: [", "caraway.yaml:"),
         ("datasts: []\n", "did you mean 'datasets'?"),
-        ("models: [{from: 'openai:x', name: m}]\n", "'models' is not implemented yet"),
+        ("evals: [{name: e}]\n", "'evals' is not implemented yet"),
         ("datasets: [{from: 'mysql:t', name: t}]\n", "connector 'mysql'"),
         ("runtime: {auth: {api-key: {keys: ['${secrets:NO_SUCH}']}}}\n", "NO_SUCH"),
     ],

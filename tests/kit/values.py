@@ -16,6 +16,7 @@ from caraway_core.protocols.dispatch import (
     SystemTable,
     TableWrite,
 )
+from caraway_core.protocols.embedding import NO_EMBEDDING
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statement_searches import StatementSearch
@@ -42,8 +43,9 @@ class WalledEngine:
 
     async def prepare(self, snapshot: CatalogSnapshot) -> Prepared:
         system = {name: _Remote(make) for name, make in snapshot.system.items()}
-        sent = crossed(replace(snapshot, system={}))
-        return crossed(await self.inner.prepare(replace(sent, system=system)))
+        sent = crossed(replace(snapshot, system={}, embedding=NO_EMBEDDING))
+        sent = replace(sent, system=system, embedding=snapshot.embedding)
+        return crossed(await self.inner.prepare(sent))
 
     async def publish(self) -> None:
         await self.inner.publish()

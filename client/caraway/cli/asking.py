@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway import chatting
-from caraway.chatting import Message
 from caraway.cli import options
-from caraway.cli.tables import print_table
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
+    from caraway.chatting import Message
     from caraway.client import Client
 
+# The client sends no more of them.
+_MOST_MESSAGES = 500
 _LEAVE = ("exit", "quit", ".exit", ".quit")
 Model = Annotated[
     str | None,
@@ -68,6 +68,8 @@ def nsql(
         columns = [field["name"] for field in found["schema"]["fields"]] or list(
             rows[0] if rows else ()
         )
+        from caraway.cli.tables import print_table
+
         print_table(rows, columns)
 
 
@@ -114,7 +116,7 @@ def _read() -> str | None:
 
 
 def _say(
-    client: "Client", model: str, messages: list[Message], question: str, *, shows_calls: bool
+    client: "Client", model: str, messages: list["Message"], question: str, *, shows_calls: bool
 ) -> None:
     """Ask, print the answer as it arrives, and keep both for the next question."""
     asked: Message = {"role": "user", "content": question}
@@ -124,7 +126,7 @@ def _say(
         print(part, end="", flush=True)
     print(flush=True)
     messages += [asked, {"role": "assistant", "content": "".join(parts)}]
-    del messages[: -chatting.MOST_MESSAGES + 2]
+    del messages[:-_MOST_MESSAGES]
 
 
 def _only_model(client: "Client") -> str:

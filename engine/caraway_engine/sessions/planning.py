@@ -206,7 +206,7 @@ class StatementPlanner:
                 framed = self._framed(statement, options)
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
-            is_listing = statement.sources is not None and not _LISTINGS.isdisjoint(facts.scans)
+            is_listing = not _LISTINGS.isdisjoint(facts.scans)
             joined = framed.optimized or self._registered.joined(dataframe, facts)
             is_product = joined is not None and plan_facts.optimized(joined, facts).has_product
             context = self._contexts.serial if is_product else self._contexts.main

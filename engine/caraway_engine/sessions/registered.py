@@ -169,7 +169,8 @@ class Registered:
         The engine would list every schema of the catalog, and the folder of its temporary files.
         """
         context = contexts.without_statistics(1)
-        self._add_schemas(context, {k: v for k, v in self._schemas.items() if k != SOURCE_SCHEMA})
+        listed = {k: v for k, v in self._schemas.items() if k != SOURCE_SCHEMA}
+        self._add_schemas(context, listed, searching=())
         return context
 
     def stored(self, facts: PlanFacts) -> frozenset[TableName]:
@@ -231,14 +232,17 @@ class Registered:
         return failures.translate(exc, tables=names, planning=planning)
 
     def _add_schemas(
-        self, context: SessionContext, schemas: Mapping[str, TableSchema] | None = None
+        self,
+        context: SessionContext,
+        schemas: Mapping[str, TableSchema] | None = None,
+        searching: Iterable[str] | None = None,
     ) -> None:
         catalog = context.catalog(CATALOG)
         for name, schema in (self._schemas if schemas is None else schemas).items():
             catalog.register_schema(name, schema)
         catalog.register_schema("runtime", viewing.SystemSchema(self.snapshot.system))
         of_views = (name.rpartition(".")[0] for name in self.stand_ins)
-        for name in chain(stand_ins.numbered(), of_views):
+        for name in chain(stand_ins.numbered(), of_views) if searching is None else searching:
             catalog.register_schema(name, stand_ins.SearchSchema(name))
 
     def _schema(self, name: str) -> TableSchema | fragments.Inputs:

@@ -1,6 +1,7 @@
 """Each known fault is still in the engine, and does not reach users."""
 
 import math
+from datetime import timedelta
 
 import pyarrow as pa
 import pytest
@@ -61,4 +62,7 @@ def rows_of(given: tuple[Row, ...]) -> list[tuple[str, ...]]:
 def _text(value: object) -> str:
     if isinstance(value, float):
         return "nan" if math.isnan(value) else str(value + 0.0)
+    if isinstance(value, timedelta):
+        # With pandas, pyarrow makes its own kind of it, which is written in another way.
+        return str(timedelta(value.days, value.seconds, value.microseconds))
     return str(value)
