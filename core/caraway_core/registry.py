@@ -82,8 +82,8 @@ COMMANDS = Plugins("command", "caraway.commands")
 def unknown(kind: str, name: str, known: Collection[str]) -> str:
     """Word the refusal of an unknown name: the nearest known one, and all of them."""
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"no {kind} '{name}'{hint} Known: {', '.join(sorted(known))}"
+    hint = f"; did you mean '{near[0]}'? Known" if near else "; known"
+    return f"no {kind} '{name}'{hint}: {', '.join(sorted(known))}"
 
 
 @functools.cache

@@ -183,7 +183,7 @@ def test_state_location_is_absolute(
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("s4://b", "no kind of location 's4' Known: abfss, caraway, file, gs, s3"),
+        ("s4://b", "no kind of location 's4'; known: abfss, caraway, file, gs, s3"),
         ("s3://", "names no bucket; write s3://bucket/prefix"),
         ("caraway://", "names no store; write caraway://HOST:PORT/PREFIX"),
         ("caraway://state/p", "'state' is no HOST:PORT; write caraway://HOST:PORT/PREFIX"),

@@ -181,7 +181,7 @@ def test_wrong_columns_are_refused(refuses: Refuses, text: str, said: str) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("vectors: {engine: lance}", "vectors.engine: no engine 'lance' Known: caraway, duckdb"),
+        ("vectors: {engine: lance}", "vectors.engine: no engine 'lance'; known: caraway, duckdb"),
         ("vectors: {engine: elasticsearch}", "the engine 'elasticsearch' is not implemented yet"),
         ("vectors: {params: {metrik: dot}}", "no vectors param 'metrik'; did you mean 'metric'?"),
         ("vectors: {params: {metric: cos}}", "params.metric: 'cos' is not one of: cosine, dot, l2"),

@@ -57,7 +57,7 @@ def test_a_model_is_loaded_once_for_all_threads_and_catalogs(providers: Provider
 
 
 def test_unknown_models_are_named(providers: Providers) -> None:
-    with pytest.raises(NotFoundError, match="no embedding model 'n' Known: m"):
+    with pytest.raises(NotFoundError, match="no embedding model 'n'; known: m"):
         LoadedEmbedders().of([spec()]).find("n")
 
 

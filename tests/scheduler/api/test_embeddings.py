@@ -122,7 +122,7 @@ async def test_wrong_requests_are_refused(tmp_path: Path) -> None:
             assert (answer.status_code, said in answer.json()["error"]) == (status, True)
         unknown = await posted(runtime, model="minilm", input="a")
         assert unknown.status_code == 404
-        assert "Known: builtin:minilm, builtin:wordllama" in unknown.json()["error"]
+        assert "? Known: builtin:minilm, builtin:wordllama" in unknown.json()["error"]
 
 
 async def test_keys_metrics_and_history(tmp_path: Path) -> None:

@@ -112,6 +112,6 @@ def _names(value: Any) -> tuple[str, ...] | None:
 
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name, _FIELDS, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ";"
+    hint = f'; did you mean "{near[0]}"? Known' if near else "; known"
     known = ", ".join(f'"{each}"' for each in _FIELDS)
-    return f'unknown field "{name[:100]}" in the request body{hint} Known: {known}'
+    return f'unknown field "{name[:100]}" in the request body{hint}: {known}'

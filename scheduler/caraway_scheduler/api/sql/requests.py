@@ -74,5 +74,5 @@ def _parameters(values: Any) -> dict[str, object]:
 
 def _unknown_field(name: str) -> str:
     near = difflib.get_close_matches(name, _FIELDS, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ";"
-    return f'unknown field "{name}" in the request body{hint} Known: "sql", "parameters"'
+    hint = f'; did you mean "{near[0]}"? Known' if near else "; known"
+    return f'unknown field "{name}" in the request body{hint}: "sql", "parameters"'
