@@ -6,7 +6,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.errors import AnswerCutError, CarawayError
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, leave_plain
 from caraway_executor.engines.causes import Cause, EngineLostError
 
 
@@ -29,6 +29,13 @@ class RerunStream:
         self.schema: pa.Schema = stream.schema
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written
+        self.stays_plain = False
+        """Whether the reader takes plain types in place of views, also of the second stream."""
+
+    @property
+    def wrapped(self) -> BatchStream:
+        """The stream inside."""
+        return self._stream
 
     @property
     def is_at_end(self) -> bool:
@@ -73,6 +80,8 @@ class RerunStream:
                 raise AnswerCutError(
                     "the catalog changed while the statement was run again; run it again"
                 )
+            if self.stays_plain:
+                leave_plain(stream)
             self._stream, self._batches = stream, aiter(stream)
             return await anext(self._batches)
         except EngineLostError as exc:

@@ -164,6 +164,11 @@ class _Counted:
         self.written = stream.written
 
     @property
+    def wrapped(self) -> BatchStream:
+        """The stream inside."""
+        return self._stream
+
+    @property
     def is_at_end(self) -> bool:
         """Whether the stream already knows that no more rows follow."""
         return bool(getattr(self._stream, "is_at_end", False))

@@ -20,7 +20,7 @@ from caraway_core.errors import (
     StatementRefusedError,
 )
 from caraway_core.ids import PrincipalId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, leave_plain
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines import trials, watching
 from caraway_executor.engines.causes import Cause
@@ -142,6 +142,20 @@ async def test_statement_is_run_again_when_its_engine_ends_before_its_rows() -> 
         assert made.restarts == {Cause.CRASH: 1}
         # It came to its end, so that it is suspected no more.
         assert len(made.suspects) == 0
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["at once", "run again"])
+async def test_strings_stay_plain_for_a_reader_that_asks_for_it(ends: bool) -> None:
+    text = "SELECT arrow_cast('a' || max(n), 'Utf8View') AS s FROM big"
+    async with engines() as made:
+        stream = await opened(made, text)
+        leave_plain(stream)
+        if ends:
+            made.processes[0].kill(Cause.CRASH)
+        [batch] = [batch async for batch in stream]
+        assert stream.schema.field("s").type == pa.string_view()
+        assert batch.schema.field("s").type == pa.string()
+        assert batch.to_pylist() == [{"s": "a99999"}]
 
 
 async def test_statement_whose_rows_were_read_is_cut_off() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, ExecutorStatus, Statement
+from caraway_core.protocols.dispatch import CatalogSnapshot, ExecutorStatus, Statement, leave_plain
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 
 Q = QueryId("q")
@@ -130,6 +130,16 @@ async def test_statement_is_counted_once_however_it_ends(
         assert inner.is_closed
     assert counts(dispatch) == expected
     assert dispatch.under_way() == []
+
+
+async def test_stream_hears_that_its_reader_takes_plain_strings() -> None:
+    dispatch, executor = made()
+    await dispatch.install(snapshot(1))
+    inner: Any = Stream(BATCH)
+    inner.stays_plain = False
+    executor.streams = [inner]
+    leave_plain(await dispatch.execute(Q, SELECT))
+    assert inner.stays_plain
 
 
 async def test_statement_during_an_installation_may_read_either_catalog() -> None:
