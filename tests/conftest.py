@@ -51,6 +51,6 @@ def _limit_s(item: pytest.Function) -> float:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
-    """A real cluster of two executors, which this process has joined beside the first one."""
+    """A real cluster of two executors, which this process has joined, too."""
     with ray_cluster(tmp_path_factory.mktemp("ray")) as running, running.joined():
         yield running

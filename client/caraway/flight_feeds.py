@@ -94,7 +94,7 @@ class AnswerFeed(PumpSource):
                 [partial(self._pump, endpoint) for endpoint in info.endpoints]
             )
             return made.begin()
-        # Nothing to read beside it, so this thread reads.
+        # Nothing else to read, so this thread reads.
         self._batches = only = self._feed(info.endpoints[0])
         return only.begin()
 

@@ -1,4 +1,4 @@
-"""The routes of a runtime beside statements and asynchronous queries, as methods."""
+"""The routes of a runtime other than statements and asynchronous queries, as methods."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping

@@ -92,7 +92,7 @@ class ExecutorOptions:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerOptions:
-    """The flags of `caraway scheduler` beside those of `run`.
+    """The flags of `caraway scheduler` in addition to those of `run`.
 
     `state` is the URL of a store that all schedulers share; None is a file of this one.
     """

@@ -81,7 +81,7 @@ class FileScan:
     """Files of one physical shape that are read as one table.
 
     `paths` are absolute local paths or `<kind>://<alias>/<key>` URLs. A single entry may be a
-    folder (it ends in `/`), which is listed anew by every query; several entries are read as
+    folder (it ends in `/`), which every query lists again; several entries are read as
     they stand. `schema` is what the files hold, without the partition columns, which come from
     `key=value` folders and follow the file columns in the order given. Keys in `paths` are not
     percent-encoded. `partition_values`, where it is given, holds the value of each partition
@@ -214,7 +214,7 @@ class FilesTable(TableSpec):
     @property
     def why_unchangeable(self) -> str:
         return (
-            "its rows are in files; write the files anew, or keep rows that change in a dataset "
+            "its rows are in files; replace the files, or keep rows that change in a dataset "
             "`from: cdc:...` with a `primary_key`"
         )
 
@@ -271,7 +271,7 @@ class StoredTable(TableSpec):
     """One version of an accelerated dataset: chunks in a result store, which never change.
 
     Executors read the chunks that they need and keep them in memory; a query reads all of one
-    version, or all of the next. Changes since this version are in a log beside it, see
+    version, or all of the next. Changes since this version are in its log, see
     `caraway_core.changes`. Where `is_mapped`, chunks are files that stay on disk.
     """
 

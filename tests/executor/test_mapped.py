@@ -45,7 +45,7 @@ class Elsewhere:
         return await self._inner.write_chunk(key, index, schema, batches)
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        raise AssertionError("what is copied is not read and written anew")
+        raise AssertionError("what is copied is not read and written")
         yield
 
     async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None:

@@ -39,7 +39,7 @@ GROWING: Mapping[str, str] = {
     "unnest of range": "SELECT unnest(range(1, 1000000000))",
     "unnest sorted": "SELECT x FROM (SELECT unnest(range(1, 1000000000)) AS x) ORDER BY x DESC "
     "LIMIT 1",
-    "unnest beside unnest": "SELECT a, unnest(range(1, 100000)) FROM (SELECT unnest(range(1, "
+    "unnest next to unnest": "SELECT a, unnest(range(1, 100000)) FROM (SELECT unnest(range(1, "
     "100000)) AS a) ORDER BY 1 DESC LIMIT 1",
     "table function range": "SELECT count(DISTINCT value) FROM range(1, 100000000000)",
     "table function sorted": "SELECT value FROM generate_series(1, 100000000000) ORDER BY value "

@@ -124,7 +124,7 @@ class ModelWithTools:
             )
 
     async def _run(self, rounds: ToolRounds, wanted: Sequence[ToolCall]) -> None:
-        """Run calls beside each other; results are in the order of the calls."""
+        """Run calls concurrently; results are in the order of the calls."""
         room = asyncio.Semaphore(_AT_ONCE)
         refusals = [rounds.refusal(call) for call in wanted]
 

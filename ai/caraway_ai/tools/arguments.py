@@ -127,7 +127,7 @@ def _example(schema: JsonSchema) -> dict[str, str]:
 
 
 class _Held:
-    """A schema by identity: schemas are not hashable, and checking one anew costs 1 ms."""
+    """A schema by identity: schemas are not hashable, and checking one again costs 1 ms."""
 
     def __init__(self, schema: JsonSchema) -> None:
         self.schema = schema

@@ -82,7 +82,7 @@ def _mode(engine: Engine, mode: Mode | None) -> Mode:
 def _refresh(shape: shapes.AccelerationSection, connector: str) -> Refresh:
     mode = refresh_mode_of(shape.refresh_mode, connector)
     return Refresh(
-        # Modes that are not built are refused by a rule, which has its say beside this.
+        # Modes that are not built are refused by a rule of their own.
         mode=next((known for known in REFRESH_MODES if known == mode), "full"),
         period_s=shape.refresh_check_interval,
         cron=shape.refresh_cron,
@@ -107,7 +107,7 @@ def _snapshots(shape: shapes.AccelerationSection) -> SnapshotSettings:
     try:
         every = None if text is None else threshold(trigger, text)
     except ValueError:
-        every = None  # A rule has its say on it beside this.
+        every = None  # A rule of its own reports it.
     return SnapshotSettings(
         use=shape.snapshots,
         trigger=trigger,

@@ -203,7 +203,9 @@ class _Loading:
         """Read what stands behind a `ref`."""
         text = item.value["ref"]
         for key in set(item.value) - {"ref", "dependsOn"}:
-            self._add(item, (key,), f"'{key}' cannot stand beside 'ref'; move it into that file")
+            self._add(
+                item, (key,), f"'{key}' is not allowed together with 'ref'; move it into that file"
+            )
         if not isinstance(text, str) or not text:
             self._add(item, ("ref",), "must be the path of a file or a folder")
             return None

@@ -46,8 +46,8 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], dimensions: int | None = None) -> EmbeddedTexts:
         """Embed some texts. A text that is longer than the model reads is cut.
 
-        The vector of a text does not depend on the texts beside it. `dimensions` asks for shorter
-        vectors, which not every model has.
+        The vector of a text does not depend on the other texts of the call. `dimensions` asks for
+        shorter vectors, which not every model has.
 
         Raises:
             ModelInputError: the model has no vectors of this length.

@@ -170,7 +170,7 @@ def _tokenizer(name: str, path: Path, max_tokens: int) -> Tokenizer:
 
 def _session(name: str, path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
-    # Texts are run beside each other; threads inside of one would wait for each other.
+    # Texts are run in parallel; threads inside of one would wait for each other.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.enable_mem_pattern = False

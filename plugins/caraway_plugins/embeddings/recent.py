@@ -12,7 +12,7 @@ from caraway_plugins.embeddings import vectors
 
 MOST_BYTES = 64 * 1024 * 1024
 _ENTRY_BYTES = 200
-"""What an entry takes beside its vector."""
+"""What an entry takes in addition to its vector."""
 
 
 class RecentVectors:

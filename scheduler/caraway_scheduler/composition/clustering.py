@@ -88,7 +88,7 @@ async def join(
 
 
 async def _start_node(join: JoinOptions, folder: Path) -> RayNode:
-    """Start a node without cores: nothing is ever placed beside a scheduler."""
+    """Start a node without cores: Ray places nothing on a scheduler's node."""
     options = NodeOptions(
         head=join.head,
         joins=True,

@@ -31,7 +31,7 @@ class LimitsFile:
             await self.look()
 
     async def look(self) -> None:
-        """Read the file if it changed, and share the limits out anew if schedulers came or went."""
+        """Read the file if it changed, and divide the limits again if schedulers came or went."""
         try:
             text = await asyncio.to_thread(self._read)
             if text != self._text:

@@ -1,4 +1,4 @@
-"""Reads the manifest anew on SIGHUP, or when one of its files changes, and applies it."""
+"""Reads the manifest again on SIGHUP, or when one of its files changes, and applies it."""
 
 import asyncio
 import logging

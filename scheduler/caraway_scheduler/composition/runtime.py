@@ -166,7 +166,7 @@ class Runtime:
         sockets: Sequence[socket.socket],
         stack: AsyncExitStack,
     ) -> None:
-        """Load the datasets, and start Flight beside it; then say that everything is up."""
+        """Load the datasets, and start Flight meanwhile; then report that everything is up."""
         for server in self._servers:
             await server.is_up.wait()
         http, metrics = (listeners.bound_address(listener) for listener in sockets)

@@ -58,7 +58,7 @@ def read_target(descriptor: flight.FlightDescriptor) -> str:
 
 
 def read_ticket(ticket: flight.Ticket) -> TicketText:
-    """Return what a ticket says, be it one of ours or SQL text.
+    """Return what a ticket says, whether it is one of ours or SQL text.
 
     Raises:
         InvalidQueryError: as with descriptors.

@@ -100,7 +100,7 @@ class WaitingRoom:
 
     An answer waits for a few seconds and is given away once. One that still runs keeps a place
     among the running queries, so these may hold at most half of the places; the oldest goes
-    first, and its ticket then runs the statement anew.
+    first, and its ticket then runs the statement again.
     """
 
     def __init__(self, max_running: int | None) -> None:

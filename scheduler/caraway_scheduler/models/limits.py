@@ -159,7 +159,7 @@ class ModelLimits:
         if most is not None and self._tokens_of_day >= most:
             raise ModelError(
                 f"model '{self._model}': the {most} tokens of its 'tokens_per_day' are used up; "
-                "they begin anew at 00:00 UTC, or raise the param",
+                "they are reset at 00:00 UTC, or raise the param",
                 "quota",
             )
 

@@ -104,7 +104,7 @@ class TableRanker:
         vector = await self.vectors.of(request.text, column.embedder)
         metric = table.vectors.metric
         has_vectors = column.vector_column in table.schema.names
-        # Texts without vectors are embedded whole: where chunks begin is stored beside vectors.
+        # Texts without vectors are embedded whole: where chunks begin is stored with vectors.
         is_chunked = has_vectors and column.chunking is not None
         vectors = (
             statements.quoted(column.vector_column)

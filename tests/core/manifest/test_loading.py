@@ -177,7 +177,7 @@ def test_problems_behind_a_ref_name_that_file(write: Write, refuses: Refuses) ->
     assert refuses(f"name: x\ndatasets: {refs}") == [
         "caraway.yaml:2: datasets[2].ref: there is no 'gone'; a 'ref' is a YAML file, or a folder "
         "that holds dataset.yaml",
-        "caraway.yaml:2: datasets[3].name: 'name' cannot stand beside 'ref'; "
+        "caraway.yaml:2: datasets[3].name: 'name' is not allowed together with 'ref'; "
         "move it into that file",
         "caraway.yaml:2: datasets[4].ref: must be the path of a file or a folder",
         "a/dataset.yaml:3: acess: unknown key 'acess'; did you mean 'access'?",

@@ -1,6 +1,6 @@
 """Words what we read of plans: the typed one, and the one in Substrait.
 
-`python -m tests.engine.statements.golden` writes `golden_plans.txt` anew, to be read in a diff.
+`python -m tests.engine.statements.golden` replaces `golden_plans.txt`, to be read in a diff.
 """
 
 from collections.abc import Iterator

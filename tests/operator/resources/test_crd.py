@@ -43,7 +43,7 @@ def rules(node: dict[str, Any]) -> list[dict[str, str]]:
 def test_the_crds_of_the_chart_are_up_to_date() -> None:
     for name, text in crd.files().items():
         assert (CHART / name).read_text() == text, (
-            "write them anew: python -m caraway_operator.resources.crd charts/caraway/crds"
+            "write them again: python -m caraway_operator.resources.crd charts/caraway/crds"
         )
     assert {file.name for file in CHART.iterdir()} == set(crd.files())
 

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[3] / "docs/reference/kubernetes.md"
 def test_the_page_is_up_to_date() -> None:
     written = PAGE.read_text()
     assert written == reference.page(written), (
-        f"write it anew: python -m caraway_operator.resources.reference {PAGE.name}"
+        f"write it again: python -m caraway_operator.resources.reference {PAGE.name}"
     )
 
 

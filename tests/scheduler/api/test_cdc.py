@@ -189,7 +189,7 @@ async def test_events_without_effect_are_not_applied(tmp_path: Path) -> None:
     [
         (QueueFullError("it took too long"), 504),
         (QueryTimeoutError("it took too long"), 504),
-        (StreamStoppedError("it is loaded anew"), 503),
+        (StreamStoppedError("it is loaded again"), 503),
         (ShuttingDownError("it stops"), 503),
         (StateAwayError("the state store is away"), 503),
         (RegistryAwayError("the registry is away"), 503),

@@ -58,7 +58,7 @@ async def test_it_has_not_drained_before_others_can_know(tmp_path: Path) -> None
         assert not running.membership.has_drained(A)
         await running.membership.drain(A)
         running.clock.now += SETTLED_AFTER_S
-        assert running.membership.has_drained(A), "asking again does not begin anew"
+        assert running.membership.has_drained(A), "a second request does not start over"
 
 
 async def test_every_scheduler_follows(tmp_path: Path) -> None:

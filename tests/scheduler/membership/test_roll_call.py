@@ -1,4 +1,4 @@
-"""The driver of membership: rounds, steps beside each other, and a scheduler that stood still."""
+"""The driver of membership: rounds, concurrent steps, and a scheduler that stood still."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping

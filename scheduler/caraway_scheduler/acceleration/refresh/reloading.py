@@ -105,7 +105,7 @@ class Reloading:
             except OutOfMemoryQueryError:
                 if not recipe.reuses_vectors:
                     raise
-                logger.warning("known vectors do not fit into memory, and are made anew",
+                logger.warning("known vectors do not fit into memory, and are made again",
                                extra={"dataset": self._plan.name})  # fmt: skip
             sql = replace(recipe, reuses_vectors=False).full(begin.refresh_sql, source, now)
             return await self._stored_anew(standing, sql, cut)

@@ -38,7 +38,7 @@ _CLOSED = wire.CloseSessionResult.CLOSED
 
 
 def is_known(name: str) -> bool:
-    """Tell if an action is one of these, be it done or refused."""
+    """Return whether an action is one of these, whether supported or refused."""
     return name in DESCRIPTIONS or name in _REFUSED
 
 

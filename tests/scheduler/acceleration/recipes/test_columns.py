@@ -1,4 +1,4 @@
-"""Columns of a source that changed: what may go on, and what must be loaded anew."""
+"""Columns of a source that changed: what may go on, and what must be loaded again."""
 
 import pyarrow as pa
 import pytest
