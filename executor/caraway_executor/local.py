@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from caraway_core.changes import Log
-from caraway_core.errors import CatalogMovedError, ShuttingDownError
+from caraway_core.errors import CatalogMovedError, NotDistributableError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -36,6 +36,7 @@ from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.engines.causes import RunsApartError, RunsInMainError
+from caraway_executor.indexes.running import IndexedSearches
 from caraway_executor.kept_sessions import KeptCatalog
 from caraway_executor.looking_up import RowsStream, look_up
 from caraway_executor.products import Products
@@ -82,6 +83,7 @@ class LocalExecutor:
         self._chunks = chunks or KeptChunks(
             self._stores, TaskMemory(settings.memory_limit_bytes), settings.chunks_directory
         )
+        self._searches = IndexedSearches(self._chunks)
         self._session: Session | None = None
         self._prepared: Session | None = None
         self._kept: Mapping[CatalogVersion, KeptCatalog] = {}
@@ -234,6 +236,8 @@ class LocalExecutor:
         else:
             raise ShuttingDownError("the executor has no catalog yet")
         bring = self._started_with_chunks
+        if statement.index is not None and (rows := await self._indexed(session, statement)):
+            return rows
         found = await look_up(session, statement, self._chunks, self._planning, bring)
         if found is not None:
             return found
@@ -244,6 +248,23 @@ class LocalExecutor:
         store = await self._stores.at(statement.store.place)
         stream = await self._started(start, statement.in_background)
         return self._storing(stream, statement.store, store)
+
+    async def _indexed(self, session: Session, statement: Statement) -> RowsStream | None:
+        """Answer a statement by an index; None if there is none, and it names no share.
+
+        Raises:
+            NotDistributableError: no index can answer for the share.
+        """
+        order = statement.index
+        assert order is not None
+        try:
+            answered = partial(self._searches.answered, session, statement)
+            rows = await self._started_with_chunks(answered)
+        except NotDistributableError:
+            if order.pieces is not None:
+                raise
+            return None
+        return RowsStream(rows, reads_only_catalog=not statement.logs)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions."""

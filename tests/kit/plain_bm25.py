@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import pyarrow as pa
 
@@ -39,7 +40,7 @@ def edits(left: str, right: str) -> int:
     return table[-1][-1]
 
 
-@dataclass
+@dataclass(eq=False)
 class Oracle:
     """A table of texts, of which `live` are there; None is NULL."""
 
@@ -85,6 +86,10 @@ class Oracle:
                 total, is_any = total + score, True
         return total if is_any else None
 
+    @cache  # noqa: B019
+    def _near(self, column: str, term: str, distance: int) -> set[str]:
+        return {each for each in self._vocabulary(column) if edits(term, each) == distance}
+
     def _leaf(self, leaf: Leaf, column: str, row: int) -> float | None:
         terms = self.terms[column][row] or []
         match leaf:
@@ -110,9 +115,7 @@ class Oracle:
             case Fuzzy():
                 best = None
                 for distance in range(leaf.edits + 1):
-                    wanted = {
-                        t for t in self._vocabulary(column) if edits(leaf.term, t) == distance
-                    }
+                    wanted = self._near(column, leaf.term, distance)
                     count, idf = self._count(terms, wanted), self._idf(column, wanted)
                     score = self._bm25(column, row, count, idf)
                     if score is not None:
@@ -122,14 +125,26 @@ class Oracle:
     def _count(self, terms: Terms, wanted: set[str]) -> int:
         return sum(count for term, count in Counter(terms).items() if term in wanted)
 
+    @cache  # noqa: B019
     def _vocabulary(self, column: str) -> set[str]:
         return {term for terms in self.terms[column] for term in terms or []}
 
-    def _live_terms(self, column: str) -> list[Terms]:
+    @cache  # noqa: B019 - it lives as long as its test
+    def _live_terms(self, column: str) -> list[set[str]]:
         pairs = zip(self.terms[column], self.live, strict=True)
-        return [terms for terms, is_live in pairs if is_live and terms is not None]
+        return [set(terms) for terms, is_live in pairs if is_live and terms is not None]
+
+    @cache  # noqa: B019
+    def _average_length(self, column: str) -> float:
+        pairs = zip(self.terms[column], self.live, strict=True)
+        lengths = [len(terms) for terms, is_live in pairs if is_live and terms is not None]
+        return sum(lengths) / len(lengths)
 
     def _idf(self, column: str, wanted: set[str]) -> float:
+        return self._idf_of(column, frozenset(wanted))
+
+    @cache  # noqa: B019
+    def _idf_of(self, column: str, wanted: frozenset[str]) -> float:
         rows = self._live_terms(column)
         frequency = sum(not wanted.isdisjoint(terms) for terms in rows)
         return math.log(1 + (len(rows) - frequency + 0.5) / (frequency + 0.5))
@@ -137,8 +152,6 @@ class Oracle:
     def _bm25(self, column: str, row: int, count: int, idf: float) -> float | None:
         if count == 0:
             return None
-        rows = self._live_terms(column)
-        average = sum(map(len, rows)) / len(rows)
         length = len(self.terms[column][row] or [])
-        divisor = 1.2 * ((1 - 0.75) + 0.75 * (length / average))
+        divisor = 1.2 * ((1 - 0.75) + 0.75 * (length / self._average_length(column)))
         return (self.boosts[column] * idf) * (count * (1.2 + 1) / (count + divisor))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
+from caraway_core.index_orders import IndexOrder
 from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.protocols.offers import OfferedPart, OfferOrder
 from caraway_core.protocols.storing import StoreOrder
@@ -120,7 +121,7 @@ class Statement:
     write would change, without changing them. `given` are rows that come with the statement, as a
     table that it reads. `found` are the rows of its searches, by the names of `StatementSearch`;
     None: they did not run. With `offer`, executors may serve the rows; the stream then has them in
-    `offered`.
+    `offered`. With `index`, an index may give the rows; the statement alone returns the same.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
     the statement was planned with, unless the statement names those of a `ReadPoint`.
@@ -143,6 +144,7 @@ class Statement:
     readable: frozenset[TableName] | None = None
     found: tuple[GivenRows, ...] | None = None
     offer: OfferOrder | None = None
+    index: IndexOrder | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from caraway_core.ids import TableName
 from caraway_core.partitions.keys import BucketKey, ByColumn
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
-from caraway_engine.rows import entries, held
+from caraway_engine.rows import entries, held, units
 from caraway_engine.rows.held import Chunk, Chunks
 from caraway_engine.rows.merging import Merged
 from caraway_engine.rows.uniqueness import DuplicateError
@@ -153,13 +153,15 @@ class Lineage:
         made = self._merged.get(group)
         if made is None:
             infos = [info for name in group[1] for info in self._infos(name)]
-            base = [
-                (batch, found[info])
+            sources = [
+                unit
                 for info in infos
-                for batch in held.cut(self._table, self._spec.schema, found[info])
+                for unit in units.of_chunk(self._table, self._spec.schema, found[info])
             ]
+            base = [(unit.batch, unit.holder) for unit in sources]
             hold = partial(chunks.take, self._table)
-            made = self._merged[group] = Merged(self._table, self._spec, base, hold)
+            made = Merged(self._table, self._spec, base, hold, sources)
+            self._merged[group] = made
         return made
 
     def _apply(

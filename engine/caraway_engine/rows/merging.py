@@ -19,6 +19,7 @@ from caraway_engine.rows import base_keys, choosing, keyed, uniqueness
 from caraway_engine.rows.entries import EntryChanges
 from caraway_engine.rows.keyed import Key, KeyIndex, Sought
 from caraway_engine.rows.pieces import Hold, RowRange, VisibleRows
+from caraway_engine.rows.units import RowUnit
 
 _SMALL_ROWS = 4096
 _MANY_SMALL = 32
@@ -49,8 +50,9 @@ class Merged:
         spec: StoredTable,
         base: Sequence[tuple[pa.RecordBatch, object]],
         hold: Hold,
+        sources: Sequence[RowUnit] = (),
     ) -> None:
-        """Take the rows of the base, and index them.
+        """Take the rows of the base, and index them. `sources` are the units that have them.
 
         Raises:
             QueryError: a key is duplicated or NULL, or the indexes do not fit in memory.
@@ -67,6 +69,8 @@ class Merged:
         for batch, holder in base:
             self._base.append(RowRange(batch, count, [(0, batch.num_rows)], holder))
             count += batch.num_rows
+        for piece, source in zip(self._base, sources, strict=False):
+            piece.source = source
         self._base_starts = [piece.first for piece in self._base]
         self._dead_base = bytearray(count)
         self._index: KeyIndex | None = None
@@ -117,6 +121,12 @@ class Merged:
         """
         for piece, since in self._pieces(ordinal):
             yield from piece.seen(ordinal, since, self._hold)
+
+    def units(self, ordinal: int) -> Iterator[RowUnit]:
+        """Yield the batches that have rows which are visible at a position."""
+        for piece, since in self._pieces(ordinal):
+            if (unit := piece.unit(ordinal, since)) is not None:
+                yield unit
 
     def count(self, ordinal: int) -> int:
         """Return the number of rows that are visible at a position."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_engine.rows import choosing
+from caraway_engine.rows.units import RowUnit
 
 _MOST_CUTS = 1000
 Hold = Callable[[int], object]
@@ -40,6 +41,8 @@ class RowRange:
         self.batch = batch
         self.first = first
         self.holder = holder
+        self.source: RowUnit | None = None
+        """The unit of the chunk that has these rows, if one has."""
         self.births = births
         """Ordinals, each with the number of rows that exist at it."""
         self._died: list[int] = []
@@ -92,6 +95,16 @@ class RowRange:
             self._kept = (low, high, dead), found
         found = self._kept[1]
         return (found,) if found is not None else ()
+
+    def unit(self, ordinal: int, since: int) -> RowUnit | None:
+        """Return the batch with what is visible at a position; None if that is nothing."""
+        low, high = self._range(ordinal, since)
+        dead = bisect_right(self._died, ordinal)
+        if low >= high:
+            return None
+        key = self if self.source is None else self.source.key
+        place = 0 if self.source is None else self.source.place
+        return RowUnit(self.batch, key, place, self.holder, low, high, self._rows[:dead])
 
     def is_seen(self, number: int, ordinal: int) -> bool:
         """Return whether a row is visible at a position."""

@@ -13,11 +13,12 @@ from caraway_core.partitions import hashing
 from caraway_core.partitions.keys import BucketKey
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
-from caraway_engine.rows import entries, held, keyed
+from caraway_engine.rows import entries, held, keyed, units
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.keyed import Sought
 from caraway_engine.rows.lineages import Lineage
 from caraway_engine.rows.merging import Merged
+from caraway_engine.rows.units import RowUnit
 from caraway_engine.sharing import dealing
 from caraway_engine.stored import making
 from caraway_engine.stored.turns import FairLock
@@ -99,14 +100,24 @@ class Content:
 
     def plain(self, names: Iterable[str], chunks: Chunks) -> VersionRows | MissingChunks:
         """Return rows as they were stored, or the chunks that are missing."""
+        found = self.plain_units(names, chunks)
+        if isinstance(found, MissingChunks):
+            return found
+        return VersionRows([unit.batch for unit in found], [unit.holder for unit in found])
+
+    def plain_units(
+        self, names: Iterable[str], chunks: Chunks
+    ) -> Sequence[RowUnit] | MissingChunks:
+        """Return rows as they were stored, batch by batch, or the chunks that are missing."""
         looked_up = [(info, chunks.held(info)) for name in names for info in self.infos(name)]
         if away := tuple(info for info, chunk in looked_up if chunk is None):
             return MissingChunks(self.table, self.spec, away)
-        found = [chunk for _, chunk in looked_up if chunk is not None]
-        batches = [
-            batch for chunk in found for batch in held.cut(self.table, self.spec.schema, chunk)
+        return [
+            unit
+            for _, chunk in looked_up
+            if chunk is not None
+            for unit in units.of_chunk(self.table, self.spec.schema, chunk)
         ]
-        return VersionRows(batches, found)
 
     def seeking(self, columns: tuple[str, ...], values: Sequence[Any]) -> Seeking | None:
         """Return what to look up in the index of exactly these columns; None if a value is NULL.

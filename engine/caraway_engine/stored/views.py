@@ -9,9 +9,11 @@ import pyarrow as pa
 from datafusion.catalog import Table
 
 from caraway_core.changes import Log
+from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.lineages import Lineage
 from caraway_engine.rows.merging import Merged
+from caraway_engine.rows.units import RowUnit
 from caraway_engine.stored import making
 from caraway_engine.stored.content import Content, VersionRows
 from caraway_engine.stored.wanted import ChunksAwayError, MissingChunks, check_present
@@ -45,6 +47,11 @@ class VersionView:
         self._shares: dict[tuple[str, ...], StoredShare] = {}
         self._lock = Lock()
         self.table = making.table([[]] * content.partitions, content.spec.schema)
+
+    @property
+    def name(self) -> TableName:
+        """The name of the dataset."""
+        return self._content.table
 
     @property
     def is_held(self) -> bool:
@@ -130,6 +137,27 @@ class VersionView:
             raise ChunksAwayError([merged])
         with content.merging:
             return content.found(seeking, merged, self.count)
+
+    def units(self, names: tuple[str, ...] | None, chunks: Chunks) -> Sequence[RowUnit]:
+        """Return some of the pieces, or all, batch by batch, for indexes.
+
+        Raises:
+            ChunksAwayError: they are not in memory.
+            ExecutionError: the version has no such piece.
+            QueryError: they cannot be merged, or do not fit in memory.
+        """
+        content = self._content
+        wanted = content.names if names is None else names
+        if self._is_plain:
+            found = content.plain_units(wanted, chunks)
+            if isinstance(found, MissingChunks):
+                raise ChunksAwayError([found])
+            return found
+        merged = self._merged(wanted, chunks)
+        if isinstance(merged, MissingChunks):
+            raise ChunksAwayError([merged])
+        with content.merging:
+            return [unit for each in merged for unit in each.units(self.count)]
 
     def let_go(self, before_s: float) -> None:
         """Release shares that were not read since a time, except the one that was read last."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from caraway_core.changes import Log
 from caraway_core.errors import (
@@ -41,6 +42,7 @@ from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.diagnosing import Diagnoses
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.following import KnownLogs
+from caraway_scheduler.dispatch.indexed import IndexedRunner
 from caraway_scheduler.dispatch.loading import Loader
 from caraway_scheduler.dispatch.local_engine import LocalEngine
 from caraway_scheduler.dispatch.lookups import LookupRunner
@@ -119,6 +121,7 @@ class ClusterDispatch:
         )
         self._diagnoses = Diagnoses(local, self._whole, self._staged, self._asking)
         self._lookups = LookupRunner(membership, self._whole)
+        self._indexed = IndexedRunner(membership, self._whole, policy)
         self.warmer = Warmer(self._loader, membership, self._accelerated)
         membership.prepare = self.warmer.prepare
         membership.pinned = self._pinned
@@ -295,6 +298,14 @@ class ClusterDispatch:
         self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot
     ) -> BatchStream:
         statement = replace(statement, catalog_version=snapshot.version)
+        if statement.index is not None:
+            run = partial(self._indexed.run_order, query_id, statement, snapshot)
+            try:
+                return await self.quarantine.run_statement(query_id, statement, run)
+            except NotDistributableError as exc:
+                extra = {"query_id": query_id, "cause": exc.message}
+                logger.debug("search runs without an index", extra=extra)
+            statement = replace(statement, index=None)
         started = time.perf_counter()
         async with self._asking.asked(statement) as answer:
             decision = answer.decision

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from caraway_core.bound_values import ArrowValue
 from caraway_core.ids import TableName
+from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import Scalar
 from caraway_engine.searching import function_names as functions
 
@@ -15,10 +16,14 @@ types = pa.types
 
 @dataclass(frozen=True, slots=True)
 class SearchStatement:
-    """A statement, and the values that are bound to its placeholders."""
+    """A statement, and the values that are bound to its placeholders.
+
+    `index` is what an index could answer instead.
+    """
 
     sql: str
     parameters: Mapping[str, Scalar] = field(default_factory=dict)
+    index: IndexOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,10 @@ class RankedRows:
             f"SELECT {', '.join(outer)} FROM ({rows}) ORDER BY {', '.join(order)}", parameters
         )
 
+    def order(self, by: VectorOrder | WordOrder) -> IndexOrder:
+        """Return the order of the best rows, as `statement` words it."""
+        return IndexOrder(self.table, by, self.columns, self.ties, self.where, self.limit)
+
     @property
     def _where(self) -> str:
         return f" WHERE {self.where}" if self.where else ""
@@ -111,9 +120,13 @@ def _texts(columns: Iterable[str]) -> str:
     return f"make_array({', '.join(map(quoted, columns))})"
 
 
-def bound_vector(vector: Sequence[float]) -> Scalar:
+def packed_vector(vector: Sequence[float]) -> bytes:
+    """Return a vector as 32-bit floats."""
+    return bytes(pa.array(vector, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(vector)])
+
+
+def bound_vector(packed: bytes) -> Scalar:
     """Return the value of `$vector`."""
-    packed = pa.array(vector, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(vector)]
     return ArrowValue.of(pa.array([packed], pa.binary()))
 
 

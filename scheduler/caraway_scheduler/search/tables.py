@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName, new_query_id
+from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import Dispatch, ReadPoint, Statement
 from caraway_core.searching import SearchMethod
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
@@ -115,9 +116,13 @@ class TableRanker:
         chunk = None
         if is_chunked and request.has_chunks:
             chunk = BestChunk(column.vector_column, metric)
-        statement = _rows(ranking, request).statement(
-            score, {"vector": statements.bound_vector(vector)}, chunk
-        )
+        packed = statements.packed_vector(vector)
+        rows = _rows(ranking, request)
+        statement = rows.statement(score, {"vector": statements.bound_vector(packed)}, chunk)
+        if has_vectors and table.vectors.is_indexed:
+            recall, has_parts = table.vectors.recall, chunk is not None
+            by = VectorOrder(column.vector_column, packed, metric, recall, has_parts)
+            statement = replace(statement, index=rows.order(by))
         return _ranked(ranking, request, *await self._read(statement, at))
 
     async def _by_words(
@@ -129,16 +134,21 @@ class TableRanker:
         table = ranking.table
         language = table.keyword_settings.language
         wanted = TextRequest(request.words, language, (1.0,) * len(ranking.columns))
+        by = WordOrder(ranking.columns, wanted.text, language, wanted.boosts)
         counting = statements.text_statistics(table.name, ranking.columns, wanted.encoded())
+        counting = replace(counting, index=IndexOrder(table.name, by))
         counted, is_steady = await self._read(counting, at)
         (found,) = counted.column(0).to_pylist()
         if not found:
             empty = _rows(ranking, request).statement("CAST(NULL AS DOUBLE)", {})
             return _ranked(ranking, request, *await self._read(empty, at))
         wanted = wanted.with_statistics(found)
-        statement = _rows(ranking, request).statement(
+        best = _rows(ranking, request)
+        statement = best.statement(
             statements.text_score(ranking.columns), {"request": wanted.encoded()}
         )
+        by = replace(by, statistics=wanted.statistics)
+        statement = replace(statement, index=best.order(by))
         rows, is_steady_too = await self._read(statement, at)
         return _ranked(ranking, request, rows, is_steady and is_steady_too)
 
@@ -153,6 +163,7 @@ class TableRanker:
                 logs=at.logs,
                 sources=frozenset(),
                 catalog_version=at.catalog_version,
+                index=statement.index,
             ),
         )
         try:

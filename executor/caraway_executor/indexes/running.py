@@ -1,0 +1,77 @@
+"""Runs the orders of searches on an executor, over the rows that it has in memory."""
+
+from collections.abc import Sequence
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from caraway_core.errors import NotDistributableError
+from caraway_core.protocols.dispatch import Statement
+from caraway_engine.rows.held import Chunks
+from caraway_engine.rows.units import RowUnit
+from caraway_engine.sessions import masks
+from caraway_engine.sessions.masks import RowFilter
+from caraway_engine.sessions.sessions import Session
+from caraway_engine.stored import VersionView
+
+if TYPE_CHECKING:
+    from caraway_executor.indexes.kept import KeptSegments
+
+
+class IndexedSearches:
+    """Searches the versions of a process. Its methods block; threads may share it."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+        self._kept: KeptSegments | None = None
+        self._context: Any = None
+        self._filters: WeakKeyDictionary[VersionView, tuple[object, RowFilter]] = (
+            WeakKeyDictionary()
+        )
+        self._making = Lock()
+
+    def answered(self, session: Session, statement: Statement) -> pa.RecordBatch:
+        """Return the rows of a statement that has an order.
+
+        Raises:
+            ChunksAwayError: rows are not in memory.
+            NotDistributableError: no index can answer it; the statement can.
+            QueryError: rows or indexes do not fit in memory.
+        """
+        # Imported here: numpy and faiss are slow to import, and most processes never search.
+        from caraway_executor.indexes import searching
+
+        order = statement.index
+        assert order is not None
+        version = session.versions.by_name.get(order.table)
+        if version is None:
+            raise NotDistributableError(f"'{order.table}' has no rows in memory")
+        view = version.at(statement.logs.get(version.spec.key, ()))
+        units = view.units(order.pieces, self._chunks)
+        passing = partial(self._passing, view, order.pieces, units)
+        share = searching.SearchedShare(order.table, version.spec.schema, units, passing)
+        return searching.answered(order, share, self._segments())
+
+    def _segments(self) -> "KeptSegments":
+        from caraway_executor.indexes.kept import KeptSegments
+
+        with self._making:
+            if self._kept is None:
+                self._kept = KeptSegments(self._chunks)
+            return self._kept
+
+    def _passing(
+        self, view: VersionView, pieces: object, units: Sequence[RowUnit], where: str
+    ) -> pa.ChunkedArray:
+        with self._making:
+            if self._context is None:
+                self._context = masks.context()
+            known = self._filters.get(view)
+        if known is None or known[0] != pieces:
+            known = pieces, RowFilter(view.name, units)
+            with self._making:
+                self._filters[view] = known
+        return known[1].passing(self._context, where)

@@ -1,0 +1,204 @@
+"""Searches the rows of a share by indexes: finds, filters and orders them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from caraway_core.errors import NotDistributableError
+from caraway_core.ids import TableName
+from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
+from caraway_engine.rows import choosing
+from caraway_engine.rows.units import RowUnit
+from caraway_executor.indexes.kept import KeptSegments, Wanted
+from caraway_search import found_rows
+from caraway_search.hits import Hits
+from caraway_search.queries.parsing import parse
+from caraway_search.queries.tree import QueryNode
+from caraway_search.text import numbers
+from caraway_search.text.segment import TextIndexSpec, TextSegment
+from caraway_search.text.statistics import ColumnStatistics, TextStatistics
+from caraway_search.vector_scores import METRICS
+from caraway_search.vectors import searching
+from caraway_search.vectors.exact import QueryVector
+from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
+
+Flags = NDArray[np.bool_]
+Masks = Sequence[Flags | None]
+
+
+class Passing(Protocol):
+    """Returns the numbers of the rows that pass the filter of a search, over all units."""
+
+    def __call__(self, where: str) -> pa.ChunkedArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedShare:
+    """The rows that are searched."""
+
+    table: TableName
+    schema: pa.Schema
+    units: Sequence[RowUnit]
+    passing: Passing
+
+
+def answered(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.RecordBatch:
+    """Return the best rows of a share: the columns, then ties, scores and, if asked, parts.
+
+    An order without `pieces` is answered as its statement is, without the ties.
+
+    Raises:
+        NotDistributableError: no index can answer this; the statement can.
+        QueryError: rows or indexes do not fit in memory.
+    """
+    if isinstance(order.by, VectorOrder):
+        return _rows(order, share, _by_vectors(order, order.by, share, kept))
+    words = _SearchedWords.of(order.by, share, kept)
+    if order.by.statistics is None:
+        return _batch(found_rows.counted(words.numbers()))
+    masks = _masks(order, share)
+    return _rows(order, share, words.hits(order.by.statistics, order.limit, masks))
+
+
+def _by_vectors(
+    order: IndexOrder, by: VectorOrder, share: SearchedShare, kept: KeptSegments
+) -> list[Hits]:
+    metric = next((each for each in METRICS if each == by.metric), None)
+    if metric is None or by.column not in share.schema.names:
+        raise NotDistributableError(f"no index of {by.column!r} by {by.metric!r}")
+    query = QueryVector.of(np.frombuffer(by.vector, np.float32), metric)
+    spec = VectorIndexSpec(len(query.values), metric, by.recall)
+    name = "vectors", by.column, spec
+    segments = []
+    for unit in share.units:
+        build = partial(VectorSegment.build, spec, unit.batch.column(by.column))
+        segments.append(kept.of(share.table, unit, Wanted(name, build)))
+    return searching.search(segments, query, order.limit, _masks(order, share))
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchedWords:
+    """A query, and the segments of the units of a share."""
+
+    query: QueryNode
+    columns: tuple[str, ...]
+    units: Sequence[RowUnit]
+    segments: Sequence[TextSegment]
+
+    @classmethod
+    def of(cls, by: WordOrder, share: SearchedShare, kept: KeptSegments) -> Self:
+        """Build the segments that are not kept."""
+        if any(name not in share.schema.names for name in by.columns):
+            raise NotDistributableError(f"no index of {', '.join(by.columns)}")
+        spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
+        name = "words", by.columns, by.boosts, by.language
+        segments = []
+        for unit in share.units:
+            texts = {column: unit.batch.column(column) for column in by.columns}
+            wanted = Wanted(name, partial(TextSegment.build, spec, texts))
+            segments.append(kept.of(share.table, unit, wanted))
+        return cls(parse(by.text, spec.analyzer), by.columns, share.units, segments)
+
+    def numbers(self) -> list[int]:
+        """What scores need to know of these rows."""
+        parts = [
+            segment.statistics(self.query, _seen(unit))
+            for unit, segment in zip(self.units, self.segments, strict=True)
+        ]
+        none = TextStatistics({name: ColumnStatistics() for name in self.columns})
+        return numbers.packed(TextStatistics.merged([none, *parts]), self.query, self.columns)
+
+    def hits(self, statistics: Sequence[int], limit: int, masks: Masks) -> list[Hits]:
+        """The best rows of each unit."""
+        known = numbers.unpacked(statistics, self.query, self.columns)
+        return [
+            segment.search(self.query, known, limit, mask)
+            for segment, mask in zip(self.segments, masks, strict=True)
+        ]
+
+
+def _masks(order: IndexOrder, share: SearchedShare) -> Masks:
+    """Which rows may be found: those that are seen, and pass the filter."""
+    masks = [_seen(unit) for unit in share.units]
+    if order.where is None or not share.units:
+        return masks
+    passing = share.passing(order.where).to_numpy()
+    total = sum(unit.batch.num_rows for unit in share.units)
+    passes = np.zeros(total, np.bool_)
+    passes[passing] = True
+    ends = np.cumsum([unit.batch.num_rows for unit in share.units])
+    parts = np.split(passes, ends[:-1])
+    return [p if mask is None else p & mask for p, mask in zip(parts, masks, strict=True)]
+
+
+def _seen(unit: RowUnit) -> Flags | None:
+    if unit.is_whole:
+        return None
+    mask = np.zeros(unit.batch.num_rows, np.bool_)
+    mask[unit.low : unit.high] = True
+    mask[list(unit.dead)] = False
+    return mask
+
+
+def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[Hits]) -> pa.RecordBatch:
+    """Take the best rows: first only what decides between them, then all that was asked for."""
+    places = np.concatenate(
+        [np.zeros(0, np.int64), *(np.full(len(hits.rows), n) for n, hits in enumerate(found))]
+    )
+    rows = np.concatenate([np.zeros(0, np.int64), *(hits.rows for hits in found)])
+    scores = np.concatenate([np.zeros(0), *(hits.scores for hits in found)])
+    ties = [_taken(share, name, places, rows) for name in order.ties]
+    deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
+    first = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit)
+    best = first.to_numpy()
+    columns = [_taken(share, name, places[best], rows[best]) for name in order.columns]
+    columns += [choosing.take(tie, first) for tie in ties]
+    columns.append(pa.array(scores[best]))
+    if isinstance(order.by, VectorOrder) and order.by.has_parts:
+        parts = [np.zeros(len(h.rows), np.int64) if h.parts is None else h.parts for h in found]
+        columns.append(pa.array(np.concatenate([np.zeros(0, np.int64), *parts])[best]))
+    share_rows = pa.table(columns, [f"c{n}" for n in range(len(columns))])
+    if order.pieces is None:
+        share_rows = found_rows.answer(order, share_rows)
+    return _batch(share_rows)
+
+
+def _batch(rows: pa.Table) -> pa.RecordBatch:
+    if rows.num_rows == 0:
+        return pa.RecordBatch.from_arrays(
+            [pa.array([], type_) for type_ in rows.schema.types], names=rows.column_names
+        )
+    return rows.combine_chunks().to_batches()[0]
+
+
+def _taken(
+    share: SearchedShare, name: str, places: NDArray[np.int64], rows: NDArray[np.int64]
+) -> Any:
+    """The values of a column in some rows, in their order."""
+    type_ = share.schema.field(name).type
+    if len(rows) == 0:
+        return pa.array([], type_)
+    order = np.argsort(places, kind="stable")
+    parts = []
+    for place in np.unique(places):
+        wanted = rows[order][places[order] == place]
+        parts.append(
+            _compact(choosing.take(share.units[place].batch.column(name), pa.array(wanted)))
+        )
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return choosing.take(pa.concat_arrays(parts), pa.array(back))
+
+
+def _compact(column: pa.Array) -> pa.Array:
+    """Copy the texts of a few rows, which share those of their whole batch."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string()).cast(column.type)
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary()).cast(column.type)
+    return column

@@ -1,0 +1,149 @@
+"""Answers searches by indexes: executors search their shares, and the best rows are merged."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core import tasks
+from caraway_core.changes import Log
+from caraway_core.errors import (
+    ExecutorLostError,
+    NotDistributableError,
+    ShuttingDownError,
+)
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.index_orders import IndexOrder
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.tables import StoredTable
+from caraway_engine.rows import entries
+from caraway_engine.sharing import dealing
+from caraway_engine.stages import Policy
+from caraway_scheduler.dispatch import following
+from caraway_scheduler.dispatch.running import ATTEMPTS
+from caraway_scheduler.dispatch.whole import WholeRunner
+from caraway_scheduler.membership import Membership
+from caraway_search import found_rows
+
+Shares = Mapping[ExecutorId, tuple[str, ...] | None]
+
+
+class FoundStream:
+    """Rows of a search that were all found."""
+
+    written: TableName | None = None
+    is_at_end = False
+
+    def __init__(self, rows: pa.Table, *, reads_only_catalog: bool) -> None:
+        self.schema = rows.schema
+        self.reads_only_catalog = reads_only_catalog
+        self._batches = rows.to_batches()
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if not self._batches:
+            raise StopAsyncIteration
+        return self._batches.pop(0)
+
+    async def aclose(self) -> None:
+        """Drop the rows."""
+        self._batches = []
+
+
+class IndexedRunner:
+    """Sends the order of a statement to the executors that have the rows in memory."""
+
+    def __init__(self, membership: Membership, whole: WholeRunner, policy: Policy) -> None:
+        self._membership = membership
+        self._whole = whole
+        self._policy = policy
+
+    async def run_order(
+        self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot
+    ) -> BatchStream:
+        """Return the rows of a statement that has an order.
+
+        Raises:
+            CatalogMovedError: an executor lacks the catalog.
+            NotDistributableError: it has to run as SQL.
+            QueryError: the search failed on an executor.
+        """
+        order = statement.index
+        spec = snapshot.tables.get(order.table) if order is not None else None
+        version = spec.version if spec is not None else None
+        if order is None or version is None:
+            raise NotDistributableError("the table of the search has no index")
+        narrowed = following.narrowed(statement, {order.table}, snapshot.tables)
+        leaving: set[ExecutorId] = set()
+        for _ in range(ATTEMPTS):
+            shares = self._shares(version, narrowed.logs.get(version.key, ()), leaving)
+            if not shares:
+                break
+            try:
+                found = await self._searched(query_id, narrowed, order, shares)
+                return FoundStream(found, reads_only_catalog=not narrowed.logs)
+            except ExecutorLostError as exc:
+                self._membership.lost(exc.executor_id, exc.cause)
+            except _LeavingError as exc:
+                leaving.add(exc.executor_id)
+        raise NotDistributableError("executors were lost during the search")
+
+    async def _searched(
+        self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
+    ) -> pa.Table:
+        reads = [
+            tasks.begin(self._share(query_id, statement, order, executor_id, pieces))
+            for executor_id, pieces in shares.items()
+        ]
+        try:
+            found = await asyncio.gather(*reads)
+        finally:
+            for read in reads:
+                read.cancel()
+        # One executor with the whole table has answered as the statement does.
+        return found[0] if None in shares.values() else found_rows.merged(order, found)
+
+    async def _share(
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        order: IndexOrder,
+        executor_id: ExecutorId,
+        pieces: tuple[str, ...] | None,
+    ) -> pa.Table:
+        wanted = replace(statement, index=replace(order, pieces=pieces))
+        try:
+            stream = await self._whole.at(executor_id, query_id, wanted)
+            batches = [batch async for batch in stream]
+        except ShuttingDownError as exc:
+            raise _LeavingError(executor_id) from exc
+        return pa.Table.from_batches(batches, stream.schema)
+
+    def _shares(self, spec: StoredTable, log: Log, leaving: Collection[ExecutorId]) -> Shares:
+        """Return the pieces of each executor; None stands for all of them."""
+        ready = [each.executor_id for each in self._membership.ready()]
+        owners = [each for each in ready if each not in leaving]
+        if not owners:
+            return {}
+        held = dealing.holders(spec, owners)
+        size_bytes = sum(each.size_bytes for each in dealing.pieces(spec))
+        is_small = self._policy.is_small_table(size_bytes)
+        if is_small or not held or (log and entries.buckets(spec) is None):
+            # Always the same one, which has its index already.
+            first = next((owner for owner, *_ in held.values()), owners[0])
+            return {first: None}
+        shares: dict[ExecutorId, list[str]] = {}
+        for name, (owner, *_) in held.items():
+            shares.setdefault(owner, []).append(name)
+        return {owner: tuple(names) for owner, names in shares.items()}
+
+
+class _LeavingError(ShuttingDownError):
+    """An executor takes no more work."""
+
+    def __init__(self, executor_id: ExecutorId) -> None:
+        super().__init__(f"executor '{executor_id}' takes no more work")
+        self.executor_id = executor_id

@@ -1,0 +1,65 @@
+"""Orders rows that searches found: by score, then by the columns that decide between equal ones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.index_orders import IndexOrder, WordOrder
+
+
+def merged(order: IndexOrder, shares: Sequence[pa.Table]) -> pa.Table:
+    """The best rows of all shares, as the statement of the order returns them."""
+    if isinstance(order.by, WordOrder) and order.by.statistics is None:
+        numbers = (each.column(0).to_pylist()[0] for each in shares)
+        return counted([sum(each) for each in zip(*numbers, strict=True)])
+    rows = pa.concat_tables(shares)
+    width, score = len(order.columns), len(order.columns) + len(order.ties)
+    best = first(rows, range(width, score), score, order.limit)
+    if len(best) == 0:
+        return answer(order, rows.slice(0, 0))
+    # Arrow takes no rows of some types, such as views; slices are few and of any type.
+    chosen = pa.concat_tables([rows.slice(place, 1) for place in best.to_pylist()])
+    return answer(order, chosen.combine_chunks())
+
+
+def counted(numbers: Sequence[int]) -> pa.Table:
+    """The answer to an order that counts."""
+    return pa.table({"statistics": pa.array([numbers], pa.list_(pa.int64()))})
+
+
+def answer(order: IndexOrder, rows: pa.Table) -> pa.Table:
+    """Rows of a share without the columns that only decide between equal scores."""
+    width, score = len(order.columns), len(order.columns) + len(order.ties)
+    names = list(order.columns)
+    for wanted in ("score", "part")[: rows.num_columns - score]:
+        while wanted in names:
+            wanted = f"_{wanted}"
+        names.append(wanted)
+    kept = [*range(width), *range(score, rows.num_columns)]
+    return rows.select(kept).rename_columns(names)
+
+
+def first(rows: pa.Table, ties: Sequence[int], score: int, limit: int) -> Any:
+    """The numbers of the best rows: the highest scores, then the least ties, NULL last.
+
+    `score` and `ties` are places of columns.
+    """
+    columns = {"score": rows.column(score)}
+    columns |= {str(place): _sortable(rows.column(place)) for place in ties}
+    keys = [("score", "descending", "at_end")]
+    keys += [(str(place), "ascending", "at_end") for place in ties]
+    return pc.sort_indices(pa.table(columns), keys)[:limit]
+
+
+def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in a type that Arrow sorts, in the same order."""
+    type_ = column.type
+    if pa.types.is_dictionary(type_):
+        return _sortable(column.cast(type_.value_type))
+    if pa.types.is_string_view(type_):
+        return column.cast(pa.large_string())
+    if pa.types.is_binary_view(type_):
+        return column.cast(pa.large_binary())
+    return column.cast(pa.float32()) if pa.types.is_float16(type_) else column

@@ -1,0 +1,185 @@
+"""Searches by the indexes of executors return what the same statements return without them."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from caraway_core.bound_values import ArrowValue
+from caraway_core.changes import LogEntry, Op
+from caraway_core.ids import ExecutorId, TableName, new_query_id
+from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
+from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.tables import Keys, StoredTable
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.stages import Policy
+from caraway_executor.local import LocalExecutor
+from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_search.analysis.analyzer import Analyzer
+from caraway_search.queries.parsing import parse
+from tests.kit.changes import bucketed, logged
+from tests.kit.clusters import EAGER, in_process_cluster
+from tests.kit.engine import memory, snapshot
+from tests.kit.plain_bm25 import Oracle
+from tests.kit.stored import stored
+
+T = TableName("t")
+RANDOM = np.random.default_rng(1)
+VECTORS = RANDOM.integers(-3, 4, (200, 4)).astype(np.float32)
+WORDS = ["red", "green", "blue", "car", "cars", "house", "running", ""]
+ROWS = pa.table(
+    {
+        "k": pa.array(range(200)),
+        "g": pa.array([n % 11 for n in range(200)]),
+        "vec": pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.ravel()), 4),
+        "text": pa.array([
+            None if n % 50 == 9 else " ".join(filter(None, RANDOM.choice(np.array(WORDS), 5)))
+            for n in range(200)
+        ]),
+    }
+)  # fmt: skip
+QUERY = np.array([1, 2, -1, 0.5], np.float32)
+WHERES = (None, "(t.text LIKE '%car%' AND k > 40)", "(k < 0)")
+IN_OTHERS = "(k IN (SELECT k + 1 FROM t WHERE g < 3))"
+TEXTS = ("red car", "+house -blue", '"green car" gree*', "rde~2")
+
+
+def nearest(where: str | None, limit: int) -> Statement:
+    """The nearest rows, in SQL and as an order."""
+    condition = "" if where is None else f"WHERE {where}"
+    sql = (
+        "SELECT g, k, caraway_vector_score(vec, $vector, 'cosine') AS score FROM t "
+        f"{condition} ORDER BY score DESC NULLS LAST, k NULLS LAST LIMIT {limit}"
+    )
+    vector = ArrowValue.of(pa.array([QUERY.tobytes()], pa.binary()))
+    by = VectorOrder("vec", QUERY.tobytes())
+    order = IndexOrder(T, by, ("g", "k"), ("k",), where, limit)
+    return Statement(sql, {"vector": vector}, index=order)
+
+
+async def answer(dispatch: Dispatch, statement: Statement) -> list[dict[str, Any]]:
+    stream = await dispatch.execute(new_query_id(), statement)
+    return [row async for batch in stream for row in batch.to_pylist()]
+
+
+async def entries(folder: Path, spec: StoredTable) -> tuple[LogEntry, ...]:
+    vectors = VECTORS.tolist()
+    first = [
+        *((Op.DELETE, {"k": k}) for k in range(0, 200, 7)),
+        *(
+            (Op.UPSERT, {"k": k, "g": 1, "vec": vectors[k + 1], "text": "blue car"})
+            for k in range(100)
+        ),
+    ]
+    second = [
+        (Op.UPSERT, {"k": k, "g": 2, "vec": [1, 2, -1, 0], "text": "red"}) for k in range(25, 230)
+    ]
+    third = [(Op.DELETE, {"k": k}) for k in range(0, 230, 3)]
+    found = [
+        await logged(folder, spec, *each, number=n) for n, each in enumerate((first, second, third))
+    ]
+    return tuple(found)
+
+
+@asynccontextmanager
+async def alone(spec: StoredTable) -> AsyncIterator[InProcessDispatch]:
+    dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("local"))
+    assert not await dispatch.install(snapshot({"t": spec}))
+    yield dispatch
+    await dispatch.aclose()
+
+
+async def counted(dispatch: Dispatch, by: WordOrder) -> tuple[int, ...]:
+    order = IndexOrder(T, by)
+    (row,) = await answer(dispatch, Statement("SELECT [0] AS statistics", {}, index=order))
+    return tuple(row["statistics"])
+
+
+async def matching(dispatch: Dispatch, text: str, where: str | None) -> list[dict[str, Any]]:
+    """The best rows by words, in the two steps of a search."""
+    by = WordOrder(("text",), text, "english", (1.0,))
+    by = replace(by, statistics=await counted(dispatch, by))
+    order = IndexOrder(T, by, ("k", "text"), ("k",), where, 9)
+    return await answer(dispatch, Statement("SELECT 'no index'", {}, index=order))
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_keyed"),
+    [(EAGER, True), (EAGER, False), (Policy(), True)],
+    ids=["keyed-shares", "plain-shares", "keyed-whole"],
+)
+async def test_indexes_find_what_statements_find(
+    tmp_path: Path, policy: Policy, is_keyed: bool
+) -> None:
+    folder = tmp_path / "chunks"
+    if is_keyed:
+        spec = await bucketed(folder, ROWS, 7, "k", Keys(("k",)))
+        log = await entries(folder, spec)
+    else:
+        spec, log = await stored(folder, ROWS, 7), ()
+    tables = {"t": spec}
+    async with (
+        alone(spec) as one,
+        in_process_cluster(tmp_path, tables, executors=3, policy=policy) as cluster,
+    ):
+        dispatches: Sequence[Dispatch] = (one, cluster.dispatch)
+        for count in (0, 3, 1)[: 3 if log else 1]:
+            for dispatch in dispatches:
+                dispatch.follow(spec, log[:count])
+            for where, limit in ((None, 0), *((where, 20) for where in (*WHERES, IN_OTHERS))):
+                statement = nearest(where, limit)
+                wanted = await answer(one, replace(statement, index=None))
+                for dispatch in dispatches:
+                    assert await answer(dispatch, statement) == wanted
+            for where in WHERES[: 1 + (count == 3)]:
+                assert await by_words(dispatches, where) == await expected(one, where)
+
+
+async def by_words(dispatches: Sequence[Dispatch], where: str | None) -> list[Any]:
+    """The rows by words, which all dispatches find alike."""
+    found = [[await matching(each, text, where) for text in TEXTS] for each in dispatches]
+    assert found[0] == found[1]
+    return found[0]
+
+
+async def expected(dispatch: Dispatch, where: str | None) -> list[Any]:
+    """The rows by words, from all rows and by a plain BM25."""
+    rows = await answer(dispatch, Statement("SELECT k, text FROM t ORDER BY k", {}))
+    condition = "" if where is None else f"WHERE {where}"
+    passing = await answer(dispatch, Statement(f"SELECT k FROM t {condition}", {}))
+    ks = {row["k"] for row in passing}
+    analyzer = Analyzer()
+    oracle = Oracle(
+        {"text": 1.0}, {"text": [r["text"] for r in rows]}, [True] * len(rows), analyzer
+    )
+    found = []
+    for text in TEXTS:
+        scores = oracle.scores(parse(text, analyzer)).items()
+        best = sorted((-score, rows[n]["k"], n) for n, score in scores if rows[n]["k"] in ks)[:9]
+        found.append([rows[n] | {"score": -score} for score, _, n in best])
+    return found
+
+
+async def test_a_search_survives_the_loss_of_an_executor(tmp_path: Path) -> None:
+    spec = await stored(tmp_path / "chunks", ROWS, 9)
+    statement = nearest(None, 20)
+    async with in_process_cluster(tmp_path, {"t": spec}, executors=3) as cluster:
+        wanted = await answer(cluster.dispatch, replace(statement, index=None))
+        assert await answer(cluster.dispatch, statement) == wanted
+        await cluster.fleet.lose(ExecutorId("e2"))
+        assert await answer(cluster.dispatch, statement) == wanted
+
+
+async def test_a_table_without_versions_is_searched_as_sql_says(tmp_path: Path) -> None:
+    rows = {"k": list(range(9)), "g": [1] * 9, "vec": VECTORS[:9].tolist()}
+    tables = {"t": memory(**rows)}
+    statement = nearest(None, 5)
+    async with in_process_cluster(tmp_path, tables) as cluster:
+        wanted = await answer(cluster.dispatch, replace(statement, index=None))
+        assert len(wanted) == 5
+        assert await answer(cluster.dispatch, statement) == wanted
