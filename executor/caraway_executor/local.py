@@ -83,7 +83,7 @@ class LocalExecutor:
         self._chunks = chunks or KeptChunks(
             self._stores, TaskMemory(settings.memory_limit_bytes), settings.chunks_directory
         )
-        self._searches = IndexedSearches(self._chunks)
+        self._searches = IndexedSearches(self._chunks, settings)
         self._session: Session | None = None
         self._prepared: Session | None = None
         self._kept: Mapping[CatalogVersion, KeptCatalog] = {}

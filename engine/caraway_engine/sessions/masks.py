@@ -1,17 +1,22 @@
 """Evaluates the filter of a search over rows in memory, row by row of a share."""
 
 import itertools
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 
 import pyarrow as pa
-from datafusion import SessionContext
+from datafusion import RuntimeEnvBuilder, SessionContext
 
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import TableName
-from caraway_engine.execution.contexts import quoted
+from caraway_engine import known_faults
+from caraway_engine.execution import contexts
+from caraway_engine.execution.contexts import Pool, quoted
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.units import RowUnit
-from caraway_engine.searching import functions
+from caraway_engine.sessions.registered import READ_ONLY
+from caraway_engine.statements import bounds, plan_facts
 from caraway_engine.stored import making
 
 _numbers = itertools.count()
@@ -22,7 +27,8 @@ class RowFilter:
 
     def __init__(self, table: TableName, units: Sequence[RowUnit]) -> None:
         self._alias = table.rpartition(".")[2]
-        self._number = _free("row_number", units)
+        # Nobody can guess the name, so no filter reads the numbers.
+        self._number = f"row_{secrets.token_hex(8)}"
         self._units = units
         """Their rows are read, so they are kept."""
         batches, first = [], 0
@@ -38,10 +44,17 @@ class RowFilter:
             NotDistributableError: the predicate cannot be evaluated over a share.
         """
         name = TableName(f"share_{next(_numbers)}")
+        sql = f'SELECT "{self._number}" FROM {quoted(name)} AS "{self._alias}" WHERE {where}'
         context.register_table(name, self._table)
         try:
-            sql = f'SELECT "{self._number}" FROM {quoted(name)} AS "{self._alias}" WHERE {where}'
-            return context.sql(sql).to_arrow_table().column(0)
+            bounds.check(sql)
+            # The same remedies as for statements, so that the same rows pass.
+            made = known_faults.planned(
+                context, sql, lambda text: context.sql(text, options=READ_ONLY)
+            )
+            if (reads := plan_facts.of(made.dataframe.logical_plan()).scans.keys()) != {name}:
+                raise ValueError(f"it reads {', '.join(sorted(reads))}")
+            return made.dataframe.to_arrow_table().column(0)
         except Exception as exc:
             # As a statement it fails with its own message, or reads what is not here.
             raise NotDistributableError(f"the filter of a search: {exc}") from exc
@@ -50,11 +63,11 @@ class RowFilter:
                 context.deregister_table(name)
 
 
-def context() -> SessionContext:
+def context(settings: EngineSettings) -> SessionContext:
     """Create a context for filters."""
-    made = SessionContext()
-    functions.register(made)
-    return made
+    return contexts.new(
+        settings, settings.target_partitions, Pool(RuntimeEnvBuilder()), measured=False
+    )
 
 
 def _numbered(batch: pa.RecordBatch, name: str, first: int) -> pa.RecordBatch:
@@ -63,10 +76,3 @@ def _numbered(batch: pa.RecordBatch, name: str, first: int) -> pa.RecordBatch:
     numbers = pa.array(np.arange(first, first + batch.num_rows), pa.int64())
     schema = batch.schema.append(pa.field(name, pa.int64(), nullable=False))
     return pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)
-
-
-def _free(name: str, units: Sequence[RowUnit]) -> str:
-    taken = set(units[0].batch.schema.names)
-    while name in taken:
-        name += "_"
-    return name

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from caraway_core.errors import NotDistributableError
 from caraway_core.protocols.dispatch import Statement
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit
 from caraway_engine.sessions import masks
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 class IndexedSearches:
     """Searches the versions of a process. Its methods block; threads may share it."""
 
-    def __init__(self, chunks: Chunks) -> None:
+    def __init__(self, chunks: Chunks, settings: EngineSettings) -> None:
         self._chunks = chunks
+        self._settings = settings
         self._kept: KeptSegments | None = None
         self._context: Any = None
         self._filters: WeakKeyDictionary[VersionView, tuple[object, RowFilter]] = (
@@ -68,7 +70,7 @@ class IndexedSearches:
     ) -> pa.ChunkedArray:
         with self._making:
             if self._context is None:
-                self._context = masks.context()
+                self._context = masks.context(self._settings)
             known = self._filters.get(view)
         if known is None or known[0] != pieces:
             known = pieces, RowFilter(view.name, units)
