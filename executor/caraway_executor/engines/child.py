@@ -19,6 +19,7 @@ from caraway_executor.engines import served
 from caraway_executor.engines.channel import Channel
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.serving import Serving
+from caraway_executor.engines.shared_memory import WritableMemory
 from caraway_executor.engines.threads import CallThreads
 
 STACK_BYTES = 256 * 1024 * 1024
@@ -39,8 +40,11 @@ def prepare() -> None:
     gc.freeze()
 
 
-def run(options: EngineOptions, channel: socket.socket) -> int:
-    """Serve until the other end of the channel is closed; return the exit code."""
+def run(options: EngineOptions, channel: socket.socket, memory: int | None) -> int:
+    """Serve until the other end of the channel is closed; return the exit code.
+
+    `memory` is the descriptor of memory that is shared with the other end.
+    """
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -49,24 +53,25 @@ def run(options: EngineOptions, channel: socket.socket) -> int:
     _bound_memory(options.memory_bytes)
     logs.configure(options.log_format, options.log_level)
     # The main thread has the system's stack size, which dropping a deep plan would overflow.
-    thread = threading.Thread(target=_serve, args=(options, channel), name="engine")
+    thread = threading.Thread(target=_serve, args=(options, channel, memory), name="engine")
     thread.start()
     thread.join()
     return 0
 
 
-def _serve(options: EngineOptions, end: socket.socket) -> None:
+def _serve(options: EngineOptions, end: socket.socket, memory: int | None) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve_channel(options, end))
+        runner.run(_serve_channel(options, end, memory))
     # Threads of the engine may never end, and nothing is left to be written.
     sys.stderr.flush()
     os._exit(0)
 
 
-async def _serve_channel(options: EngineOptions, end: socket.socket) -> None:
+async def _serve_channel(options: EngineOptions, end: socket.socket, memory: int | None) -> None:
     lost = asyncio.Event()
     threads = CallThreads(_PLANNING_THREADS, "planning")
-    serving = Serving(served.make(options, threads), threads)
+    shared = None if memory is None else WritableMemory(memory)
+    serving = Serving(served.make(options, threads), threads, shared)
     serving.channel = await Channel.open(end, serving.receive, lost.set)
     serving.greet()
     await lost.wait()

@@ -18,8 +18,12 @@ from caraway_core.protocols.embedding import CatalogEmbedding, TextVectors
 from caraway_core.protocols.fleet import TaskTable
 from caraway_core.tables import TableSpec
 from caraway_engine.rows import plain
+from caraway_executor.engines.messages import BatchesSent
+from caraway_executor.engines.shared_memory import HeldPlace, WritableMemory
 
 _KEPT_SCHEMAS = 256
+_TOGETHER_BYTES = 4 * 1024 * 1024
+"""Batches up to this size are sent in one message."""
 _STATEMENT = tuple(each.name for each in fields(Statement) if each.name != "logs")
 
 
@@ -138,17 +142,39 @@ class RowsOut:
     def __init__(self, schema: pa.Schema) -> None:
         self._plain = plain.plain_schema(schema) if plain.has_views(schema) else None
         self.is_whole = any(map(_has_dictionary, schema.types))
+        self._row_bytes: float | None = None
+
+    def most_rows(self) -> int:
+        """Return how many rows may be sent together, by the size of those sent before."""
+        return int(_TOGETHER_BYTES / self._row_bytes) if self._row_bytes else 1
 
     def body(self, batch: pa.RecordBatch) -> pa.Buffer:
         """Serialize a batch. Views become plain, because they would serialize their whole text."""
-        if self._plain is not None:
-            batch = plain.plain_batch(batch, self._plain)
-        if not self.is_whole:
-            return batch.serialize()
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        return sink.getvalue()
+        batch = self._made_plain(batch)
+        return _stream_of([batch]) if self.is_whole else batch.serialize()
+
+    def sent(
+        self, number: int, batches: Sequence[pa.RecordBatch], memory: WritableMemory | None
+    ) -> tuple[BatchesSent, pa.Buffer | None, HeldPlace | None]:
+        """Serialize batches into shared memory, or into a body if there is no place for them.
+
+        The place is held until it is marked as sent.
+        """
+        batches = [self._made_plain(each) for each in batches]
+        if memory is not None:
+            measure = pa.MockOutputStream()
+            _write(measure, batches)
+            self._row_bytes = measure.size() / max(1, sum(each.num_rows for each in batches))
+            if (held := memory.take(measure.size())) is not None:
+                with pa.FixedSizeBufferWriter(held.buffer) as sink:
+                    _write(sink, batches)
+                return BatchesSent(number, True, held.place), None, held
+        if self.is_whole or len(batches) > 1:
+            return BatchesSent(number, True), _stream_of(batches), None
+        return BatchesSent(number, False), batches[0].serialize(), None
+
+    def _made_plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch if self._plain is None else plain.plain_batch(batch, self._plain)
 
 
 class RowsIn:
@@ -159,18 +185,18 @@ class RowsIn:
         self._has_views = plain.has_views(schema)
         self._crossed = plain.plain_schema(schema) if self._has_views else schema
 
-    def batch(
+    def batches(
         self, body: pa.Buffer, is_whole: bool, *, stays_plain: bool = False
-    ) -> pa.RecordBatch:
-        """Decode a batch; one that `stays_plain` has plain types in place of views."""
+    ) -> list[pa.RecordBatch]:
+        """Decode batches; those that stay plain have plain types in place of views."""
         if is_whole:
             with pa.ipc.open_stream(body) as reader:
-                batch = reader.read_next_batch()
+                batches = list(reader)
         else:
-            batch = pa.ipc.read_record_batch(body, self._crossed)
+            batches = [pa.ipc.read_record_batch(body, self._crossed)]
         if stays_plain or not self._has_views:
-            return batch
-        return plain.restored(batch, self.schema)
+            return batches
+        return [plain.restored(each, self.schema) for each in batches]
 
 
 class SchemaCache:
@@ -188,6 +214,18 @@ class SchemaCache:
             if len(self._known) > _KEPT_SCHEMAS:
                 self._known.popitem(last=False)
         return known
+
+
+def _stream_of(batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    _write(sink, batches)
+    return sink.getvalue()
+
+
+def _write(sink: pa.NativeFile, batches: Sequence[pa.RecordBatch]) -> None:
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def written(table: pa.Table) -> pa.Buffer:

@@ -1,8 +1,9 @@
 """`python -m caraway_executor.engines.fork_server FD`: forks engine processes on request.
 
 It has imported what an engine needs and has one thread, so a fork takes milliseconds and shares its
-memory. Each message on its control socket carries one end of a channel and the options of an
-engine. It forks the engine and replies with its process id. It ends when the socket is closed.
+memory. Each message on its control socket carries one end of a channel, shared memory for rows, and
+the options of an engine. It forks the engine and replies with its process id. It ends when the
+socket is closed.
 """
 
 import array
@@ -41,7 +42,7 @@ def serve(control: socket.socket) -> int:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             control.close()
-            _become(asked.options, socket.socket(fileno=descriptors[0]))
+            _become(asked.options, socket.socket(fileno=descriptors[0]), *descriptors[1:2])
         for descriptor in descriptors:
             os.close(descriptor)
         engines.add(pid)
@@ -56,11 +57,11 @@ def _wake_on_exit() -> int:
     return woken
 
 
-def _become(options: EngineOptions, channel: socket.socket) -> None:
+def _become(options: EngineOptions, channel: socket.socket, memory: int | None = None) -> None:
     """Run an engine in the child, which must never return to its parent's loop."""
     code = 1
     try:
-        code = child.run(options, channel)
+        code = child.run(options, channel, memory)
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:

@@ -8,15 +8,17 @@ import pickle
 import signal
 import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from caraway_core.backoff import Cooldown, Delays
 from caraway_core.errors import UnavailableError
+from caraway_executor.engines import shared_memory
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.messages import EngineOptions, Exited, Forked, ForkRequest
 from caraway_executor.engines.process import EngineProcess
+from caraway_executor.engines.shared_memory import ReadableMemory
 from caraway_executor.engines.starting import ForkServer
 
 logger = logging.getLogger(__name__)
@@ -58,10 +60,12 @@ class Forking:
         number = next(self._numbers)
         forked = self._forked[number] = loop.create_future()
         ours, theirs = socket.socketpair()
+        shared: ReadableMemory | None = None
         try:
-            with theirs:
+            with theirs, _memory() as memory:
                 request = pickle.dumps(ForkRequest(number, options))
-                socket.send_fds(server.control, [request], [theirs.fileno()])
+                socket.send_fds(server.control, [request], [theirs.fileno(), *memory])
+                shared = ReadableMemory(*memory) if memory else None
             async with asyncio.timeout(_START_S):
                 pid = await forked
         except (OSError, TimeoutError) as exc:
@@ -75,7 +79,7 @@ class Forking:
         finally:
             self._forked.pop(number, None)
         self._cooldown.succeeded()
-        process = self._processes[pid] = EngineProcess(pid, self._lost)
+        process = self._processes[pid] = EngineProcess(pid, self._lost, shared)
         await process.connect(ours)
         return process
 
@@ -157,6 +161,21 @@ class Forking:
         if self._processes.pop(process.pid, None) is not None:
             process.cause = process.cause or Cause.KILLED
             self._on_lost(process)
+
+
+@contextmanager
+def _memory() -> Iterator[tuple[int, ...]]:
+    """Yield the descriptor of new memory to share; none where the system provides none."""
+    try:
+        descriptor = shared_memory.create()
+    except OSError:
+        logger.warning("no memory can be shared with engine processes", exc_info=True)
+        yield ()
+        return
+    try:
+        yield (descriptor,)
+    finally:
+        os.close(descriptor)
 
 
 def _unavailable(wait_s: float) -> UnavailableError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.settings import LogFormat
+from caraway_executor.engines.shared_memory import Place
 
 if TYPE_CHECKING:
     # The serving process does not load the engine.
@@ -64,7 +65,7 @@ class Call(NamedTuple):
 class Open(NamedTuple):
     """To the engine: call a method that returns a stream.
 
-    The reply is `Opened`, then `BatchSent` as the credit allows, then `StreamEnded`; or
+    The reply is `Opened`, then `BatchesSent` as the credit allows, then `StreamEnded`; or
     `CallFailed` at any point.
     """
 
@@ -74,13 +75,13 @@ class Open(NamedTuple):
 
 
 class More(NamedTuple):
-    """To the engine: this many more batches of a stream may be sent.
+    """To the engine: this many more messages with rows of a stream may be sent.
 
     A stream that writes starts with the first of these.
     """
 
     number: int
-    batches: int
+    messages: int
 
 
 class StopCall(NamedTuple):
@@ -101,6 +102,12 @@ class Shown(NamedTuple):
 
     number: int
     error: BaseException | None
+
+
+class PlaceDropped(NamedTuple):
+    """To the engine: the place in shared memory that starts here is not used any more."""
+
+    start: int
 
 
 class Embedded(NamedTuple):
@@ -139,21 +146,21 @@ class Opened(NamedTuple):
     written: TableName | None
 
 
-class BatchSent(NamedTuple):
-    """From the engine: the body has a batch of a stream.
+class BatchesSent(NamedTuple):
+    """From the engine: the body, or the place in shared memory, has batches of a stream.
 
-    If `is_whole`, the body is an IPC stream with schema and dictionaries; otherwise it is one
-    message.
+    If `is_whole`, it is an IPC stream with schema and dictionaries; otherwise it is one message.
     """
 
     number: int
     is_whole: bool
+    place: Place | None = None
 
 
 class Answered(NamedTuple):
     """From the engine: a complete stream of one batch, which is in the body.
 
-    It replaces `Opened`, `BatchSent` and `StreamEnded`, for example for a point lookup.
+    It replaces `Opened`, `BatchesSent` and `StreamEnded`, for example for a point lookup.
     """
 
     number: int

@@ -27,7 +27,7 @@ from caraway_executor.engines.channel import Channel
 from caraway_executor.engines.crossing import Outward, SchemaCache, read, written
 from caraway_executor.engines.messages import (
     Answered,
-    BatchSent,
+    BatchesSent,
     Begun,
     CallFailed,
     Noted,
@@ -41,6 +41,7 @@ from caraway_executor.engines.messages import (
     VectorsWanted,
 )
 from caraway_executor.engines.remote_streams import RemoteStream
+from caraway_executor.engines.shared_memory import Place, ReadableMemory
 
 logger = logging.getLogger(__name__)
 _schemas = SchemaCache()
@@ -62,8 +63,15 @@ class Work:
 class EngineProcess:
     """An engine process, for as long as its channel is open."""
 
-    def __init__(self, pid: int, on_lost: Callable[["EngineProcess"], None]) -> None:
+    def __init__(
+        self,
+        pid: int,
+        on_lost: Callable[["EngineProcess"], None],
+        memory: ReadableMemory | None = None,
+    ) -> None:
+        """Take the memory that it shares, if it does."""
         self.pid = pid
+        self._memory = memory
         self.started_at_ms = time.time_ns() // 1_000_000
         self.cause: Cause | None = None
         """Why it ended, once it was decided to end it or it ended by itself."""
@@ -231,7 +239,9 @@ class EngineProcess:
 
     def _receive(self, message: object, body: pa.Buffer | None) -> None:
         match message:
-            case BatchSent(number, is_whole):
+            case BatchesSent(number, is_whole, place):
+                if place is not None:
+                    body = self._in_memory(place)
                 if (stream := self._streams.get(number)) is not None:
                     stream.add(body, is_whole)
             case Begun(number):
@@ -274,6 +284,15 @@ class EngineProcess:
             case Noted(table):
                 self.registering = table
                 self.registering_since_s = self._loop.time() if table is not None else 0.0
+
+    def _in_memory(self, place: Place) -> pa.Buffer:
+        """Return what is at a place, which is given back when nothing uses it any more."""
+        assert self._memory is not None
+        return self._memory.view(place, self._dropped)
+
+    def _dropped(self, start: int) -> None:
+        if self._channel is not None:
+            self._channel.send(messages.PlaceDropped(start))
 
     def _answer(self, number: int, value: object, error: BaseException | None) -> None:
         answer = self._waiting.get(number)

@@ -11,7 +11,7 @@ from caraway_core.ids import TableName
 from caraway_executor.engines.crossing import RowsIn
 
 _REFILL = 2
-"""After this many batches, the engine is allowed to send as many more."""
+"""After this many messages with rows, the engine is allowed to send as many more."""
 
 
 class Sender(Protocol):
@@ -39,7 +39,8 @@ class RemoteStream:
         self._process = process
         self._number = number
         self._rows = rows
-        self._batches: deque[tuple[pa.Buffer, bool]] = deque()
+        self._bodies: deque[tuple[pa.Buffer, bool]] = deque()
+        self._batches: deque[pa.RecordBatch] = deque()
         self._is_ended = False
         self._error: BaseException | None = None
         self._news: asyncio.Future[None] | None = None
@@ -51,12 +52,12 @@ class RemoteStream:
     @property
     def is_at_end(self) -> bool:
         """Whether it is already known that no more rows will come."""
-        return self._is_ended and not self._batches and self._error is None
+        return self._is_ended and not (self._batches or self._bodies) and self._error is None
 
     def add(self, body: pa.Buffer | None, is_whole: bool) -> None:
-        """Add a batch that was received."""
+        """Add batches that were received."""
         assert body is not None
-        self._batches.append((body, is_whole))
+        self._bodies.append((body, is_whole))
         self._tell()
 
     def end(self, error: BaseException | None) -> None:
@@ -76,7 +77,9 @@ class RemoteStream:
             # Nothing is written before a reader is there to learn the outcome.
             self._is_begun = True
             self._process.more(self._number, 0)
-        while not self._batches:
+        if self._batches:
+            return self._batches.popleft()
+        while not self._bodies:
             if self._is_ended:
                 error, self._error = self._error, None
                 if error is not None:
@@ -90,11 +93,12 @@ class RemoteStream:
                 raise
             finally:
                 self._news = None
-        body, is_whole = self._batches.popleft()
+        body, is_whole = self._bodies.popleft()
         self._taken += 1
         if self._taken % _REFILL == 0 and not self._is_ended:
             self._process.more(self._number, _REFILL)
-        return self._rows.batch(body, is_whole, stays_plain=self.stays_plain)
+        self._batches += self._rows.batches(body, is_whole, stays_plain=self.stays_plain)
+        return self._batches.popleft()
 
     async def aclose(self) -> None:
         """Cancel the stream, unless it has ended."""
@@ -107,4 +111,5 @@ class RemoteStream:
         if not self._is_ended:
             self._is_ended = True
             self._process.stop(self._number)
+        self._bodies.clear()
         self._batches.clear()

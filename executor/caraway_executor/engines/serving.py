@@ -26,13 +26,24 @@ from caraway_executor.engines.crossing import (
     read,
     written,
 )
-from caraway_executor.engines.messages import Call, Embedded, More, Open, Ping, Shown, StopCall
+from caraway_executor.engines.messages import (
+    Call,
+    Embedded,
+    More,
+    Open,
+    Ping,
+    PlaceDropped,
+    Shown,
+    StopCall,
+)
+from caraway_executor.engines.reading_ahead import reading_ahead
 from caraway_executor.engines.served import ServedMethods
+from caraway_executor.engines.shared_memory import WritableMemory
 from caraway_executor.engines.threads import CallThreads, current
 
 logger = logging.getLogger(__name__)
 CREDIT = 4
-"""The number of batches of a stream that may be in transit to its reader."""
+"""The number of messages with rows of a stream that may be in transit to its reader."""
 _LARGE_BYTES = 64 * 1024
 _SHOW_S = 10.0
 
@@ -44,19 +55,22 @@ class _Flow:
         self.credit = asyncio.Semaphore(CREDIT)
         self.begun = asyncio.Event()
 
-    def add(self, batches: int) -> None:
-        """Allow this many more batches."""
+    def add(self, count: int) -> None:
+        """Allow this many more messages."""
         self.begun.set()
-        for _ in range(batches):
+        for _ in range(count):
             self.credit.release()
 
 
 class Serving:
     """Handles the messages of one channel. Each call and each stream is a separate task."""
 
-    def __init__(self, served: ServedMethods, threads: CallThreads) -> None:
-        """Take what to serve, and the threads that it plans in."""
+    def __init__(
+        self, served: ServedMethods, threads: CallThreads, memory: WritableMemory | None = None
+    ) -> None:
+        """Take what to serve, the threads that it plans in, and the memory for large batches."""
         self._served = served
+        self._memory = memory
         self._executor = served.executor
         self._threads = threads
         self._inward = Inward(self._system_table, self)
@@ -90,12 +104,15 @@ class Serving:
                 arguments = tuple(map(self._arrived, arguments))
                 calling = partial(self._served.calls[method], *arguments)
                 self._begin(number, self._call(number, calling), method)
-            case More(number, batches):
+            case More(number, count):
                 if (flow := self._flows.get(number)) is not None:
-                    flow.add(batches)
+                    flow.add(count)
             case StopCall(number):
                 if (task := self._under_way.get(number)) is not None:
                     task.cancel()
+            case PlaceDropped(start):
+                if self._memory is not None:
+                    self._memory.give_back(start)
             case Ping():
                 self.greet()
             case Shown(number, error):
@@ -201,13 +218,18 @@ class Serving:
         self._send(messages.Opened(number, serialized, stream.reads_only_catalog, stream.written))
         if stream.written is not None:
             await flow.begun.wait()
-        async for batch in stream:
-            await flow.credit.acquire()
-            if batch.nbytes < _LARGE_BYTES:
-                body = rows.body(batch)
-            else:
-                body = await asyncio.to_thread(rows.body, batch)
-            self._send(messages.BatchSent(number, rows.is_whole), body)
+        async with reading_ahead(stream) as ahead:
+            while batches := await ahead.take(rows.most_rows):
+                await flow.credit.acquire()
+                if sum(each.nbytes for each in batches) < _LARGE_BYTES:
+                    sent, body, held = rows.sent(number, batches, None)
+                else:
+                    sent, body, held = await asyncio.to_thread(
+                        rows.sent, number, batches, self._memory
+                    )
+                self._send(sent, body)
+                if held is not None:
+                    held.is_sent = True
         return False
 
     async def _keep(self, table: TableName) -> None:

@@ -16,6 +16,8 @@ from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 CacheStatus = Literal["HIT", "MISS", "BYPASS"]
 _END_WAIT_S = 0.025
 _SAMPLE_ROWS = 3
+_SMALL_BYTES = 64 * 1024
+"""Engine processes share no memory for batches smaller than this."""
 Finish = Callable[[BaseException | None, int, pa.RecordBatch | None], None]
 
 
@@ -217,7 +219,7 @@ class LiveRows:
         if self.on_complete is not None:
             kept = self._kept or []
             # Some may be plain, see `leave_plain`; there are few, or they would not be kept.
-            self.on_complete([batch.cast(self.schema) for batch in kept])
+            self.on_complete(_own([batch.cast(self.schema) for batch in kept], self.schema))
         self._stream = None
         self.on_end()
         self._finish(None, self.row_count, self._sample)
@@ -235,6 +237,18 @@ class LiveRows:
         if self._next is not None:
             self._next.cancel()
             self._next = None
+
+
+def _own(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Copy batches that may be in memory that an engine process needs for further rows."""
+    if sum(batch.nbytes for batch in batches) < _SMALL_BYTES:
+        return batches
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    with pa.ipc.open_stream(sink.getvalue()) as reader:
+        return list(reader)
 
 
 async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:

@@ -1,3 +1,4 @@
+import os
 import pickle
 from typing import Any
 
@@ -8,7 +9,9 @@ from caraway_core.changes import LogEntry
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
+from caraway_executor.engines import shared_memory
 from caraway_executor.engines.crossing import Inward, Outward, RowsOut, SchemaCache
+from caraway_executor.engines.shared_memory import ReadableMemory, WritableMemory
 from tests.kit.engine import memory, snapshot
 
 
@@ -88,10 +91,30 @@ def test_rows_arrive_as_they_were(rows: pa.Table) -> None:
     batch = (rows.to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)])[0]
     out = RowsOut(batch.schema)
     rows = SchemaCache().rows(batch.schema.serialize().to_pybytes())
-    arrived = rows.batch(out.body(batch), out.is_whole)
+    [arrived] = rows.batches(out.body(batch), out.is_whole)
     arrived.validate(full=True)
     assert arrived.equals(batch)
     assert arrived.schema == batch.schema
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["shared memory", "socket"])
+@pytest.mark.parametrize("rows", ROWS.values(), ids=list(ROWS))
+async def test_several_batches_arrive_as_they_were(rows: pa.Table, is_shared: bool) -> None:
+    batch = (rows.to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)])[0]
+    out = RowsOut(batch.schema)
+    descriptor = shared_memory.create()
+    memory, reader = WritableMemory(descriptor), ReadableMemory(descriptor)
+    os.close(descriptor)
+    made = out.sent(7, [batch, batch.slice(1), batch], memory if is_shared else None)
+    sent, body, held = made
+    if is_shared:
+        assert held is not None and sent.place == held.place and body is None
+        body = reader.view(held.place, lambda _start: None)
+    assert body is not None and sent.number == 7 and sent.is_whole
+    arrived = SchemaCache().rows(batch.schema.serialize().to_pybytes()).batches(body, True)
+    for each in arrived:
+        each.validate(full=True)
+    assert arrived == [batch, batch.slice(1), batch]
 
 
 def test_slice_does_not_take_along_what_it_was_cut_from() -> None:

@@ -1,6 +1,7 @@
 """Both ends of a channel in one process: how the rows of a stream cross."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,11 +12,15 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import ExecutionError
+from caraway_executor.engines import shared_memory
 from caraway_executor.engines.channel import Channel
+from caraway_executor.engines.messages import BatchesSent
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.serving import Serving
+from caraway_executor.engines.shared_memory import ReadableMemory, WritableMemory
 from caraway_executor.engines.threads import CallThreads
 from caraway_executor.looking_up import RowsStream
+from tests.kit.deadlines import eventually
 from tests.kit.panics import Panic
 
 FEW = pa.record_batch({"n": [1, 2, 3]})
@@ -28,7 +33,7 @@ class Answers:
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self.executor: Any = SimpleNamespace(close=lambda: None)
-        self.calls: dict[str, Any] = {"fails": _fails}
+        self.calls: dict[str, Any] = {"fails": _fails, "nothing": _nothing}
         self.streams: dict[str, Any] = {"rows": self._open, "fails": _fails}
         self._rows = rows
 
@@ -48,17 +53,28 @@ async def _fails(which: str) -> Any:
     raise RAISED[which]
 
 
+async def _nothing() -> None:
+    pass
+
+
 @asynccontextmanager
-async def served(rows: pa.RecordBatch) -> AsyncIterator[tuple[EngineProcess, list[str]]]:
-    """Serve rows; gives the other end, and the kinds of the messages that arrive there."""
+async def served(
+    rows: pa.RecordBatch, memory: int | None = None
+) -> AsyncIterator[tuple[EngineProcess, list[Any]]]:
+    """Serve rows; gives the other end, and the messages that arrive there.
+
+    `memory` is the descriptor of what they share.
+    """
     ours, theirs = socket.socketpair()
-    serving = Serving(Answers(rows), CallThreads(1, "test"))
+    shared = None if memory is None else WritableMemory(memory)
+    serving = Serving(Answers(rows), CallThreads(1, "test"), shared)
     serving.channel = await Channel.open(theirs, serving.receive, lambda: None)
-    process, arrived = EngineProcess(0, lambda _process: None), list[str]()
+    readable = None if memory is None else ReadableMemory(memory)
+    process, arrived = EngineProcess(0, lambda _process: None, readable), list[Any]()
     receive = process._receive
 
     def note(message: object, body: pa.Buffer | None) -> None:
-        arrived.append(type(message).__name__)
+        arrived.append(message)
         receive(message, body)
 
     process._receive = note  # type: ignore[method-assign]
@@ -75,7 +91,7 @@ async def served(rows: pa.RecordBatch) -> AsyncIterator[tuple[EngineProcess, lis
     ("rows", "messages"),
     [
         (FEW, ["Begun", "Answered"]),
-        (MANY, ["Begun", "Opened", "BatchSent", "StreamEnded"]),
+        (MANY, ["Begun", "Opened", "BatchesSent", "StreamEnded"]),
         (NONE, ["Begun", "Opened", "StreamEnded"]),
     ],
     ids=["few", "many", "none"],
@@ -88,7 +104,33 @@ async def test_rows_at_hand_come_in_one_message_unless_they_are_many(
         assert stream.schema == rows.schema and stream.reads_only_catalog
         assert [batch async for batch in stream] == ([rows] if rows.num_rows else [])
         assert stream.is_at_end and not process.works
-        assert arrived == messages
+        assert [type(each).__name__ for each in arrived] == messages
+
+
+async def test_rows_that_are_kept_do_not_hold_up_others() -> None:
+    size = MANY.nbytes * 9
+    memory = shared_memory.create(size - size % 4096)
+    kept: list[pa.RecordBatch] = []
+    async with served(MANY, memory) as (process, arrived):
+
+        def in_memory() -> list[bool]:
+            return [each.place is not None for each in arrived if isinstance(each, BatchesSent)]
+
+        for _ in range(12):
+            kept += [batch async for batch in await process.open("rows")]
+        assert kept == [MANY] * 12
+        # When the memory was used up, rows came over the socket.
+        assert in_memory() == [True] * 8 + [False] * 4
+        kept.clear()
+
+        async def is_free() -> bool:
+            await process.call("nothing")
+            arrived.clear()
+            assert [batch async for batch in await process.open("rows")] == [MANY]
+            return in_memory() == [True]
+
+        await eventually(is_free, "the memory is used again")
+    os.close(memory)
 
 
 @pytest.mark.parametrize("which", RAISED)

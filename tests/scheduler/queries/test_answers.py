@@ -84,3 +84,23 @@ async def test_the_end_of_rows_that_are_known_to_end_is_waited_for_by_no_task() 
     assert stream.was_given_up.is_set()
     assert [batch async for batch in rows] == [BATCH]
     assert finished == [(None, 2, BATCH)]
+
+
+@pytest.mark.parametrize("count", [3, 100_000], ids=["few", "many"])
+async def test_rows_for_the_cache_are_not_in_the_memory_of_the_engine(count: int) -> None:
+    column = pa.array([f"a text that is long {number}" for number in range(count)])
+    batch = pa.record_batch({"s": column, "d": column.dictionary_encode()})
+
+    class One(Stream):
+        schema = batch.schema
+
+        async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+            yield batch
+
+    stored: list[pa.RecordBatch] = []
+    rows = LiveRows(One(), query(), lambda *_: None)
+    rows.keep(1 << 30, stored.extend)
+    [passed] = [each async for each in rows]
+    assert stored == [batch] and passed is batch
+    shared = stored[0].column(0).buffers()[2].address == column.buffers()[2].address
+    assert shared == (count == 3)

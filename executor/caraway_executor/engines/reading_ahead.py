@@ -1,0 +1,71 @@
+"""Reads a stream while its last batches are still being sent."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pyarrow as pa
+
+from caraway_core import tasks
+from caraway_core.protocols.dispatch import BatchStream
+
+_MOST_AHEAD = 4
+
+
+class AheadReader:
+    """Batches that were read and not yet taken."""
+
+    def __init__(self) -> None:
+        self._batches: deque[pa.RecordBatch] = deque()
+        self._is_ended = False
+        self._error: BaseException | None = None
+        self._changed = asyncio.Event()
+
+    async def read(self, stream: BatchStream) -> None:
+        """Read a stream to its end, a few batches ahead."""
+        try:
+            async for batch in stream:
+                self._batches.append(batch)
+                self._changed.set()
+                while len(self._batches) >= _MOST_AHEAD:
+                    await self._next_change()
+        except BaseException as exc:
+            self._error = exc
+            if isinstance(exc, asyncio.CancelledError):
+                raise
+        finally:
+            self._is_ended = True
+            self._changed.set()
+
+    async def take(self, most_rows: Callable[[], int]) -> list[pa.RecordBatch]:
+        """Return the batches at hand, together at most so many rows; none means the end."""
+        while not self._batches:
+            if self._is_ended:
+                if self._error is not None:
+                    raise self._error
+                return []
+            await self._next_change()
+        taken = [self._batches.popleft()]
+        room = most_rows() - taken[0].num_rows
+        while self._batches and self._batches[0].num_rows <= room:
+            taken.append(self._batches.popleft())
+            room -= taken[-1].num_rows
+        self._changed.set()
+        return taken
+
+    async def _next_change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+
+@asynccontextmanager
+async def reading_ahead(stream: BatchStream) -> AsyncIterator[AheadReader]:
+    """Read a stream ahead; stop when the block ends."""
+    reader = AheadReader()
+    reading = tasks.begin(reader.read(stream), "read ahead")
+    try:
+        yield reader
+    finally:
+        reading.cancel()
+        await asyncio.wait((reading,))

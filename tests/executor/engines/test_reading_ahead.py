@@ -1,0 +1,60 @@
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_executor.engines.reading_ahead import reading_ahead
+from tests.kit.turns import turn
+
+BATCH = pa.record_batch({"n": [1, 2]})
+
+
+class Batches:
+    """A stream of a script, which counts what was read."""
+
+    def __init__(self, *steps: pa.RecordBatch | BaseException) -> None:
+        self._steps = list(steps)
+        self.read = 0
+
+    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        for step in self._steps:
+            if isinstance(step, BaseException):
+                raise step
+            self.read += 1
+            yield step
+
+
+def any_number() -> int:
+    return 1_000
+
+
+async def test_batches_at_hand_are_taken_together_up_to_a_size() -> None:
+    stream: Any = Batches(*[BATCH] * 5)
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.take(lambda: 1) == [BATCH]
+        await turn()
+        assert await ahead.take(lambda: 5) == [BATCH] * 2
+        await turn()
+        assert await ahead.take(any_number) == [BATCH] * 2
+        assert await ahead.take(any_number) == []
+
+
+async def test_reads_only_a_few_ahead_of_its_reader() -> None:
+    stream: Any = Batches(*[BATCH] * 50)
+    async with reading_ahead(stream) as ahead:
+        for _ in range(20):
+            await turn()
+        assert stream.read == 4
+        await ahead.take(lambda: 2)
+        for _ in range(20):
+            await turn()
+        assert stream.read == 5
+
+
+async def test_error_comes_after_the_batches_before_it() -> None:
+    stream: Any = Batches(BATCH, ValueError("broken"))
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.take(any_number) == [BATCH]
+        with pytest.raises(ValueError, match="broken"):
+            await ahead.take(any_number)
