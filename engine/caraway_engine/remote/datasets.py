@@ -49,9 +49,14 @@ class RemoteDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         self._table = table
         self._splits = splits
 
-    def scanner(self, columns: Sequence[str] | None = None, **_options: object) -> "_Scan":
-        """Return a scan from which the engine takes the columns only."""
-        return _Fragment(self._table, (), OpenedReads()).scanner(columns=columns)
+    def scanner(
+        self, columns: Sequence[str] | None = None, filter: Any = None, **_options: object
+    ) -> "_Scan":
+        """Return a scan that the engine does not run: it takes the columns of a planned one."""
+        fragment = _Fragment(self._table, self._splits, OpenedReads())
+        scan = fragment.scanner(columns=columns, filter=filter)
+        opened.current().plan(scan.answer)
+        return scan
 
     def get_fragments(self, filter: Any = None) -> Iterator["_Fragment"]:
         """Return the only fragment. The engine passes the filter again with the scan."""

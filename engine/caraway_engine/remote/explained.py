@@ -1,6 +1,6 @@
 """EXPLAIN of statements that databases answer: the engine's rows, and the statements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,26 +13,32 @@ PLAN_TYPE = "answered_by_database"
 
 
 class AnsweredExplain(OwnStream):
-    """The rows of an EXPLAIN, and after them one for each statement that a database answers."""
+    """The rows of an EXPLAIN, and after them one for each statement that a database answers.
 
-    def __init__(self, rows: Any, queries: Sequence[SourceQuery], schema: pa.Schema) -> None:
+    `queries` is called after the last row, because scans are worded when their plan begins.
+    """
+
+    def __init__(
+        self, rows: Any, queries: Callable[[], Sequence[SourceQuery]], schema: pa.Schema
+    ) -> None:
         self._rows = rows
-        self._added: pa.RecordBatch | None = pa.RecordBatch.from_arrays(
-            [
-                pa.array([PLAN_TYPE] * len(queries)).cast(schema.types[0]),
-                pa.array([each.sql for each in queries]).cast(schema.types[1]),
-            ],
-            schema=schema,
-        )
+        self._queries: Callable[[], Sequence[SourceQuery]] | None = queries
+        self._schema = schema
 
     async def __anext__(self) -> Any:
         try:
             return await self._rows.__anext__()
         except StopAsyncIteration:
-            added, self._added = self._added, None
-            if added is None:
+            queries, self._queries = self._queries, None
+            found = queries() if queries is not None else ()
+            if not found:
                 raise
-            return OwnBatch(added)
+            kinds, statements = self._schema.types[:2]
+            columns = [
+                pa.array([PLAN_TYPE] * len(found)).cast(kinds),
+                pa.array([each.sql for each in found]).cast(statements),
+            ]
+            return OwnBatch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def close(self) -> None:
         if isinstance(self._rows, OwnStream):

@@ -6,17 +6,27 @@ from contextvars import ContextVar
 from threading import Lock
 
 from caraway_core.protocols.remote import RemoteRows
+from caraway_core.work import SourceQuery
 
 _current: ContextVar["OpenedReads | None"] = ContextVar("caraway-opened", default=None)
 
 
 class OpenedReads:
-    """A set of reads in progress that can all be closed at once."""
+    """A set of reads in progress that can all be closed at once.
+
+    `planned` are the statements of the scans in the plan, without repetition.
+    """
 
     def __init__(self) -> None:
+        self.planned: list[SourceQuery] = []
         self._rows: list[RemoteRows] = []
         self._is_closed = False
         self._lock = Lock()
+
+    def plan(self, query: SourceQuery) -> None:
+        """Note the statement that a scan of the plan will send."""
+        if query not in self.planned:
+            self.planned.append(query)
 
     def add(self, rows: RemoteRows) -> bool:
         """Add a read that is about to start. False means that it must not start."""

@@ -97,6 +97,11 @@ class LateStream(OwnStream):
             self._stream = await asyncio.get_running_loop().run_in_executor(pool, self._begun)
         return await self._stream.__anext__()
 
+    @property
+    def planned(self) -> Sequence[SourceQuery]:
+        """The statements that scans of the plan send to databases; none before it starts."""
+        return self._opened.planned
+
     def close(self) -> None:
         """See `OwnStream.close`."""
         self._stream = None

@@ -154,6 +154,8 @@ class Router:
             return NoneReady()
         if given is not None:
             return _whole(analysis, "it reads rows that came with it")
+        if analysis.is_answered:
+            return None
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
 
@@ -211,9 +213,10 @@ class Router:
             schemas = session.stage_schemas(question.statement.found or ())
             planner = Planner(analysis.plan, cluster, schemas, divided)
             graph = planner.advance({})
-            if not _is_staged(graph):
+            under_way = StagedStatement(planner, graph, analysis, session.snapshot.tables)
+            if not (_is_staged(graph) or _is_answered(under_way)):
                 return _whole(analysis)
-            return then(StagedStatement(planner, graph, analysis, session.snapshot.tables))
+            return then(under_way)
         except (NotDistributableError, OutOfMemoryQueryError) as exc:
             logger.info("statement runs whole", extra={"plan": question.plan, "cause": exc.message})
             return _whole(analysis, exc.message)
@@ -250,6 +253,14 @@ def _with_statements(under_way: StagedStatement, graph: StageGraph) -> StageGrap
     from caraway_engine.remote import stage_statements
 
     return stage_statements.answered(graph, specs, under_way.shares)
+
+
+def _is_answered(under_way: StagedStatement) -> bool:
+    """Return whether a database answers the only task of a statement."""
+    if not under_way.analysis.is_answered:
+        return False
+    root = _with_statements(under_way, under_way.graph).root
+    return root is not None and bool(root.works)
 
 
 def _is_staged(graph: StageGraph) -> bool:

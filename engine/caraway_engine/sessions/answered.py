@@ -40,21 +40,36 @@ class AnsweredPlans:
         )
 
     def explained(self, made: Startable, behind: StatementPlan) -> Startable:
-        """Have an EXPLAIN show the statements that databases answer of the plan behind it."""
-        is_query = behind.facts.operation is Operation.QUERY
-        pushed = None if behind.is_product or not is_query else self._found(behind)
-        if pushed is None or not all(map(pa.types.is_string, made.schema.types[:2])):
+        """Have an EXPLAIN show the statements for databases of the plan behind it.
+
+        EXPLAIN ANALYZE shows those that it sent: the engine runs its own plan, so that it can
+        measure each part.
+        """
+        if not all(map(pa.types.is_string, made.schema.types[:2])):
             return made
         from caraway_engine.remote.explained import AnsweredExplain
 
-        queries, start = tuple(pushed.answers.values()), made.start
-        return replace(made, start=lambda: AnsweredExplain(start(), queries, made.schema))
+        is_run = made.plan.facts.operation is Operation.ANALYZE
+        is_query = behind.facts.operation is Operation.QUERY and not behind.is_product
+        pushed = self._found(behind) if is_query and not is_run else None
+
+        def start() -> AnsweredExplain:
+            rows = made.start()
+            answers = tuple(pushed.answers.values()) if pushed else ()
+            return AnsweredExplain(rows, lambda: answers or rows.planned, made.schema)
+
+        return replace(made, start=start)
 
     def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
-        """Keep a statement whole if its database computes more than a plain scan."""
+        """Keep what a database computes in one piece, if that is more than a plain scan.
+
+        If it computes the whole statement, that is one task with a statement for the database.
+        """
         pushed = self._found(plan)
         if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
             return analysis
+        if pushed.fragment is None and not plan.settings_off:
+            return replace(analysis, widest_reads={}, filters={}, is_answered=True)
         objection = "its database answers a part of it, so it runs whole"
         return replace(analysis, plan=None, objection=objection, widest_reads={}, filters={})
 

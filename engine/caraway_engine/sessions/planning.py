@@ -38,6 +38,7 @@ from caraway_engine.table_functions import stand_ins
 _LISTINGS = frozenset(
     {TableName("information_schema.schemata"), TableName("information_schema.df_settings")}
 )
+_EXPLAINED = (Operation.EXPLAIN, Operation.ANALYZE)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 
 
@@ -74,7 +75,7 @@ class StatementPlanner:
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
                     made = self._answered.startable(plan, schema)
-                    if plan.facts.operation is not Operation.EXPLAIN or plan.facts.write:
+                    if plan.facts.operation not in _EXPLAINED or plan.facts.write:
                         return made
                     asked = explained.parse(statement.sql)
                     behind = replace(statement, sql=asked.statement) if asked else None

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from caraway_core.errors import ExecutorLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
@@ -133,3 +134,58 @@ async def test_explain_shows_what_is_answered_of_a_whole_statement(
     assert len(texts) == len(answered)
     assert all(any(part in text for text in texts) for part in answered)
     assert any("logical_plan" in str(each["plan_type"]) for each in found)
+
+
+AGGREGATE = "SELECT k, count(*) AS n FROM facts WHERE id >= 100 GROUP BY k ORDER BY k LIMIT 3"
+
+
+async def test_aggregate_that_the_database_answers_is_one_task_with_one_statement(
+    tables: dict[str, TableSpec], tmp_path: Path
+) -> None:
+    works: list[object] = []
+
+    async def noted(_executor_id: ExecutorId, task: Task) -> None:
+        works.append(task.work)
+
+    with remote.watched() as sent:
+        async with in_process_cluster(tmp_path, tables) as cluster:
+            cluster.fleet.before = noted
+            answer = await cluster.execute(AGGREGATE)
+            repeated = await cluster.execute(AGGREGATE)
+            text = await cluster.explain(AGGREGATE)
+            ran = str((await cluster.execute(f"EXPLAIN ANALYZE {AGGREGATE}")).to_pylist())
+    assert answer.to_pylist() == [{"k": k, "n": 398} for k in range(3)]
+    assert repeated == answer
+    (query,) = {each.sql for each in works if isinstance(each, SourceQuery)}
+    assert "GROUP BY" in query and sent == [query] * 3
+    assert f"answered_by_database: {query}" in text and "1 task" in text
+    assert f"answered_by_database: {query}" in ran and "3 rows" in ran
+
+
+async def test_aggregate_moves_when_its_executor_is_lost(
+    tables: dict[str, TableSpec], tmp_path: Path
+) -> None:
+    lost: list[ExecutorId] = []
+
+    async def lose_once(executor_id: ExecutorId, _task: Task) -> None:
+        if not lost:
+            lost.append(executor_id)
+            raise ExecutorLostError(executor_id, "it was killed")
+
+    async with in_process_cluster(tmp_path, tables) as cluster:
+        cluster.fleet.before = lose_once
+        answer = await cluster.execute(AGGREGATE)
+    assert lost and answer["n"].to_pylist() == [398] * 3
+
+
+@pytest.mark.parametrize("words", ["EXPLAIN", "EXPLAIN ANALYZE", "EXPLAIN ANALYZE VERBOSE"])
+async def test_explain_shows_the_statement_of_a_scan(
+    tables: dict[str, TableSpec], words: str
+) -> None:
+    inner = "SELECT max(v) FROM facts WHERE k <= id AND id < 5"
+    sql = f"SELECT v FROM facts WHERE id < 5 AND v IN ({inner})"
+    with remote.watched() as sent:
+        found = await rows(session(tables), f"{words} {sql}")
+    texts = [str(each["plan"]) for each in found if each["plan_type"] == "answered_by_database"]
+    assert texts and all(each.startswith("SELECT") for each in texts)
+    assert sorted(set(sent)) == (sorted(texts) if "ANALYZE" in words else [])
