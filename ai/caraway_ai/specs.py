@@ -28,6 +28,8 @@ class ModelSpec:
     resources: ModelResources = field(default_factory=ModelResources)
     base_dir: Path = field(default_factory=Path)
     cache_dir: Path = field(default_factory=Path)
+    gpus: tuple[int, ...] | None = None
+    """The numbers of the GPUs that it may use; None means all."""
 
     def build(self) -> ChatModel:
         """Build the model: import its provider and read its params. Nothing is sent yet.

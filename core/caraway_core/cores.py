@@ -1,4 +1,4 @@
-"""The number of cores that this process may use: the machine's, or fewer under a cgroup limit."""
+"""The cores that this process may use, the machine's or fewer under a cgroup limit; and GPUs."""
 
 import math
 import os
@@ -29,3 +29,8 @@ def _limit(files: Sequence[Path]) -> float | None:
     except (OSError, ValueError, ZeroDivisionError):
         return None  # There is no such file, or it holds no limit: `max`, or -1.
     return limit if limit > 0 else None
+
+
+def gpus(devices: Path = Path("/dev")) -> int:
+    """Return the number of GPUs that this process may use."""
+    return len(list(devices.glob("nvidia[0-9]*")))

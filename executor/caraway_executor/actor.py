@@ -37,6 +37,7 @@ from caraway_core.protocols.fleet import (
     TaskReport,
     TaskTable,
 )
+from caraway_core.protocols.hosting import AnswerParts, CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import ActorStatus, InputShape, PackedPage
 from caraway_core.ray_nodes import tied
@@ -56,7 +57,12 @@ _Result = TypeVar("_Result")
 _CALLS_AT_ONCE = 1000
 ENDING = "last-end"
 """The file next to the file copies that records how the previous process ended."""
-_CONTROL = ("describe", "standing", "cancel", "close", "drain", "refuse", "withdraw")
+MODELS = "models"
+"""The folder next to the file copies for the files of models."""
+_CONTROL = (
+    "describe", "standing", "cancel", "close", "drain", "refuse", "withdraw", "host", "dismiss",
+    "end_ask",
+)  # fmt: skip
 
 
 class ExecutorActor:
@@ -80,7 +86,8 @@ class ExecutorActor:
         clock = time.monotonic
         last_end = Ending(files.with_name(ENDING)).begin()
         identity = replace(identity, last_end=last_end)
-        self._worker = Worker(identity, settings, clock, HostFiles(files, clock))
+        host_files = HostFiles(files, clock)
+        self._worker = Worker(identity, settings, clock, host_files, files.with_name(MODELS))
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
         if serving is not None:
@@ -189,6 +196,26 @@ class ExecutorActor:
         """See `Worker.drain`."""
         self._worker.drain()
 
+    async def host(self, order: CopyOrder) -> CopyStatus:
+        """See `Worker.host`."""
+        return await self._do(self._worker.host(order))
+
+    async def dismiss(self, holder: str, key: str) -> None:
+        """See `ModelCopies.dismiss`."""
+        await self._do(self._worker.dismiss(holder, key))
+
+    async def ask(self, call: str, key: str, request: bytes) -> AnswerParts:
+        """See `ModelCopies.ask`."""
+        return await self._do(self._worker.models.ask(call, key, request))
+
+    async def next_parts(self, call: str) -> AnswerParts:
+        """See `ModelCopies.next`."""
+        return await self._do(self._worker.models.next(call))
+
+    async def end_ask(self, call: str) -> None:
+        """See `ModelCopies.end`."""
+        await self._do(self._worker.models.end(call))
+
     async def refuse(self, reason: str) -> None:
         """Record why a scheduler refuses this executor, for the readiness probe."""
         self._refusal = reason
@@ -196,6 +223,8 @@ class ExecutorActor:
     async def _standing(self) -> ActorStatus:
         description = await self._worker.describe()
         self._tallies.embedded = dict(self._worker.embedded)
+        self._tallies.answered = dict(self._worker.models.answered)
+        self._tallies.models = tuple(self._worker.models.names)
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 

@@ -89,6 +89,7 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
         address=join.node_ip or socket.gethostname(),
         cores=count,
         memory_bytes=memory_bytes,
+        gpus=cores.gpus(),
     )
     parts = None
     if options.flight is not None:

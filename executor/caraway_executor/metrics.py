@@ -1,5 +1,6 @@
 """The Prometheus metrics of an executor."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, exposition
@@ -49,6 +50,18 @@ def collect(tallies: ExecutorTallies, active_tasks: int) -> Iterable[Metric]:
     for model, count in tallies.embedded.items():
         embedded.add_metric((model,), count)
     yield embedded
+    answered = CounterMetricFamily(
+        "executor_model_answers", "Calls that hosted models have answered.", labels=("model",)
+    )
+    for model, count in tallies.answered.items():
+        answered.add_metric((model,), count)
+    yield answered
+    ready = GaugeMetricFamily(
+        "executor_model_copies", "Copies of hosted models that are ready.", labels=("model",)
+    )
+    for model, copies in Counter(tallies.models).items():
+        ready.add_metric((model,), copies)
+    yield ready
     yield from _moved("write", "Left in exchanges", tallies.written)
     yield from _moved("read_local", "Read from exchanges of this host", tallies.read_local)
     yield from _moved("read_remote", "Read from exchanges of other hosts", tallies.read_remote)

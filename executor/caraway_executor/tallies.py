@@ -28,6 +28,10 @@ class ExecutorTallies:
     read_remote: Moved = field(default_factory=Moved)
     embedded: dict[str, int] = field(default_factory=dict)
     """The texts that each embedding model was called with."""
+    answered: dict[str, int] = field(default_factory=dict)
+    """The calls that each hosted model has answered."""
+    models: tuple[str, ...] = ()
+    """The hosted models that are ready."""
 
     def task_ended(self, duration_ms: float) -> None:
         """Count a finished task."""

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -31,6 +33,7 @@ from caraway_core.protocols.fleet import (
     TaskReport,
     TaskTable,
 )
+from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
@@ -38,6 +41,7 @@ from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
 from caraway_executor.host_files import HostFiles
+from caraway_executor.model_copies import ModelCopies
 from caraway_executor.offers import OfferedRows, Offers
 from caraway_executor.places import Places
 from caraway_executor.room import TaskMemory
@@ -57,7 +61,9 @@ class Worker:
         settings: EngineSettings,
         clock: Callable[[], float] = time.monotonic,
         files: HostFiles | None = None,
+        models: Path | None = None,
     ) -> None:
+        """Take the folder for the files of models; without one, it is temporary."""
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
         self._room = TaskMemory(settings.memory_limit_bytes)
@@ -65,6 +71,8 @@ class Worker:
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
         self.offers = Offers(self._room)
+        folder = models or Path(tempfile.gettempdir()) / "caraway-models"
+        self.models = ModelCopies(identity.cores, identity.gpus, self._room, folder, clock)
         self._running: dict[str, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
@@ -79,6 +87,7 @@ class Worker:
         """Return the heartbeat; keep the catalog versions of this origin that are pinned."""
         await self._cursors.close_forgotten()
         self.offers.end_stalled()
+        await self.models.tend()
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
         return replace(
@@ -86,12 +95,14 @@ class Worker:
             is_draining=self._is_draining,
             active_tasks=sum(map(len, self._running.values()))
             + len(self._cursors)
-            + len(self.offers),
+            + len(self.offers)
+            + self.models.active,
             finished_tasks=self._finished,
             failed_tasks=self._failed,
             memory_used_bytes=_resident_bytes(),
             catalogs=self._catalogs.versions,
             holds=self._catalogs.holds,
+            models=self.models.keys,
         )
 
     async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
@@ -189,6 +200,14 @@ class Worker:
         rows = self.offers.take(offer_id, None)
         return await self._first_page(call, rows.origin, _TakenStream(self.offers, rows))
 
+    async def host(self, order: CopyOrder) -> CopyStatus:
+        """Host a copy of a model; see `ModelCopies.order`."""
+        return self.models.order(order, is_draining=self._is_draining)
+
+    async def dismiss(self, holder: str, key: str) -> None:
+        """Host a copy no more for a scheduler."""
+        self.models.dismiss(holder, key)
+
     async def next(self, cursor: str) -> AnswerPage:
         """Return the next page of an open result.
 
@@ -226,6 +245,7 @@ class Worker:
             for task in list(tasks):
                 task.cancel()
         await self._cursors.aclose()
+        await self.models.aclose()
         await self.offers.aclose(ShuttingDownError("the executor ends; run the query again"))
         self._catalogs.close()
 

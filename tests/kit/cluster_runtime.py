@@ -17,6 +17,7 @@ from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.services import Services
 from tests.kit.clusters import TINY
@@ -65,6 +66,7 @@ async def clustered(
         scheduler_id="here",
         state=store,
         is_shared=state is not None,
+        hosting=(hosting := Hosting(fleet, membership, "here")),
     )
     calling = asyncio.create_task(membership.run())
     try:
@@ -73,5 +75,6 @@ async def clustered(
     finally:
         calling.cancel()
         await asyncio.wait((calling,))
+        await hosting.aclose()
         await dispatch.aclose()
         await store.aclose()

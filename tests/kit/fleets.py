@@ -1,7 +1,7 @@
 """A fleet whose executors only send heartbeats, for tests of membership."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 
 from caraway_core.changes import Log
@@ -18,6 +18,7 @@ from caraway_core.protocols.fleet import (
     TaskOutcome,
     TaskTable,
 )
+from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.tables import StoredTable
 
@@ -145,6 +146,15 @@ class FakeFleet:
         raise NotImplementedError
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
+        raise NotImplementedError
+
+    async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
+        raise NotImplementedError
+
+    async def dismiss(self, executor_id: ExecutorId, holder: str, key: str) -> None:
+        raise NotImplementedError
+
+    def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
         raise NotImplementedError
 
     async def execute(

@@ -1,7 +1,8 @@
 """A fleet whose executors run in this process."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import uuid
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -27,11 +28,12 @@ from caraway_core.protocols.fleet import (
     TaskOutcome,
     TaskTable,
 )
+from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.worker import Worker
-from caraway_scheduler.dispatch.fleets import own_files
+from caraway_scheduler.dispatch.fleets import model_answers, own_files
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 
 _Result = TypeVar("_Result")
@@ -181,6 +183,21 @@ class InProcessFleet:
             executor_id, lambda worker: worker.open(query_id, statement, catalog)
         )
         return self._paged(executor_id, page)
+
+    async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
+        return await self._call(executor_id, lambda worker: worker.host(order))
+
+    async def dismiss(self, executor_id: ExecutorId, holder: str, key: str) -> None:
+        await self._call(executor_id, lambda worker: worker.dismiss(holder, key))
+
+    def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
+        call = uuid.uuid4().hex
+        life = self._lives[executor_id]
+        return model_answers.parts(
+            lambda: self._call(executor_id, lambda each: each.models.ask(call, key, request)),
+            lambda: self._call(executor_id, lambda each: each.models.next(call)),
+            lambda: life.worker.models.end(call),
+        )
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
         self.refused[executor_id] = reason

@@ -58,6 +58,8 @@ class LocalModel:
         self._starting: asyncio.Task[OpenAICompatible] | None = None
         self._again = Cooldown(_AGAIN)
         self._is_closed = False
+        self.progress = ""
+        """What loading does now, in a few words; empty when it is over."""
 
     async def check(self) -> None:
         await self._running()
@@ -104,10 +106,13 @@ class LocalModel:
     async def _start(self) -> OpenAICompatible:
         try:
             await self._end()
+            self.progress = "getting its file"
             path = await asyncio.to_thread(self._checked_file)
+            self.progress = f"loading {path.stat().st_size >> 20} MiB"
             options = LocalOptions(
                 str(path), self._context_length, self._parallel, self._threads,
                 self._gpu_layers, self._spec.resources.memory_bytes, self._template(),
+                self._spec.gpus,
             )  # fmt: skip
             self._process = LocalProcess(self._spec.name, options)
             await self._process.start()
@@ -121,6 +126,7 @@ class LocalModel:
             # Each start counts: a model that ends at every request is not started without end.
             self._again.failed()
             self._starting = None
+            self.progress = ""
 
     async def _end(self) -> None:
         wire, self._wire = self._wire, None

@@ -34,6 +34,7 @@ class LocalOptions:
     gpu_layers: int
     memory_bytes: int | None = None
     chat_template: str = ""
+    gpus: tuple[int, ...] | None = None
 
 
 class LocalProcess:
@@ -80,12 +81,15 @@ class LocalProcess:
         reader, writer = os.pipe()
         options = {**asdict(self._options), "socket": self.socket, "key": self.key,
                    "ready_fd": writer}  # fmt: skip
+        environment = dict(os.environ)
+        if self._options.gpus is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, self._options.gpus))
         command = [sys.executable, "-m", _SERVING, json.dumps(options)]
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *tied.tied(command), pass_fds=(writer,), stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
+                start_new_session=True, env=environment,
             )  # fmt: skip
         finally:
             os.close(writer)

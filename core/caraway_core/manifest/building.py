@@ -96,7 +96,7 @@ def model(shape: components.ModelSection, base_dir: Path) -> Model:
         params=shape.params,
         files=tuple(_same(ModelFile, each) for each in shape.files),
         datasets=tuple(shape.datasets),
-        resources=_same(ModelResources, shape.resources),
+        resources=_same(ModelResources, shape.resources) if shape.resources else None,
     )
 
 

@@ -19,13 +19,19 @@ class ModelFile:
     type: ModelFileType | None = None
 
 
+LOCAL_PROVIDERS = frozenset({"file", "huggingface"})
+"""Whose models run on machines of the runtime."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelResources:
-    """What a local model may use; None means that the runtime decides."""
+    """What each copy of a local model may use; None means that the runtime decides."""
 
     cpu: int | None = None
     memory_bytes: int | None = None
     gpu: int = 0
+    copies: int = 1
+    """How many executors of a cluster have a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,4 +53,5 @@ class Model:
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     files: tuple[ModelFile, ...] = ()
     datasets: tuple[str, ...] = ()
-    resources: ModelResources = field(default_factory=ModelResources)
+    resources: ModelResources | None = None
+    """With them, executors of a cluster host a local model; else the scheduler runs it."""

@@ -18,6 +18,7 @@ from caraway_core.manifest import (
 )
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.locations import STORE, split
+from caraway_core.manifest.models import LOCAL_PROVIDERS
 
 _SECRET = "<secret>"
 _PLACES: tuple[tuple[Location, str], ...] = (
@@ -51,6 +52,9 @@ def model(document: Document) -> Iterator[Problem]:
         provider = names.split_provider(str(document.value.get("from"))).connector
     except ValueError:
         return
+    if document.value.get("resources") is not None and provider not in LOCAL_PROVIDERS:
+        message = f"a model of '{provider}' runs at its provider, so it has no 'resources'"
+        yield document.problem(("resources",), f"{message}; remove them")
     for name in params if isinstance(params, dict) else ():
         if fault := model_params.fault(provider, str(name)):
             yield document.problem(("params", name), fault)

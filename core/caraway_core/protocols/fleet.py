@@ -4,7 +4,7 @@ A fleet only delivers calls to executors; it makes no decisions. One adapter use
 the executors in this process. The same tests run over both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,13 +16,14 @@ from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, GivenRows, Statement
 from caraway_core.protocols.embedding import EmbedderSpec
+from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 10
+PROTOCOL_VERSION = 11
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
@@ -98,6 +99,9 @@ class Description:
     """How the previous process ended, if a statement may have ended it."""
     flight: FlightPlace | None = None
     """Where it serves parts of answers, if it does."""
+    gpus: int = 0
+    models: tuple[str, ...] = ()
+    """The keys of the models that it hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +307,24 @@ class Fleet(Protocol):
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
     ) -> BatchStream:
         """Run a whole statement on the executor and stream its rows to the caller."""
+        ...
+
+    async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
+        """Let the executor host a copy of a model, and return its state.
+
+        Orders are repeated: an executor ends a copy that nobody has ordered for a minute.
+        """
+        ...
+
+    async def dismiss(self, executor_id: ExecutorId, holder: str, key: str) -> None:
+        """Tell an executor that this scheduler needs a copy no more. Does not wait for it."""
+        ...
+
+    def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
+        """Call a copy, and yield the parts of its answer; closing the generator ends the call.
+
+        Raises ModelAwayError if there is no copy that is ready, and ModelError if the call failed.
+        """
         ...
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:

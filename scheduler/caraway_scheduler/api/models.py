@@ -17,8 +17,21 @@ router = APIRouter(tags=["Models"])
 _COLUMNS = ("id", "object", "owned_by", "datasets", "status", "error", "error_message")
 
 
+class ModelCopy(BaseModel):
+    """A copy of a model on an executor."""
+
+    executor: str
+    status: Literal["loading", "ready", "failed"]
+    progress: str | None = None
+    active: int
+
+
 class ModelEntry(BaseModel):
-    """A model of the listing. `status=true` adds the status and its error."""
+    """A model of the listing. `status=true` adds the status and its error.
+
+    For a model that runs here or on executors, it also adds `progress` while it is loaded, and
+    its `copies`.
+    """
 
     id: str
     object: Literal["model"] = "model"
@@ -29,6 +42,8 @@ class ModelEntry(BaseModel):
     status: ModelStatus = "initializing"
     error: ComponentError | None = None
     error_message: str | None = None
+    progress: str | None = None
+    copies: list[ModelCopy] | None = None
 
 
 class ModelList(BaseModel):
@@ -97,7 +112,20 @@ def _entry(state: ModelState, with_status: bool) -> dict[str, Any]:
             {"category": "model", "type": error.type, "code": error.code} if error else None
         )
         entry["error_message"] = error.message if error else None
+        entry |= _running(state)
     return entry
+
+
+def _running(state: ModelState) -> dict[str, Any]:
+    """Return what is known of a model that runs on machines of the runtime."""
+    found: dict[str, Any] = {"progress": state.progress} if state.progress else {}
+    if state.copies is not None:
+        found["copies"] = [
+            {"executor": view.executor_id, "status": view.state, "progress": view.progress or None,
+             "active": view.active}
+            for view in state.copies.views()
+        ]  # fmt: skip
+    return found
 
 
 def _metadata(state: ModelState, fields: list[str]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ async def services(
     catalog = accelerations.catalog
     stack.push_async_callback(catalog.aclose)
     stack.push_async_callback(accelerations.aclose)
-    models = Models(data.cache / "models", history, stored.state)
+    models = Models(data.cache / "models", history, stored.state, backend.hosting)
     stack.push_async_callback(models.aclose)
     backend.report_failures(catalog.failed_later)
     dispatch = SourceDispatch(backend.dispatch, accelerations, partial(missing.explained, catalog))

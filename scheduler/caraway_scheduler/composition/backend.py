@@ -17,6 +17,7 @@ from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.dispatch.running import Ran
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.services import Operating
 
 _MEMORY_SHARE = "70%"
@@ -42,6 +43,8 @@ class Backend:
     is_shared: bool = False
     """Whether there may be other schedulers."""
     operating: Operating | None = None
+    hosting: Hosting | None = None
+    """Hosts models on executors, where there is a cluster."""
     engines: Callable[[], EngineReport] = EngineReport
     """Reports on the engine processes."""
 

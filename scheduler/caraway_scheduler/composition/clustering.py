@@ -24,6 +24,7 @@ from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.services import Operating
 
@@ -69,6 +70,8 @@ async def join(
         OwnFiles(data.cache),
     )
     stack.push_async_callback(dispatch.aclose)
+    hosting = Hosting(fleet, membership, scheduler_id)
+    stack.push_async_callback(hosting.aclose)
     return Backend(
         dispatch,
         is_scheduler=True,
@@ -80,6 +83,7 @@ async def join(
         scheduler_id=scheduler_id,
         state=store,
         is_shared=options.state is not None,
+        hosting=hosting,
         engines=local.report,
         operating=Operating(
             membership, ray_nodes.read_token(options.join.token_file), dispatch.take

@@ -23,6 +23,9 @@ class Member:
     active_tasks: int = 0
     flight: FlightPlace | None = None
     """Where it serves parts of answers, if it does."""
+    gpus: int = 0
+    models: frozenset[str] = frozenset()
+    """The keys of the models that it hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Record:
             description.incarnation,
             description.active_tasks,
             description.flight,
+            description.gpus,
+            frozenset(description.models),
         )
 
     def status(self, now: float, reason: str) -> ExecutorStatus:

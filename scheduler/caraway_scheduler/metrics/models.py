@@ -40,6 +40,16 @@ def collect(models: Models, families: Families) -> Iterable[Metric]:
         "llm_queued_requests", "Calls that wait for a place.", label,
         {(name,): each.limits.queued for name, each in loaded.items()},
     )  # fmt: skip
+    hosted = {name: each.copies for name, each in states.items() if each.copies is not None}
+    yield families.gauges(
+        "model_copies", "Copies on executors, by state.", ("model", "state"),
+        {(name, state): sum(view.state == state for view in copies.views())
+         for name, copies in hosted.items() for state in ("loading", "ready", "failed")},
+    )  # fmt: skip
+    yield families.counter(
+        "model_moves", "Calls that went to another copy, since theirs was lost.", label,
+        {(name,): copies.moved for name, copies in hosted.items()},
+    )  # fmt: skip
     yield families.counter("llm_requests", "Calls of providers.", label, tallies.requests)
     yield families.counter(
         "llm_failures", "Calls of providers that failed.", ("model", "code"), tallies.failures

@@ -13,6 +13,9 @@ from caraway_ai.specs import ModelSpec
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ModelError
 from caraway_core.manifest import Model, SecretResolver
+from caraway_core.manifest.models import LOCAL_PROVIDERS, ModelResources
+from caraway_scheduler.hosting.service import Hosting
+from caraway_scheduler.models.hosted import HostedChatModel
 from caraway_scheduler.models.limits import LimitSettings, ModelLimits
 from caraway_scheduler.models.states import LoadedModel, ModelState
 
@@ -34,7 +37,7 @@ def spec_of(model: Model, secrets: SecretResolver, cache_dir: Path) -> ModelSpec
             secrets.expand(model.path),
             secrets.expand_all(model.params),
             model.files,
-            model.resources,
+            model.resources or ModelResources(),
             model.base_dir,
             cache_dir,
         )
@@ -52,8 +55,13 @@ class ModelKeeper:
         cache_dir: Path,
         metered: Callable[[ModelState, ChatModel, ModelLimits], ChatModel],
         ends_now: Callable[[], bool],
+        hosting: Hosting | None = None,
     ) -> None:
-        """Take what tells whether calls under way are broken off at the end."""
+        """Take what tells whether calls under way are broken off at the end.
+
+        Without `hosting` there is no cluster, and local models run here.
+        """
+        self._hosting = hosting
         self._state = state
         self._secrets = secrets
         self._cache_dir = cache_dir
@@ -85,7 +93,7 @@ class ModelKeeper:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_CALLS_S):
                     await loaded.limits.idle()
-        self._state.loaded = None
+        self._state.loaded = self._state.copies = self._state.running = None
         await self._chat.aclose()
 
     async def _look(self, again: Backoff) -> float:
@@ -116,11 +124,9 @@ class ModelKeeper:
 
     async def _load(self) -> LoadedModel:
         spec = spec_of(self._state.model, self._secrets, self._cache_dir)
-        # Packages of providers are slow to import.
-        chat = await asyncio.to_thread(spec.build)
-        self._chat = chat
         params = ModelParams(spec)
         limits = ModelLimits(spec.name, _limits(params))
+        chat = self._chat = self._state.running = await self._built(spec)
         loaded = LoadedModel(
             self._metered(self._state, chat, limits),
             limits,
@@ -130,6 +136,17 @@ class ModelKeeper:
         )
         self._state.loaded = loaded
         return loaded
+
+    async def _built(self, spec: ModelSpec) -> ChatModel:
+        model = self._state.model
+        is_hosted = model.resources is not None and model.provider in LOCAL_PROVIDERS
+        if self._hosting is None or not is_hosted:
+            # Packages of providers are slow to import.
+            return await asyncio.to_thread(spec.build)
+        hosted = HostedChatModel(spec, self._hosting)
+        hosted.copies.on_change = self._state.look.set
+        self._state.copies = hosted.copies
+        return hosted
 
 
 def _limits(params: ModelParams) -> LimitSettings:

@@ -14,6 +14,7 @@ from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.protocols.state import StateStore
 from caraway_core.tasks import Tasks
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.models.conversations import Conversations
 from caraway_scheduler.models.limits import ModelLimits
 from caraway_scheduler.models.loading import ModelKeeper
@@ -30,7 +31,15 @@ Extension = Callable[[ModelState, ChatModel, ModelCaller], ChatModel]
 class Models:
     """The models of the manifest in force."""
 
-    def __init__(self, cache_dir: Path, history: TaskHistory, state: StateStore) -> None:
+    def __init__(
+        self,
+        cache_dir: Path,
+        history: TaskHistory,
+        state: StateStore,
+        hosting: Hosting | None = None,
+    ) -> None:
+        """Without `hosting` there is no cluster, and local models run here."""
+        self._hosting = hosting
         self.states: Mapping[str, ModelState] = {}
         self.tallies = ModelTallies()
         self.conversations = Conversations(state)
@@ -57,8 +66,9 @@ class Models:
             self._retired.spawn(self._tasks.pop(name).aclose(), "retired model", model=name)
         for state in new:
             keeper = ModelKeeper(
-                state, secrets, self._cache_dir, self._metered, lambda: self._is_closing
-            )
+                state, secrets, self._cache_dir, self._metered, lambda: self._is_closing,
+                self._hosting,
+            )  # fmt: skip
             self._tasks[state.name] = Tasks()
             self._tasks[state.name].keep(keeper.run, "model", model=state.name)
 

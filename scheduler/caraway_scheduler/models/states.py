@@ -8,6 +8,7 @@ from typing import Any, Literal
 from caraway_ai.protocols import ChatModel
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest import Model
+from caraway_scheduler.hosting.copies import Copies
 from caraway_scheduler.models.limits import ModelLimits
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.spans import Span
@@ -52,6 +53,10 @@ class ModelState:
     load_errors: int = 0
     created_s: int = field(default_factory=lambda: int(time.time()))
     """When the manifest in force named it first, in Unix seconds."""
+    running: ChatModel | None = None
+    """The model itself, without its limits."""
+    copies: Copies | None = None
+    """Its copies, if executors host it."""
     look: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to have the model checked now."""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -60,6 +65,18 @@ class ModelState:
     @property
     def name(self) -> str:
         return self.model.name
+
+    @property
+    def progress(self) -> str:
+        """What loading does now; empty if nothing is loaded."""
+        if self.copies is not None:
+            views = self.copies.views()
+            return "; ".join(
+                f"{view.progress} on executor '{view.executor_id}'"
+                for view in views
+                if view.state == "loading"
+            )
+        return str(getattr(self.running, "progress", ""))
 
     def callable(self) -> LoadedModel:
         """Return the model, if it can be called.

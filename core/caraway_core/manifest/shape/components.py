@@ -62,6 +62,7 @@ class ModelResourcesSection(Section):
     cpu: Count | None = None
     memory_bytes: Size | None = Field(None, alias="memory")
     gpu: CountOrNone = 0
+    copies: Count = 1
 
 
 class ModelSection(Section):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -37,11 +37,12 @@ from caraway_core.protocols.fleet import (
     TaskReport,
     TaskTable,
 )
+from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import PackedPage
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
-from caraway_scheduler.dispatch.fleets import own_files
+from caraway_scheduler.dispatch.fleets import model_answers, own_files
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 from caraway_scheduler.dispatch.fleets.peers import Peer, got, handles, send, shapes
 from caraway_scheduler.dispatch.fleets.ray_failures import translate
@@ -234,6 +235,19 @@ class RayFleet:
         answer = peer.actor.open.remote(call, query_id, statement, catalog)
         packed = await self._work(peer, call, answer)
         return self._paged(peer, call, wire.unpack(packed))
+
+    async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
+        peer = self._peer(executor_id)
+        status: CopyStatus = await self._answer(peer, peer.actor.host.remote(order))
+        return status
+
+    async def dismiss(self, executor_id: ExecutorId, holder: str, key: str) -> None:
+        if (peer := self._peers.get(executor_id)) is not None:
+            send(peer.actor.dismiss, holder, key)
+
+    def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
+        peer = self._peer(executor_id)
+        return model_answers.asked(lambda made: self._answer(peer, made), peer.actor, key, request)
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
         peer = self._peer(executor_id)

@@ -1,0 +1,1 @@
+"""Models on executors: where their copies are, and which copy answers a call."""
