@@ -149,6 +149,8 @@ class VersionView:
         content = self._content
         wanted = content.names if names is None else names
         if self._is_plain:
+            # Its table keeps the rows in memory, and with them their segments.
+            check_present([self.share(wanted, chunks)])
             found = content.plain_units(wanted, chunks)
             if isinstance(found, MissingChunks):
                 raise ChunksAwayError([found])

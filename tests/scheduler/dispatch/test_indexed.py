@@ -1,5 +1,6 @@
 """Searches by the indexes of executors return what the same statements return without them."""
 
+import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from caraway_executor.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_search.analysis.analyzer import Analyzer
 from caraway_search.queries.parsing import parse
+from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
 from tests.kit.changes import bucketed, logged
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.engine import memory, snapshot
@@ -183,3 +185,21 @@ async def test_a_table_without_versions_is_searched_as_sql_says(tmp_path: Path) 
         wanted = await answer(cluster.dispatch, replace(statement, index=None))
         assert len(wanted) == 5
         assert await answer(cluster.dispatch, statement) == wanted
+
+
+async def test_segments_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[object] = []
+    build = VectorSegment.build
+
+    def counted_build(spec: VectorIndexSpec, column: Any) -> VectorSegment:
+        built.append(spec)
+        return build(spec, column)
+
+    monkeypatch.setattr(VectorSegment, "build", counted_build)
+    spec = await stored(tmp_path / "chunks", ROWS, 9)
+    async with alone(spec) as dispatch:
+        first = await answer(dispatch, nearest(None, 20))
+        count = len(built)
+        gc.collect()
+        assert await answer(dispatch, nearest(None, 20)) == first
+    assert len(built) == count > 0
