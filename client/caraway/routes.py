@@ -93,7 +93,8 @@ class RuntimeRoutes(ABC):
 
     def rows(self, name: str, query: Mapping[str, str] | None = None) -> list[Row]:
         """Return the entries of a list route."""
-        return parsing.parse_list(self.listing(name, query))
+        # Some routes have the wire of OpenAI: an object with the list under `data`.
+        return parsing.parse_list(self.listing(name, query), "data")
 
     def listing(
         self, name: str, query: Mapping[str, str] | None = None, format: Format = Format.JSON

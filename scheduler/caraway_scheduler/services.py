@@ -24,6 +24,7 @@ from caraway_scheduler.nsql import NsqlService
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools import ToolService
+from caraway_scheduler.workers.service import WorkerService
 from caraway_serving.access import Keyring
 from caraway_serving.limits import InForce
 from caraway_serving.tallies import ApiTallies
@@ -83,6 +84,7 @@ class Services:
     mcp: McpEndpoint
     embeddings: Embeddings
     nsql: NsqlService
+    workers: WorkerService
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

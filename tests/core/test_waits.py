@@ -40,6 +40,7 @@ POLLS: Mapping[str, str] = {
     f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
     f"{_SCHEDULER}/jobs/foreman.py:Foreman._watching": "renewal before owners expire",
     f"{_SCHEDULER}/jobs/sweeping.py:Sweeper.run": "jobs that expire",
+    f"{_SCHEDULER}/workers/times.py:WallClock.until": "a time of a cron",
     f"{_SCHEDULER}/composition/limits_file.py:LimitsFile.run": "a file",
     f"{_SCHEDULER}/membership/membership.py:Membership._keep_registered": "renewal",
     f"{_SCHEDULER}/membership/membership.py:Membership._keep_following": "wishes of others",

@@ -77,6 +77,7 @@ async def running(
         await services.models.apply(loaded, secrets)
         services.tools.apply(loaded, secrets)
         await services.catalog.apply(loaded, secrets)
+        services.workers.apply(loaded)
         await services.catalog.wait_settled()
         await services.models.wait_settled()
         await services.embeddings.wait_settled()

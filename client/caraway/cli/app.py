@@ -91,6 +91,8 @@ def build() -> typer.Typer:
     app.command("refresh")(refreshing.refresh)
     app.command("ingest")(ingesting.ingest)
     app.command("catalogs")(listings.catalogs)
+    app.command("models")(listings.models)
+    app.command("workers")(listings.workers)
     app.command("executors")(listings.executors)
     app.command("status")(listings.status)
     app.command("ready")(readiness.ready)

@@ -1,4 +1,4 @@
-"""`caraway datasets`, `catalogs`, `executors` and `status`: list what a runtime has."""
+"""`caraway datasets`, `models`, `workers` and others: list what a runtime has."""
 
 import sys
 from collections.abc import Mapping
@@ -42,6 +42,35 @@ def catalogs(
     """List the catalogs."""
     with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         _show(client, "catalogs", {}, ("name", "from"), format)
+
+
+def models(
+    status: Annotated[
+        bool, typer.Option("--status", help="Also show the status and error of each model.")
+    ] = False,
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
+    cacert: options.CaCert = None,
+    profile: options.Profile = None,
+) -> None:
+    """List the models."""
+    states = ("status", "error_message") if status else ()
+    query = {"status": "true"} if status else {}
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
+        _show(client, "models", query, ("id", "owned_by", *states), format)
+
+
+def workers(
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
+    cacert: options.CaCert = None,
+    profile: options.Profile = None,
+) -> None:
+    """List the workers; those with `is_llm` can be named as a model."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
+        _show(client, "workers", {}, ("name", "description", "is_llm"), format)
 
 
 def executors(

@@ -122,6 +122,8 @@ def _not_one_of(value: Any, expected: str) -> str:
 _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda limits: f"must be at least {limits['ge']}",
     "less_than_equal": lambda limits: f"must be at most {limits['le']}",
+    "greater_than": lambda limits: f"must be more than {limits['gt']:g}",
+    "finite_number": lambda _limits: "must be a number that is not infinite",
     "less_than": lambda limits: f"must be less than {limits['lt']}",
 }
 _MAPPING = "must be a mapping of keys to values"

@@ -18,6 +18,7 @@ from caraway_core.manifest import (
     search_rules,
     tool_rules,
     unsupported,
+    worker_rules,
 )
 from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.document import Document, Location
@@ -26,6 +27,7 @@ from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import search as search_shapes
 from caraway_core.manifest.shape import tools as tool_shapes
+from caraway_core.manifest.shape import workers as worker_shapes
 from caraway_core.manifest.values import Dataset, Manifest, View
 
 _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
@@ -33,12 +35,14 @@ _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "views": rules.view,
     "embeddings": search_rules.embedding,
     "tools": tool_rules.tool,
+    "workers": worker_rules.worker,
 }
 _REFUSALS = {
     "datasets": unsupported.IN_DATASET,
     "views": unsupported.IN_VIEW,
     "embeddings": (),
     "tools": (),
+    "workers": (),
 }
 
 
@@ -89,11 +93,13 @@ class _Loading:
         self._declared_models: dict[str, str] = {}
         self._finished: set[Path] = set()
         self._tools: dict[str, DeclaredTool] = {}
+        self._workers = worker_rules.WorkerReferences()
 
     def manifest(self) -> Manifest:
         root = self._load(self._file, trail=())
         base_dir = self._file.parent
         self._problems += self._embedders.problems(base_dir)
+        self._problems += self._workers.problems(self._declared_models)
         if self._problems or root is None:
             raise ManifestError(sorted(self._problems, key=self._reading_order))
         snapshots = building.snapshots(root.snapshots, base_dir)
@@ -116,6 +122,7 @@ class _Loading:
             embedders=self._embedders.embedders(base_dir),
             models=tuple(self._models),
             tools=tuple(self._tools.values()),
+            workers=tuple(self._workers.workers),
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -198,6 +205,8 @@ class _Loading:
                 self._problems += self._embedders.add(shape, found)
             case components.ModelSection() as shape:
                 self._add_model(shape, found)
+            case worker_shapes.WorkerSection() as shape:
+                self._problems += self._workers.add(shape, found)
 
     def _follow(self, section: str, item: Document) -> Document | None:
         """Read what stands behind a `ref`."""

@@ -12,7 +12,7 @@ from caraway_core import registry
 from caraway_core.errors import Problem
 from caraway_core.manifest.document import Document, Location
 
-BUILT = "this build has: datasets, views, models, embeddings, tools, secrets, dependencies"
+BUILT = "this build has: datasets, views, models, embeddings, tools, workers, secrets, dependencies"
 
 PLANNED_CONNECTORS = frozenset(
     "abfs adbc azure cayenne clickhouse databricks delta_lake dremio duckdb dynamodb "
@@ -62,7 +62,7 @@ _OFF = "remove it or set its 'enabled' to false"
 IN_MANIFEST = (
     *(
         UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
-        for section in ("catalogs rerankers search_engines workers functions evals").split()
+        for section in ("catalogs rerankers search_engines functions evals").split()
     ),
     UnsupportedKey("extensions", _is_any_on),
     UnsupportedKey("management", _is_enabled, _OFF),

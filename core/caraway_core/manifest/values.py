@@ -10,6 +10,7 @@ from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.models import Model
 from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
 from caraway_core.manifest.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
+from caraway_core.manifest.workers import DeclaredWorker
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +123,4 @@ class Manifest:
     embedders: tuple[DeclaredEmbedder, ...] = ()
     models: tuple[Model, ...] = ()
     tools: tuple[DeclaredTool, ...] = ()
+    workers: tuple[DeclaredWorker, ...] = ()

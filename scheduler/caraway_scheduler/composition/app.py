@@ -26,6 +26,7 @@ from caraway_scheduler.api import (
     pods,
     status,
     tools,
+    workers,
 )
 from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
@@ -57,6 +58,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     cdc.router,
     catalogs.router,
     models.router,
+    workers.router,
     embeddings.router,
     pods.router,
     cluster.router,

@@ -34,6 +34,9 @@ from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Connection, ManifestInForce, Services
 from caraway_scheduler.tools import ToolService, extending
+from caraway_scheduler.workers.running import WorkerRuns
+from caraway_scheduler.workers.service import WorkerService
+from caraway_scheduler.workers.times import WorkerTurns
 from caraway_serving.tallies import ApiTallies
 
 _QUERIES_PER_CORE = 4
@@ -102,6 +105,10 @@ async def services(
     }
     stack.push_async_callback(tools.aclose)
     models.extension = extending.extension(tools)
+    workers = WorkerService(
+        WorkerRuns(models, queries, history), WorkerTurns(stored.state, str(owner))
+    )
+    stack.push_async_callback(workers.aclose)
     mcp = McpEndpoint(tools.toolbox, settings.mcp.allowed_hosts, settings.cors.allowed_origins)
     stack.push_async_callback(mcp.aclose)
     return Services(
@@ -123,6 +130,7 @@ async def services(
         mcp=mcp,
         embeddings=embeddings,
         nsql=NsqlService(models, tools, queries, history),
+        workers=workers,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

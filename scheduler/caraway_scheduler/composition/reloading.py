@@ -45,6 +45,7 @@ class Reloader:
         changes = await self._services.catalog.apply(manifest, secrets)
         await self._services.models.apply(manifest, secrets)
         self._services.tools.apply(manifest, secrets)
+        self._services.workers.apply(manifest)
         self._manifest = manifest
         self._services.manifest.current = manifest
         logger.info(

@@ -224,6 +224,7 @@ class Runtime:
         await services.models.apply(self._manifest, secrets)
         services.tools.apply(self._manifest, secrets)
         await catalog.apply(self._manifest, secrets)
+        services.workers.apply(self._manifest)
         stop = tasks.begin(self._stop_requested.wait())
         settled = tasks.begin(_settled(services))
         await asyncio.wait((settled, stop), return_when=asyncio.FIRST_COMPLETED)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from prometheus_client.core import Metric
 
 from caraway_scheduler.models.service import Models
+from caraway_scheduler.workers.running import WorkerRuns
 from caraway_serving.metric_families import Families
 
 _STATES = {"initializing": 0, "ready": 1, "error": 3}
@@ -66,4 +67,23 @@ def collect(models: Models, families: Families) -> Iterable[Metric]:
     yield families.histogram(
         "llm_first_token_ms", "Time to the first token of streams, in milliseconds.", label,
         tallies.first_tokens,
+    )  # fmt: skip
+    of_worker = ("worker", "model")
+    yield families.counter(
+        "worker_requests", "Calls that workers gave to models.", of_worker, tallies.worker_requests
+    )
+    yield families.counter(
+        "worker_failovers", "Calls that a model failed, and another one took over.", of_worker,
+        tallies.worker_failovers,
+    )  # fmt: skip
+
+
+def collect_workers(runs: WorkerRuns, families: Families) -> Iterable[Metric]:
+    """Yield the metric families of workers that run on a cron."""
+    yield families.counter(
+        "worker_runs", "Runs of workers on a cron.", ("worker", "outcome"), runs.tallies.runs
+    )
+    yield families.histogram(
+        "worker_run_duration_ms", "Time of those runs, in milliseconds.", ("worker",),
+        runs.tallies.durations,
     )  # fmt: skip

@@ -57,6 +57,7 @@ class _State(Collector):
         yield from cluster_metrics.collect(self._services, self._families)
         yield from job_metrics.collect(self._services.jobs, self._families)
         yield from model_metrics.collect(self._services.models, self._families)
+        yield from model_metrics.collect_workers(self._services.workers.runs, self._families)
         yield from acceleration_metrics.collect(self._services.accelerations, self._families)
         yield from embedding_metrics.collect(self._services.embeddings, self._families)
         yield from search_metrics.collect(self._services.search, self._families)

@@ -1,7 +1,7 @@
 """The models of a scheduler: kept as the manifest says, found by name, and called."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 from caraway_ai.chat.preparing import prepared
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
 from caraway_core.errors import NotFoundError
-from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.manifest import Manifest, Model, SecretResolver
 from caraway_core.protocols.state import StateStore
 from caraway_core.tasks import Tasks
 from caraway_scheduler.history.tasks import TaskHistory
@@ -19,8 +19,10 @@ from caraway_scheduler.models.conversations import Conversations
 from caraway_scheduler.models.limits import ModelLimits
 from caraway_scheduler.models.loading import ModelKeeper
 from caraway_scheduler.models.metering import CallRecord, MeteredModel
+from caraway_scheduler.models.routing import ModelRoute
 from caraway_scheduler.models.states import ModelCaller, ModelState
 from caraway_scheduler.models.tallies import ModelTallies
+from caraway_scheduler.models.worker_calls import Answering, WorkerCall
 from caraway_serving import spans
 
 TASK = "ai_chat"
@@ -41,6 +43,8 @@ class Models:
         """Without `hosting` there is no cluster, and local models run here."""
         self._hosting = hosting
         self.states: Mapping[str, ModelState] = {}
+        self.routes: Mapping[str, ModelRoute] = {}
+        """Of the workers that can be named as models."""
         self.tallies = ModelTallies()
         self.conversations = Conversations(state)
         self.extension: Extension = lambda _state, chat, _caller: chat
@@ -62,6 +66,13 @@ class Models:
         gone = [name for name, state in self.states.items() if states.get(name) is not state]
         new = [state for name, state in states.items() if self.states.get(name) is not state]
         self.states = states
+        self.routes = {
+            worker.name: known
+            if (known := self.routes.get(worker.name)) is not None and known.worker == worker
+            else ModelRoute(worker)
+            for worker in manifest.workers
+            if worker.is_llm
+        }
         for name in gone:
             self._retired.spawn(self._tasks.pop(name).aclose(), "retired model", model=name)
         for state in new:
@@ -96,15 +107,30 @@ class Models:
         except KeyError:
             raise NotFoundError(f"model '{name}' not found") from None
 
+    @property
+    def names(self) -> Sequence[str]:
+        """What requests can name as their model: models, and workers over them."""
+        return [*self.states, *self.routes]
+
+    def members(self, name: str) -> Sequence[Model]:
+        """Return the models that may answer for a name.
+
+        Raises:
+            NotFoundError: the manifest has no such model or worker.
+        """
+        if (route := self.routes.get(name)) is not None:
+            return [self.states[each.name].model for each in route.worker.models]
+        return [self.find(name).model]
+
     async def chat(self, name: str, request: ChatRequest, caller: ModelCaller) -> ChatCompletion:
         """Answer a chat request, with the tools of the model.
 
         Raises:
-            NotFoundError: the manifest has no such model.
+            NotFoundError: the manifest has no such model or worker.
             ModelError: as `ChatModel.chat`.
         """
         record = self._record(name, request, caller)
-        chat, full = self._begin(name, request, replace(caller, span=record.span))
+        chat, full = self._begin(name, request, replace(caller, span=record.span), record.labels)
         token = spans.current.set(record.span)
         try:
             answer = await chat.chat(full)
@@ -127,7 +153,7 @@ class Models:
         Raises: as `chat`.
         """
         record = self._record(name, request, caller)
-        chat, full = self._begin(name, request, replace(caller, span=record.span))
+        chat, full = self._begin(name, request, replace(caller, span=record.span), record.labels)
         output: list[str] | None = [] if self._history.settings.captures_output else None
         spans.current.set(record.span)
         try:
@@ -149,12 +175,19 @@ class Models:
             record.add_to(self._history)
 
     def _begin(
-        self, name: str, request: ChatRequest, caller: ModelCaller
-    ) -> tuple[ChatModel, ChatRequest]:
+        self, name: str, request: ChatRequest, caller: ModelCaller, labels: dict[str, str]
+    ) -> tuple[Answering, ChatRequest]:
+        def extend(
+            state: ModelState, chat: ChatModel, request: ChatRequest
+        ) -> tuple[Answering, ChatRequest]:
+            loaded = state.callable()
+            full = prepared(request, loaded.defaults, loaded.system_prompt)
+            return self.extension(state, chat, caller), full
+
+        if (route := self.routes.get(name)) is not None:
+            return WorkerCall(route, self.states, extend, self.tallies, labels), request
         state = self.find(name)
-        loaded = state.callable()
-        full = prepared(request, loaded.defaults, loaded.system_prompt)
-        return self.extension(state, loaded.chat, caller), full
+        return extend(state, state.callable().chat, request)
 
     def _record(self, name: str, request: ChatRequest, caller: ModelCaller) -> CallRecord:
         record = CallRecord(caller.span.child(), TASK, {"model": name})

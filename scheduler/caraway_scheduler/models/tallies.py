@@ -13,5 +13,9 @@ class ModelTallies:
         self.failures: dict[Labels, int] = defaultdict(int)
         self.prompt_tokens: dict[Labels, int] = defaultdict(int)
         self.completion_tokens: dict[Labels, int] = defaultdict(int)
+        self.worker_requests: dict[Labels, int] = defaultdict(int)
+        """By worker and model."""
+        self.worker_failovers: dict[Labels, int] = defaultdict(int)
+        """By worker and the model that failed."""
         self.durations = Durations()
         self.first_tokens = Durations()

@@ -191,12 +191,13 @@ class NsqlService:
         return found
 
     def _model(self, name: str | None) -> str:
-        known = self._models.states
-        if name and name in known:
+        if name and name in self._models.names:
             return name
+        # A worker is a choice that a caller makes by its name.
+        known = self._models.states
         if (not name or name == _ANY_MODEL) and len(known) == 1:
             return next(iter(known))
-        listed = ", ".join(sorted(known)) or "none"
+        listed = ", ".join(sorted(self._models.names)) or "none"
         if name and name != _ANY_MODEL:
             raise InvalidRequestError(f"model '{name[:100]}' not found; known: {listed}")
         if not known:
@@ -204,7 +205,10 @@ class NsqlService:
         raise InvalidRequestError(f"name a 'model', for the manifest has several: {listed}")
 
     def _allowed(self, model: str) -> frozenset[TableName] | None:
-        return allowed_tables(self._models.states[model].model)
+        """Return the tables that every model which may answer may read; None means all."""
+        limits = map(allowed_tables, self._models.members(model))
+        given = [each for each in limits if each is not None]
+        return frozenset.intersection(*given) if given else None
 
     def _tables(
         self,

@@ -38,6 +38,21 @@ def test_output_to_a_pipe_is_not_truncated(ask: Command, runtime: FakeRuntime) -
     assert LONG in shown.stdout
 
 
+def test_models_and_workers_are_printed_as_tables(ask: Command, runtime: FakeRuntime) -> None:
+    models = {"object": "list", "data": [{"id": "chat", "owned_by": "openai", "status": "error",
+                                          "error_message": LONG}]}  # fmt: skip
+    workers = {"object": "list", "data": [{"name": "w", "description": "d", "is_llm": True}]}
+    runtime.answers("GET /v1/models", Answer(body=json.dumps(models).encode()))
+    runtime.answers("GET /v1/workers", Answer(body=json.dumps(workers).encode()))
+
+    header, row = ask("models").stdout.splitlines()
+    assert (header.split(), row.split()) == (["id", "owned_by"], ["chat", "openai"])
+    assert LONG in ask("models", "--status").stdout
+    header, row = ask("workers").stdout.splitlines()
+    assert header.split() == ["name", "description", "is_llm"]
+    assert row.split() == ["w", "d", "yes"]
+
+
 @pytest.mark.parametrize("command", ["datasets", "catalogs", "status"])
 def test_json_is_printed_unchanged(ask: Command, runtime: FakeRuntime, command: str) -> None:
     runtime.answers(f"GET /v1/{command}", Answer(body=b'[ {"name":"x"} ]'))

@@ -8,7 +8,10 @@ EVERYTHING = Path(__file__).with_name("everything.yaml")
 
 
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
-    built = "(this build has: datasets, views, models, embeddings, tools, secrets, dependencies)"
+    built = (
+        "(this build has: datasets, views, models, embeddings, tools, workers, secrets, "
+        "dependencies)"
+    )
     off = "remove it or set its 'enabled' to false"
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
     assert lines == [
@@ -29,7 +32,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"63: rerankers: 'rerankers' is not implemented yet; remove it {built}",
         f"64: search_engines: 'search_engines' is not implemented yet; remove it {built}",
         "65: tools[0].as_sql: 'as_sql' is not implemented yet; remove it",
-        f"66: workers: 'workers' is not implemented yet; remove it {built}",
         f"67: functions: 'functions' is not implemented yet; remove it {built}",
         f"68: evals: 'evals' is not implemented yet; remove it {built}",
         f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",

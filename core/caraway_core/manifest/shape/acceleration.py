@@ -31,8 +31,12 @@ def _columns_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _check_cron(text: str) -> str:
-    """Check only the number of fields; the scheduler, which knows the calendar, checks the rest."""
+def check_cron(text: str) -> str:
+    """Return a cron expression whose number of fields is right; the scheduler checks the rest.
+
+    Raises:
+        ValueError: it has another number.
+    """
     fields = text.split()
     if len(fields) != 5 or not all(map(_CRON_FIELD.fullmatch, fields)):
         raise ValueError(
@@ -80,7 +84,7 @@ class AccelerationSection(Section):
         | None
     ) = None
     refresh_check_interval: PositiveDuration | None = None
-    refresh_cron: Annotated[Text, AfterValidator(_check_cron)] | None = None
+    refresh_cron: Annotated[Text, AfterValidator(check_cron)] | None = None
     refresh_sql: Text | None = None
     refresh_data_window: PositiveDuration | None = None
     refresh_append_overlap: Duration | None = None

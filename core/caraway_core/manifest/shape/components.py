@@ -93,23 +93,6 @@ class Evaluation(Section):
     depends_on: TextList = Field([], alias="dependsOn")
 
 
-class WorkerModel(Section):
-    from_: Text = Field(alias="from")
-    weight: float | None = None
-    order: int | None = None
-
-
-class WorkerSection(Section):
-    name: Text
-    type: Text | None = None
-    description: str | None = None
-    models: list[WorkerModel] = Field(default_factory=list)
-    sql: Text | None = None
-    cron: Text | None = None
-    params: Texts = Field(default_factory=dict)
-    depends_on: TextList = Field([], alias="dependsOn")
-
-
 class Signature(Section):
     args: list[Anything] | Anything = Field(default_factory=list)
     returns: str | Anything | None = None

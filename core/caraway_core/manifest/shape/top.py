@@ -14,12 +14,12 @@ from caraway_core.manifest.shape.components import (
     ModelSection,
     Reranker,
     SearchEngine,
-    WorkerSection,
 )
 from caraway_core.manifest.shape.dataset import DatasetSection, ViewSection
 from caraway_core.manifest.shape.runtime import RuntimeSection, checked_location
 from caraway_core.manifest.shape.search import EmbeddingSection
 from caraway_core.manifest.shape.tools import ToolSection
+from caraway_core.manifest.shape.workers import WorkerSection
 
 ALL_STORES = "secrets"
 

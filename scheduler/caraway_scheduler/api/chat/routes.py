@@ -32,7 +32,7 @@ async def complete_chat(request: Request) -> Response:
         wanted = checking.check_request(bodies.json(body, _HINT))
         name, who = wanted["model"], caller(request)
         if wanted.get("stream"):
-            models.find(name)
+            models.members(name)
             pump = await streams.opened(request, models.stream(name, wanted, who))
             return streams.EventStream(pump, _frame(wanted), failed, _DONE)
         answer = await streaming.unless_gone(request, models.chat(name, wanted, who))

@@ -37,7 +37,7 @@ async def create_response(request: Request) -> Response:
     try:
         body = await bodies.read(request, services.max_body_bytes)
         wanted = requests.check_request(bodies.json(body, _HINT))
-        models.find(wanted["model"])
+        models.members(wanted["model"])
         turn = _Turn(models, wanted, caller(request))
         chat = await turn.chat_request()
         if wanted.get("stream"):
