@@ -21,14 +21,22 @@ _WITH_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryChanges:
-    """The changes of a log entry, in order; `keys` and `hashes` are set for datasets with a key."""
+    """The changes of a log entry, in order; `keys` and `hashes` are set for datasets with a key.
+
+    `ops` has one operation for each row.
+    """
 
     rows: pa.RecordBatch
-    ops: Sequence[int]
+    ops: bytes
     offsets: Sequence[bytes | None] | None
     keys: Sequence[Key]
     hashes: pa.Array | None
     _by_partition: Mapping[str, Sequence[int]] | None
+
+    @property
+    def only_inserts(self) -> bool:
+        """Whether all changes insert rows that need no look at other rows."""
+        return self.ops.count(Op.INSERT) == len(self.ops)
 
     def of(self, partition: str | None) -> Sequence[int]:
         """Return the changes that concern a partition, or all changes for None."""
@@ -55,10 +63,10 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
     for batch in batches:
         if batch.schema.types != wanted.types:
             raise _broken(table, "its column types differ from those of the dataset")
-    changes = pa.concat_batches([pa.RecordBatch.from_arrays(b.columns, schema=wanted)
-                                 for b in batches]) if batches else _empty(wanted)  # fmt: skip
-    ops = changes.column(OP).to_pylist()
-    is_truncating = not WITHOUT_KEY.isdisjoint(ops)
+    changes = _together([pa.RecordBatch.from_arrays(b.columns, schema=wanted) for b in batches],
+                        wanted)  # fmt: skip
+    ops = _bytes(changes.column(OP))
+    is_truncating = any(op in ops for op in WITHOUT_KEY)
     _check_values(table, spec, changes, ops)
     keys: Sequence[Key] = ()
     hashes: pa.Array | None = None
@@ -78,8 +86,17 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
     )
 
 
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema=schema)
+def _together(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    """Return one batch of several; a single one is not copied."""
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=schema)
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _bytes(column: pa.Array) -> bytes:
+    """Return the values of a column of small numbers; a million Python objects would be slow."""
+    values = memoryview(column.buffers()[1] or b"")
+    return values[column.offset : column.offset + len(column)].tobytes()
 
 
 def _parted(
@@ -107,9 +124,7 @@ def _parted(
     return parted
 
 
-def _check_values(
-    table: TableName, spec: StoredTable, changes: pa.RecordBatch, ops: Sequence[int]
-) -> None:
+def _check_values(table: TableName, spec: StoredTable, changes: pa.RecordBatch, ops: bytes) -> None:
     for number, field in enumerate(spec.schema):
         column = changes.column(number)
         if field.nullable or not column.null_count:

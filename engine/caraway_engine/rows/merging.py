@@ -33,7 +33,7 @@ class _Work:
 
     ordinal: int
     first: int
-    taken: list[int] = field(default_factory=list)
+    taken: Sequence[int] = ()
     dead_in_base: list[int] = field(default_factory=list)
     dead_in_log: list[int] = field(default_factory=list)
 
@@ -201,7 +201,12 @@ class Merged:
 
     def _change(self, entry: EntryChanges, rows: Sequence[int], work: _Work) -> None:
         """Compute the effect of an entry. One long function, as it runs for each change."""
+        if entry.only_inserts:
+            work.taken = rows
+            self._dead_log.extend(bytes(len(rows)))
+            return
         ops, keys, offsets = entry.ops, entry.keys, entry.offsets
+        work.taken = taken = list[int]()
         bases = self._base_numbers(entry, rows)
         dead_base, dead_log = self._dead_base, self._dead_log
         latest, known_offsets, floors = self._latest, self._offsets, self._floors
@@ -219,7 +224,7 @@ class Merged:
                     floors[source] = max(offset, floors.get(source, b""))
                 continue
             if op == insert or not self._primary:
-                work.taken.append(row)
+                taken.append(row)
                 dead_log.append(0)
                 continue
             key = keys[row]
@@ -252,11 +257,11 @@ class Merged:
                 dead_log[before] = 1
                 work.dead_in_log.append(before)
             if op != delete:
-                number = work.first + len(work.taken)
+                number = work.first + len(taken)
                 if before >= 0:
                     self._before[number] = before
                 latest[key] = number
-                work.taken.append(row)
+                taken.append(row)
                 dead_log.append(0)
 
     def _check_unique(self, entry: EntryChanges, work: _Work) -> None:

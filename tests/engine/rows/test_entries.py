@@ -53,6 +53,16 @@ def test_changes_of_several_batches_come_in_order() -> None:
     assert list(found.of("any")) == list(found.of(None)) == [0, 1, 2, 3]
 
 
+def test_rows_of_a_single_batch_are_not_copied() -> None:
+    inserts = [(Op.INSERT, row(number)) for number in range(9)]
+    batch = changed(SCHEMA, [(Op.TRUNCATE, {}), *inserts, (Op.TRUNCATE, {})])
+    found = entries.read(T, spec(), [batch.slice(1, 9)])
+    assert found.ops == bytes([Op.INSERT] * 9) and found.only_inserts
+    assert found.rows["k"].to_pylist() == list(range(9))
+    assert found.rows["k"].buffers()[1].address == batch["k"].buffers()[1].address
+    assert not entries.read(T, spec(), [batch]).only_inserts
+
+
 def test_an_entry_of_no_changes_is_empty() -> None:
     for found in (entries.read(T, KEYED, []), read(KEYED, []), read(spec(), [])):
         assert len(found.ops) == 0 and found.rows.num_rows == 0 and not list(found.of(None))

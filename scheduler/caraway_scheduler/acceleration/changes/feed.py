@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 256
 _MOST_REQUESTS = 64
 _MOST_ROWS = 50_000
+_FEW_ROWS = 4_096
+"""Batches with fewer rows on average are joined before they are stored."""
 _TRIES = 16
 _REUSED = (
     "this Idempotency-Key was used for other changes, so these are not applied; send them with "
@@ -321,7 +323,7 @@ class Feed:
         if self._base != standing.key or self._log_key not in standing.keys:
             self._base, self._log_key = standing.key, making.key_of(self._current.name)
         self._entries += 1
-        batches = rows.combine_chunks().to_batches()
+        batches = await asyncio.to_thread(_compact, rows)
         write = partial(self._results.write_chunk, self._log_key, self._entries)
         chunk = await write(rows.schema, batches)
         return LogEntry(_keyed(chunk, self._log_key), time.time_ns() // 1_000_000)
@@ -376,6 +378,15 @@ def _of_sources(requests: Sequence[_Request], name: TableName) -> list[_Request]
             message = f"dataset '{name}' is being loaded from its source; send the changes later"
             _fail(each, StreamStoppedError(message))
     return [each for each in requests if each.source is not None]
+
+
+def _compact(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Return the rows in few batches; batches that are large already are not copied."""
+    batches: list[pa.RecordBatch] = rows.to_batches()
+    if rows.num_rows >= _FEW_ROWS * len(batches):
+        return batches
+    whole: list[pa.RecordBatch] = rows.combine_chunks().to_batches()
+    return whole
 
 
 def _keyed(chunk: ChunkInfo, key: str) -> ChunkInfo:

@@ -7,9 +7,10 @@ they would load.
 import asyncio
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from caraway_core.changes import OP, Log, Op
+from caraway_core.changes import OP, Changes, Log, Op
 from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
 from caraway_scheduler.acceleration.changes import feed as feeds
 from caraway_scheduler.acceleration.changes.ingesting import (
@@ -70,6 +71,20 @@ async def test_waiting_requests_are_logged_together_in_order(tmp_path: Path) -> 
         assert await asyncio.gather(*asked) == [1] * 20
         assert await one.ids() == list(range(20))
         assert len(one.log) < 20
+
+
+@pytest.mark.parametrize(("size", "batches"), [(3, 1), (5_000, 4)], ids=["small", "large"])
+async def test_only_small_batches_are_copied_together(
+    tmp_path: Path, size: int, batches: int
+) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        part = changes(*((number, "x") for number in range(size))).rows
+        sent = Changes(pa.concat_tables([part] * 4), 4 * size)
+        await one.apply(sent)
+        [entry] = one.log
+        stored = [each async for each in place.results.read_chunk(entry.chunk.key, entry.chunk)]
+        assert len(stored) == batches
+        assert pa.Table.from_batches(stored).equals(sent.rows)
 
 
 async def test_a_repeated_request_changes_nothing(tmp_path: Path) -> None:
