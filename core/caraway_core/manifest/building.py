@@ -128,6 +128,7 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
                 values_runtime.SearchResultsCacheSettings,
                 shape.caching.search_results if shape.caching else None,
             ),
+            _embeddings_cache(shape),
         ),
         query=_query(shape.query, base_dir),
         cpu_cores=shape.cpu.cores if shape.cpu else None,
@@ -174,6 +175,14 @@ def _tls(shape: shapes.TlsSection | None, base_dir: Path) -> values_runtime.TlsS
         key_file=_path(shape.key_file, base_dir),
         client_auth_ca_file=_path(shape.client_auth_ca_file, base_dir),
     )
+
+
+def _embeddings_cache(
+    shape: shapes.RuntimeSection,
+) -> values_runtime.EmbeddingsCacheSettings | None:
+    if shape.caching is None or shape.caching.embeddings is None:
+        return None
+    return _same(values_runtime.EmbeddingsCacheSettings, shape.caching.embeddings)
 
 
 def _results_cache(shape: shapes.RuntimeSection) -> values_runtime.SqlResultsCacheSettings:

@@ -22,6 +22,9 @@ class ModelFile:
 LOCAL_PROVIDERS = frozenset({"file", "huggingface"})
 """Whose models run on machines of the runtime."""
 
+LOCAL_EMBEDDERS = frozenset({"builtin", "file", "huggingface"})
+"""The same for embedding models."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelResources:

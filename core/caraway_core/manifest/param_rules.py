@@ -18,7 +18,7 @@ from caraway_core.manifest import (
 )
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.locations import STORE, split
-from caraway_core.manifest.models import LOCAL_PROVIDERS
+from caraway_core.manifest.models import LOCAL_EMBEDDERS, LOCAL_PROVIDERS
 
 _SECRET = "<secret>"
 _PLACES: tuple[tuple[Location, str], ...] = (
@@ -42,6 +42,7 @@ def embedding(document: Document) -> Iterator[Problem]:
         provider = embedder_names.split_origin(str(document.value.get("from"))).provider
     except ValueError:
         return
+    yield from _resources(document, provider, LOCAL_EMBEDDERS)
     yield from _unknown(document, provider, known_params.OF_EMBEDDER.get(provider))
 
 
@@ -52,12 +53,16 @@ def model(document: Document) -> Iterator[Problem]:
         provider = names.split_provider(str(document.value.get("from"))).connector
     except ValueError:
         return
-    if document.value.get("resources") is not None and provider not in LOCAL_PROVIDERS:
-        message = f"a model of '{provider}' runs at its provider, so it has no 'resources'"
-        yield document.problem(("resources",), f"{message}; remove them")
+    yield from _resources(document, provider, LOCAL_PROVIDERS)
     for name in params if isinstance(params, dict) else ():
         if fault := model_params.fault(provider, str(name)):
             yield document.problem(("params", name), fault)
+
+
+def _resources(document: Document, provider: str, local: frozenset[str]) -> Iterator[Problem]:
+    if document.value.get("resources") is not None and provider not in local:
+        message = f"a model of '{provider}' runs at its provider, so it has no 'resources'"
+        yield document.problem(("resources",), f"{message}; remove them")
 
 
 COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {

@@ -80,11 +80,24 @@ class SearchResultsCacheSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingsCacheSettings:
+    """The cache of vectors in the process of a scheduler; None keeps them until room is needed.
+
+    Only a manifest with this section has answers of `POST /v1/embeddings` kept, too.
+    """
+
+    enabled: bool = True
+    max_size_bytes: int = 64 * MIB
+    item_ttl_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CachingSettings:
     """The caches of this build."""
 
     sql_results: SqlResultsCacheSettings = SqlResultsCacheSettings()
     search_results: SearchResultsCacheSettings = SearchResultsCacheSettings()
+    embeddings: EmbeddingsCacheSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

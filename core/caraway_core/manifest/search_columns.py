@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from caraway_core.manifest.models import ModelResources
+
 Metric = Literal["cosine", "dot", "l2"]
 
 BUILTIN = "builtin"
@@ -114,6 +116,8 @@ class DeclaredEmbedder:
     files: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     is_declared: bool = True
+    resources: ModelResources | None = None
+    """With them, executors of a cluster answer the requests for a local model."""
 
 
 def builtin_embedders(base_dir: Path) -> tuple[DeclaredEmbedder, ...]:

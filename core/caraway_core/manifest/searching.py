@@ -6,8 +6,10 @@ from typing import TypeVar
 
 from caraway_core.manifest import embedder_names, scalars
 from caraway_core.manifest import search_columns as values
+from caraway_core.manifest.models import ModelResources
 from caraway_core.manifest.shape import dataset as datasets
 from caraway_core.manifest.shape import search as shapes
+from caraway_core.manifest.shape.components import ModelResourcesSection
 
 Value = TypeVar("Value")
 
@@ -30,7 +32,14 @@ def embedder(shape: shapes.EmbeddingSection, base_dir: Path) -> values.DeclaredE
         params=shape.params,
         files=tuple(file.path for file in shape.files),
         depends_on=tuple(shape.depends_on),
+        resources=_resources(shape.resources),
     )
+
+
+def _resources(shape: ModelResourcesSection | None) -> ModelResources | None:
+    if shape is None:
+        return None
+    return ModelResources(shape.cpu, shape.memory_bytes, shape.gpu, shape.copies)
 
 
 def search_columns(

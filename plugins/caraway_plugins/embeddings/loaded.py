@@ -36,12 +36,16 @@ class LoadedEmbedders:
     Equal specs are one model, whichever catalog they are from.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        recent: RecentVectors | None = None,
+    ) -> None:
         self._clock = clock
         self._slots: dict[EmbedderKey, _Slot] = {}
         self._lock = threading.Lock()
         self._is_closed = False
-        self.recent = RecentVectors()
+        self.recent = RecentVectors() if recent is None else recent
         self.texts: Counter[str] = Counter()
         """The texts that statements had embedded, by the name of the model; known ones, too."""
 

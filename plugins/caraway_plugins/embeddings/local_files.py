@@ -36,7 +36,8 @@ def load(spec: EmbedderSpec, params: EmbedderParams, model: Path, tokenizer: Pat
 
     max_tokens = params.count("max_tokens", MAX_TOKENS, MOST_TOKENS)
     pooling: Pooling = "cls" if params.one_of("pooling", POOLINGS) == "cls" else "mean"
-    return OnnxEmbedder(spec.name, OnnxFiles(model, tokenizer), max_tokens, pooling)
+    files = OnnxFiles(model, tokenizer)
+    return OnnxEmbedder(spec.name, files, max_tokens, pooling, spec.threads)
 
 
 def _model(spec: EmbedderSpec, place: Path) -> Path:

@@ -43,9 +43,14 @@ class OnnxEmbedder:
     is_remote = False
 
     def __init__(
-        self, name: str, files: OnnxFiles, max_tokens: int = MAX_TOKENS, pooling: Pooling = "mean"
+        self,
+        name: str,
+        files: OnnxFiles,
+        max_tokens: int = MAX_TOKENS,
+        pooling: Pooling = "mean",
+        threads: int | None = None,
     ) -> None:
-        """Load a model.
+        """Load a model; it embeds this many texts at once, or one for each core.
 
         Raises:
             ModelError: a file is missing, damaged, or of another kind of model.
@@ -58,7 +63,7 @@ class OnnxEmbedder:
         self._session = _session(name, files.model)
         self._inputs = frozenset(each.name for each in self._session.get_inputs())
         self._output = _output(name, self._session)
-        self._workers = cores.available()
+        self._workers = threads or cores.available()
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self.identity = f"onnx {' '.join(hashes)} {max_tokens} {pooling}"

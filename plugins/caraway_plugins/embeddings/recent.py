@@ -2,8 +2,9 @@
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -18,11 +19,24 @@ _ENTRY_BYTES = 200
 class RecentVectors:
     """Vectors by the hash of model and text, within a number of bytes. Threads share it."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
-        self._found: OrderedDict[bytes, bytes] = OrderedDict()
-        self._size_bytes = 0
+    def __init__(
+        self,
+        most_bytes: int = MOST_BYTES,
+        ttl_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Keep vectors for a time, or without one until room is needed."""
+        self.most_bytes = most_bytes
+        self.requests = self.hits = 0
+        """Texts that were looked for, and those whose vectors were known."""
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._found: OrderedDict[bytes, tuple[bytes, float]] = OrderedDict()
+        self.size_bytes = 0
         self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._found)
 
     def embedded(self, embedder: Embedder, texts: Sequence[str]) -> pa.FixedSizeListArray:
         """Return the vectors of texts, and ask the model for those that are not known.
@@ -32,9 +46,9 @@ class RecentVectors:
         """
         keys = [_key(embedder, text) for text in texts]
         with self._lock:
-            known = {key: self._found[key] for key in keys if key in self._found}
-            for key in known:
-                self._found.move_to_end(key)
+            known = {key: row for key in keys if (row := self._get(key)) is not None}
+            self.requests += len(keys)
+            self.hits += sum(key in known for key in keys)
         missing = [index for index, key in enumerate(keys) if key not in known]
         if not known:
             made = embedder.embed(texts).vectors
@@ -47,15 +61,29 @@ class RecentVectors:
 
     def _keep(self, keys: Sequence[bytes], made: pa.FixedSizeListArray) -> dict[bytes, bytes]:
         new = dict(zip(keys, vectors.to_bytes(made), strict=True))
+        now = self._clock()
         with self._lock:
             for key, row in new.items():
-                if key not in self._found:
-                    self._size_bytes += len(row) + _ENTRY_BYTES
-                self._found[key] = row
-            while self._size_bytes > self._most_bytes:
-                _, row = self._found.popitem(last=False)
-                self._size_bytes -= len(row) + _ENTRY_BYTES
+                self._drop(key)
+                self._found[key] = row, now
+                self.size_bytes += len(row) + _ENTRY_BYTES
+            while self.size_bytes > self.most_bytes:
+                self._drop(next(iter(self._found)))
         return new
+
+    def _get(self, key: bytes) -> bytes | None:
+        if (found := self._found.get(key)) is None:
+            return None
+        row, kept_at = found
+        if self._ttl_s is not None and kept_at + self._ttl_s <= self._clock():
+            self._drop(key)
+            return None
+        self._found.move_to_end(key)
+        return row
+
+    def _drop(self, key: bytes) -> None:
+        if (found := self._found.pop(key, None)) is not None:
+            self.size_bytes -= len(found[0]) + _ENTRY_BYTES
 
 
 def _key(embedder: Embedder, text: str) -> bytes:

@@ -12,12 +12,18 @@ from caraway_core import registry
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ModelError, NotFoundError
 from caraway_core.manifest import DeclaredEmbedder, Manifest, SecretResolver
+from caraway_core.manifest.models import LOCAL_EMBEDDERS
+from caraway_core.manifest.runtime import EmbeddingsCacheSettings
 from caraway_core.protocols.embedding import CatalogEmbedding, EmbeddedTexts, Embedder, EmbedderSpec
 from caraway_core.tasks import Tasks
 from caraway_plugins.embeddings.loaded import LoadedEmbedders
+from caraway_plugins.embeddings.recent import RecentVectors
 from caraway_scheduler.embeddings.batching import BatchedModel, Items
+from caraway_scheduler.embeddings.hosted import HostedEmbedder, hosted
+from caraway_scheduler.embeddings.kept_answers import KeptAnswers, key_of
 from caraway_scheduler.embeddings.states import EmbedderState, EmbeddingTallies
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_scheduler.hosting.service import Hosting
 from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
@@ -34,7 +40,20 @@ class Embeddings:
     Models that the manifest lists are loaded at once; the others when they are first used.
     """
 
-    def __init__(self, history: TaskHistory, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(
+        self,
+        history: TaskHistory,
+        most_waiting: int = MOST_WAITING,
+        hosting: Hosting | None = None,
+        caching: EmbeddingsCacheSettings | None = None,
+    ) -> None:
+        """Without `hosting` there is no cluster, and all models are called from here."""
+        wanted = caching or EmbeddingsCacheSettings()
+        kept_bytes = wanted.max_size_bytes if wanted.enabled else 0
+        self.recent = RecentVectors(kept_bytes, wanted.item_ttl_s)
+        self.answers = KeptAnswers(wanted) if caching is not None and wanted.enabled else None
+        """Answers to requests, if the manifest wants them kept."""
+        self._hosting = hosting
         self.states: Mapping[str, EmbedderState] = {}
         self.tallies = EmbeddingTallies()
         self.catalog = CatalogEmbedding()
@@ -43,7 +62,7 @@ class Embeddings:
         """Called with the name and the identity of a model of the manifest that is loaded."""
         self._history = history
         self._most_waiting = most_waiting
-        self._loaded = LoadedEmbedders()
+        self._loaded = LoadedEmbedders(recent=self.recent)
         self._threads = ThreadPoolExecutor(_THREADS, "embedding calls")
         self._batched: dict[str, BatchedModel] = {}
         self._loading: dict[str, asyncio.Task[None]] = {}
@@ -58,7 +77,12 @@ class Embeddings:
         for declared in manifest.embedders:
             made = _state(declared, secrets)
             before = self.states.get(declared.name)
-            is_same = before is not None and before.spec is not None and before.spec == made.spec
+            is_same = (
+                before is not None
+                and before.spec is not None
+                and before.spec == made.spec
+                and before.declared.resources == declared.resources
+            )
             states[declared.name] = before if before is not None and is_same else made
         gone = [state for name, state in self.states.items() if states.get(name) is not state]
         has_changed = bool(gone) or states.keys() != self.states.keys()
@@ -115,10 +139,13 @@ class Embeddings:
 
         Raises: as `embedder`.
         """
-        await self.embedder(name)
+        embedder = await self.embedder(name)
         models = self.catalog.vectors
         assert models is not None
         loop = asyncio.get_running_loop()
+        if isinstance(embedder, HostedEmbedder):
+            known = self.recent.embedded
+            return await loop.run_in_executor(self._threads, known, embedder, texts)
         return await loop.run_in_executor(self._threads, models.vectors, name, texts)
 
     async def embed(
@@ -143,7 +170,7 @@ class Embeddings:
         self.find(name)
         try:
             embedder = await self.embedder(name)
-            found = await self._batches(name, embedder).embed(items, is_tokens, dimensions)
+            found = await self._answered(name, embedder, items, is_tokens, dimensions)
             return found
         except CarawayError as exc:
             error = exc
@@ -165,6 +192,17 @@ class Embeddings:
                     principal=span.principal,
                 )
             )
+
+    async def _answered(
+        self, name: str, embedder: Embedder, items: Items, is_tokens: bool, dimensions: int | None
+    ) -> EmbeddedTexts:
+        if self.answers is None:
+            return await self._batches(name, embedder).embed(items, is_tokens, dimensions)
+        key = key_of(embedder.identity, items, is_tokens=is_tokens, dimensions=dimensions)
+        if (found := self.answers.get(key)) is None:
+            found = await self._batches(name, embedder).embed(items, is_tokens, dimensions)
+            self.answers.put(key, found)
+        return found
 
     @property
     def waiting(self) -> Mapping[str, int]:
@@ -198,9 +236,7 @@ class Embeddings:
         if state.spec is None:
             return True  # Only another manifest can help.
         try:
-            embedder = await asyncio.get_running_loop().run_in_executor(
-                self._threads, self._checked, state.spec
-            )
+            embedder = await self._made(state, state.spec)
         except ModelError as exc:
             if state.error is None or state.error.message != exc.message:
                 logger.warning("embedding model failed", extra={"model": state.name,
@@ -213,6 +249,16 @@ class Embeddings:
         logger.info("embedding model ready", extra={"model": state.name})
         self.on_ready(state.name, embedder.identity)
         return True
+
+    async def _made(self, state: EmbedderState, spec: EmbedderSpec) -> Embedder:
+        loop, resources = asyncio.get_running_loop(), state.declared.resources
+        is_hosted = resources is not None and spec.provider in LOCAL_EMBEDDERS
+        if self._hosting is None or resources is None or not is_hosted:
+            return await loop.run_in_executor(self._threads, self._checked, spec)
+        if state.copies is None:
+            state.copies = hosted(self._hosting, spec, resources)
+        await state.copies.wait_usable()
+        return HostedEmbedder(state.copies, loop)
 
     def _checked(self, spec: EmbedderSpec) -> Embedder:
         embedder = self._loaded.load(spec)
@@ -229,6 +275,8 @@ class Embeddings:
         batched = self._batched.pop(state.name, None)
         if batched is not None:
             await batched.aclose()
+        if state.copies is not None and self._hosting is not None:
+            await self._hosting.release(state.copies)
         if state.spec is not None:
             await asyncio.to_thread(self._loaded.forget, [state.spec])
 

@@ -9,6 +9,7 @@ from caraway_core.durations import Durations, Labels
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest import DeclaredEmbedder
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
+from caraway_scheduler.hosting.copies import Copies
 
 EmbedderStatus = Literal["initializing", "ready", "error"]
 
@@ -22,6 +23,8 @@ class EmbedderState:
     status: EmbedderStatus = "initializing"
     error: ModelError | None = None
     embedder: Embedder | None = None
+    copies: Copies | None = None
+    """Its copies, if executors host it."""
     was_ready: bool = False
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set after the first attempt to load it."""

@@ -36,6 +36,15 @@ def collect(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
         _LABELS,
         {(name,): count for name, count in embeddings.statement_texts.items()},
     )
+    yield from _caches(embeddings, families)
+    copies = {name: state.copies for name, state in embeddings.states.items() if state.copies}
+    yield families.gauges(
+        "embeddings_model_copies",
+        "Copies of embedding models on executors that are ready.",
+        _LABELS,
+        {(name,): sum(view.state == "ready" for view in each.views())
+         for name, each in copies.items()},
+    )  # fmt: skip
     yield families.histogram(
         "embeddings_duration_ms",
         "Duration of requests for vectors, in milliseconds.",
@@ -57,4 +66,34 @@ def collect(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
             for state in embeddings.states.values()
             if state.declared.is_declared
         },
+    )
+
+
+def _caches(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
+    caches = {("vectors",): embeddings.recent, ("answers",): embeddings.answers}
+    kept = {label: cache for label, cache in caches.items() if cache is not None}
+    label: Labels = ("kind",)
+    yield families.gauges(
+        "embeddings_cache_size_bytes",
+        "Bytes in the caches of vectors and of answers.",
+        label,
+        {kind: cache.size_bytes for kind, cache in kept.items()},
+    )
+    yield families.gauges(
+        "embeddings_cache_items_count",
+        "Vectors and answers that are kept.",
+        label,
+        {kind: len(cache) for kind, cache in kept.items()},
+    )
+    yield families.counter(
+        "embeddings_cache_requests",
+        "Lookups: of texts for vectors, of requests for answers.",
+        label,
+        {kind: cache.requests for kind, cache in kept.items()},
+    )
+    yield families.counter(
+        "embeddings_cache_hits",
+        "Lookups that found something.",
+        label,
+        {kind: cache.hits for kind, cache in kept.items()},
     )

@@ -35,8 +35,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f"67: functions: 'functions' is not implemented yet; remove it {built}",
         f"68: evals: 'evals' is not implemented yet; remove it {built}",
         f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",
-        "74: runtime.caching.embeddings: 'runtime.caching.embeddings' is not implemented yet;"
-        f" {off}",
         f"75: runtime.functions: 'runtime.functions' is not implemented yet; {off}",
         "76: runtime.policy: 'runtime.policy' is not implemented yet; remove it",
         "78: runtime.source_rate_control: 'runtime.source_rate_control' is not implemented "

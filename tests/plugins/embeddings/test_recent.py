@@ -1,6 +1,7 @@
 """Vectors that a process remembers."""
 
 from caraway_plugins.embeddings.recent import RecentVectors
+from tests.kit.clocks import Clock
 from tests.kit.embedders import FakeEmbedder
 
 
@@ -29,3 +30,19 @@ def test_the_oldest_are_forgotten() -> None:
     assert model.calls == []
     recent.embedded(model, ["b"])
     assert model.calls == [["b"]]
+
+
+def test_vectors_are_kept_for_a_time_and_lookups_are_counted() -> None:
+    clock, embedder = Clock(), FakeEmbedder()
+    recent = RecentVectors(ttl_s=10, clock=clock)
+    recent.embedded(embedder, ["a", "b"])
+    clock.now += 9
+    recent.embedded(embedder, ["a", "c"])
+    assert (recent.requests, recent.hits, len(recent)) == (4, 1, 3)
+    clock.now += 1
+    recent.embedded(embedder, ["a", "c"])
+    assert embedder.calls == [["a", "b"], ["c"], ["a"]]
+    nothing = RecentVectors(0)
+    nothing.embedded(embedder, ["a"])
+    nothing.embedded(embedder, ["a"])
+    assert (len(nothing), nothing.size_bytes, nothing.hits) == (0, 0, 0)

@@ -97,6 +97,11 @@ class SqlResultsCacheSection(Cache):
     stale_while_revalidate_ttl_s: Duration = Field(0.0, alias="stale_while_revalidate_ttl")
 
 
+class EmbeddingsCacheSection(Cache):
+    max_size_bytes: Size = Field(64 * MIB, alias="max_size")
+    item_ttl_s: Duration | None = Field(None, alias="item_ttl")  # type: ignore[assignment]  # a vector is never outdated
+
+
 class ResultsCacheSection(Section):
     enabled: bool = True
     cache_max_size: Size = 128 * MIB
@@ -109,7 +114,7 @@ class ResultsCacheSection(Section):
 class CachingSection(Section):
     sql_results: SqlResultsCacheSection | None = None
     search_results: Cache | None = None
-    embeddings: Cache | None = None
+    embeddings: EmbeddingsCacheSection | None = None
 
 
 class DistributionSection(Section):

@@ -15,6 +15,7 @@ from caraway_core.manifest.shape.base import (
     TextList,
     Texts,
 )
+from caraway_core.manifest.shape.components import ModelResourcesSection
 
 
 def _check_origin(text: str) -> str:
@@ -74,4 +75,5 @@ class EmbeddingSection(Section):
     params: Texts = Field(default_factory=dict)
     metadata: Anything = Field(default_factory=dict)
     files: list[EmbedderFile] = Field(default_factory=list)
+    resources: ModelResourcesSection | None = None
     depends_on: TextList = Field([], alias="dependsOn")
