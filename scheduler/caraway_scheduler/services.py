@@ -22,6 +22,7 @@ from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.nsql import NsqlService
 from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.search.rerankers import RerankerModels
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools import ToolService
 from caraway_scheduler.workers.service import WorkerService
@@ -80,6 +81,7 @@ class Services:
     tallies: ApiTallies
     models: Models
     search: SearchService
+    rerankers: RerankerModels
     tools: ToolService
     mcp: McpEndpoint
     embeddings: Embeddings

@@ -75,6 +75,7 @@ async def running(
         following = asyncio.create_task(services.accelerations.run())
         stack.push_async_callback(_ended, following)
         await services.models.apply(loaded, secrets)
+        services.rerankers.apply(loaded, secrets)
         services.tools.apply(loaded, secrets)
         await services.catalog.apply(loaded, secrets)
         services.workers.apply(loaded)

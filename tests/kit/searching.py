@@ -8,9 +8,9 @@ import pyarrow as pa
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Dispatch, ReadPoint, Statement
+from caraway_core.protocols.reranking import TextReranker
 from caraway_core.protocols.searching import FoundRows, SearchWay
 from caraway_core.searching import SearchMethod, TableSearch
-from caraway_scheduler.dispatch.searches.reranking import Rerankers
 from caraway_scheduler.dispatch.searches.searching import SearchDispatch
 
 
@@ -69,8 +69,24 @@ class CountingReranker:
         return [float(sum(word in words for word in text.split())) for text in texts]
 
 
+class FakeRerankers:
+    """`CountingReranker` under its name and without one, and others."""
+
+    def __init__(self, **others: TextReranker) -> None:
+        counting = CountingReranker()
+        self._known: dict[str | None, TextReranker] = {None: counting, "counting": counting}
+        for name, reranker in others.items():
+            self._known[name] = reranker
+
+    def check(self, model: str | None) -> None:
+        if model not in self._known:
+            raise InvalidQueryError(f"rerank: no reranker '{model}'")
+
+    async def scores(self, model: str | None, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return self._known[model].scores(query, texts)
+
+
 def searching(dispatch: Dispatch) -> tuple[SearchDispatch, PlainSearches]:
     """Let statements search over a dispatch."""
     tables = PlainSearches(dispatch)
-    rerankers = Rerankers(CountingReranker, lambda: {"counting": CountingReranker()})
-    return SearchDispatch(dispatch, tables, rerankers), tables
+    return SearchDispatch(dispatch, tables, FakeRerankers()), tables

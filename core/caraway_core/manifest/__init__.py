@@ -9,6 +9,7 @@ from pathlib import Path
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.manifest.access_keys import split_key
 from caraway_core.manifest.column_types import arrow_type
+from caraway_core.manifest.declared_rerankers import DeclaredReranker
 from caraway_core.manifest.models import Model, ModelFile, ModelResources
 from caraway_core.manifest.references import SecretResolver, build_resolver
 from caraway_core.manifest.runtime import RuntimeSettings
@@ -27,6 +28,7 @@ __all__ = [
     "Dataset",
     "DeclaredColumn",
     "DeclaredEmbedder",
+    "DeclaredReranker",
     "EmbeddedColumn",
     "KeywordColumn",
     "Manifest",

@@ -87,3 +87,12 @@ OF_EMBEDDER: Mapping[str, frozenset[str]] = {
     "google": _REMOTE | {"google_api_key"},
 }
 """Params of the providers of embedding models."""
+
+OF_RERANKER: Mapping[str, frozenset[str]] = {
+    "builtin": frozenset(),
+    "file": frozenset({"max_tokens"}),
+    "huggingface": frozenset({"max_tokens", "client_timeout", "endpoint", "hf_token", "revision"}),
+    "cohere": frozenset({"client_timeout", "endpoint", "cohere_api_key"}),
+    "model": frozenset(),
+}
+"""Params of the providers of rerankers."""

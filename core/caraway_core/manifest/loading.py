@@ -23,6 +23,7 @@ from caraway_core.manifest import (
 from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.models import Model
+from caraway_core.manifest.reranker_references import RerankerReferences
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
 from caraway_core.manifest.shape import search as search_shapes
@@ -88,6 +89,7 @@ class _Loading:
         self._datasets: list[Dataset] = []
         self._views: list[View] = []
         self._embedders = embedder_references.EmbedderReferences()
+        self._rerankers = RerankerReferences()
         self._models: list[Model] = []
         self._declared: dict[str, str] = {}
         self._declared_models: dict[str, str] = {}
@@ -100,6 +102,7 @@ class _Loading:
         base_dir = self._file.parent
         self._problems += self._embedders.problems(base_dir)
         self._problems += self._workers.problems(self._declared_models)
+        self._problems += self._rerankers.problems([model.name for model in self._models])
         if self._problems or root is None:
             raise ManifestError(sorted(self._problems, key=self._reading_order))
         snapshots = building.snapshots(root.snapshots, base_dir)
@@ -123,6 +126,7 @@ class _Loading:
             models=tuple(self._models),
             tools=tuple(self._tools.values()),
             workers=tuple(self._workers.workers),
+            rerankers=self._rerankers.rerankers,
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -203,6 +207,8 @@ class _Loading:
                 self._add_tool(shape, found)
             case search_shapes.EmbeddingSection() as shape:
                 self._problems += self._embedders.add(shape, found)
+            case search_shapes.RerankerSection() as shape:
+                self._problems += self._rerankers.add(shape, found)
             case components.ModelSection() as shape:
                 self._add_model(shape, found)
             case worker_shapes.WorkerSection() as shape:

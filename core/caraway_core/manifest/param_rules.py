@@ -46,6 +46,15 @@ def embedding(document: Document) -> Iterator[Problem]:
     yield from _unknown(document, provider, known_params.OF_EMBEDDER.get(provider))
 
 
+def reranker(document: Document) -> Iterator[Problem]:
+    """Yield the params of a reranker that its provider does not take."""
+    try:
+        provider = names.split_provider(str(document.value.get("from"))).connector
+    except ValueError:
+        return
+    yield from _unknown(document, provider, known_params.OF_RERANKER.get(provider))
+
+
 def model(document: Document) -> Iterator[Problem]:
     """Yield the params of a model that its provider does not take."""
     params = document.value.get("params")
@@ -69,6 +78,7 @@ COMPONENTS: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "datasets": dataset,
     "embeddings": embedding,
     "models": model,
+    "rerankers": reranker,
 }
 """The rule on the params of each section whose items have some."""
 

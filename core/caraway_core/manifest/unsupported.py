@@ -12,7 +12,10 @@ from caraway_core import registry
 from caraway_core.errors import Problem
 from caraway_core.manifest.document import Document, Location
 
-BUILT = "this build has: datasets, views, models, embeddings, tools, workers, secrets, dependencies"
+BUILT = (
+    "this build has: datasets, views, models, embeddings, rerankers, tools, workers, secrets, "
+    "dependencies"
+)
 
 PLANNED_CONNECTORS = frozenset(
     "abfs adbc azure cayenne clickhouse databricks delta_lake dremio duckdb dynamodb "
@@ -62,7 +65,7 @@ _OFF = "remove it or set its 'enabled' to false"
 IN_MANIFEST = (
     *(
         UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
-        for section in ("catalogs rerankers search_engines functions evals").split()
+        for section in ("catalogs search_engines functions evals").split()
     ),
     UnsupportedKey("extensions", _is_any_on),
     UnsupportedKey("management", _is_enabled, _OFF),
@@ -138,6 +141,15 @@ def check_embedder(name: str) -> None:
         ValueError: it is unknown.
     """
     _check("embedding provider", name, registry.EMBEDDERS, frozenset())
+
+
+def check_reranker(name: str, other: str) -> None:
+    """Check that the registry has the provider of rerankers, or that it is the other one.
+
+    Raises:
+        ValueError: it is unknown.
+    """
+    _check("reranker provider", name, {*registry.RERANKERS, other}, frozenset())
 
 
 def check_provider(name: str) -> None:

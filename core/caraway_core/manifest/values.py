@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from caraway_core.manifest.acceleration import Acceleration, TimeFormat
+from caraway_core.manifest.declared_rerankers import DeclaredReranker
 from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.models import Model
 from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
@@ -124,3 +125,4 @@ class Manifest:
     models: tuple[Model, ...] = ()
     tools: tuple[DeclaredTool, ...] = ()
     workers: tuple[DeclaredWorker, ...] = ()
+    rerankers: tuple[DeclaredReranker, ...] = ()

@@ -1,6 +1,6 @@
 """The protocol of the service that searches tables: statements, the API and tools use it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -53,17 +53,5 @@ class SearchTables(Protocol):
 
         Raises:
             InvalidQueryError: the table cannot be searched in this way.
-        """
-        ...
-
-
-class TextReranker(Protocol):
-    """Judges how well texts answer a query. Its methods block; threads may share it."""
-
-    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return a score for each text; a greater one is better.
-
-        Raises:
-            ModelError: the model failed.
         """
         ...

@@ -32,7 +32,8 @@ def build(spec: EmbedderSpec) -> Embedder:
 
 def _minilm(name: str, threads: int | None) -> Embedder:
     """all-MiniLM-L6-v2 with weights of 8 bits; the package has no tokenizer."""
-    from caraway_plugins.embeddings.onnx_model import OnnxEmbedder, OnnxFiles
+    from caraway_plugins.embeddings.onnx_model import OnnxEmbedder
+    from caraway_plugins.onnx_files import OnnxFiles
 
     found = importlib.util.find_spec(_PACKAGE)
     if found is None or found.origin is None:

@@ -44,7 +44,7 @@ class _GoogleWire:
         self._model = f"models/{model}"
         self._url = f"{endpoint}/models/{quote(model, safe='')}:batchEmbedContents"
         # In a header, since addresses are logged.
-        self._client = JsonClient(name, {"x-goog-api-key": key}, timeout_s)
+        self._client = JsonClient(f"embedding model '{name}'", {"x-goog-api-key": key}, timeout_s)
         self.place = f"{endpoint} {model}"
 
     def request(self, items: Sequence[Item], dimensions: int | None) -> RemoteVectors:

@@ -19,10 +19,10 @@ _LONGEST_S = 3600
 
 
 class JsonClient:
-    """Posts to one provider."""
+    """Posts to one provider. `title` begins each error."""
 
-    def __init__(self, model: str, headers: Mapping[str, str], timeout_s: float) -> None:
-        self._title = f"embedding model '{model}'"
+    def __init__(self, title: str, headers: Mapping[str, str], timeout_s: float) -> None:
+        self._title = title
         self._client = httpx.Client(
             headers=dict(headers),
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),

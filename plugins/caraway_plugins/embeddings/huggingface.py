@@ -8,7 +8,7 @@ from pathlib import Path
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.protocols.embedding import Embedder, EmbedderSpec
 from caraway_plugins.embeddings import local_files
-from caraway_plugins.embeddings.params import EmbedderParams
+from caraway_plugins.embeddings.params import EmbedderParams, ParamReader
 
 _HOST = "huggingface.co/"
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?::(?P<revision>[\w./-]+))?")
@@ -23,19 +23,28 @@ def build(spec: EmbedderSpec) -> Embedder:
         ModelError: there is no such model, access is denied, or the hub does not respond.
     """
     params = EmbedderParams(spec)
-    match = _NAME.fullmatch(spec.model.removeprefix("//").removeprefix(_HOST))
+    return local_files.load(spec, params, *found(spec.model, params))
+
+
+def found(model: str, params: ParamReader) -> tuple[Path, Path]:
+    """Return the ONNX file and the tokenizer of a model, which are downloaded unless cached.
+
+    Raises:
+        ModelError: there is no such model, access is denied, or the hub does not respond.
+    """
+    match = _NAME.fullmatch(model.removeprefix("//").removeprefix(_HOST))
     if match is None:
         raise ModelError(
-            f"embedding model '{spec.name}': '{spec.model}' is no model of a hub; write "
+            f"{params.title}: '{model}' is no model of a hub; write "
             "'huggingface:huggingface.co/<organisation>/<model>'",
             "invalid",
         )
-    hub = _Hub(spec, params, match["repository"], params.text("revision") or match["revision"])
+    hub = _Hub(params, match["repository"], params.text("revision") or match["revision"])
     # Versions are kept by the vectors that a model gives: it does not change while it is cached.
     if (files := hub.files(is_cached=True) or hub.files(is_cached=False)) is not None:
-        return local_files.load(spec, params, *files)
+        return files
     raise ModelError(
-        f"embedding model '{spec.name}': '{match['repository']}' has no {local_files.TOKENIZER} "
+        f"{params.title}: '{match['repository']}' has no {local_files.TOKENIZER} "
         f"with {local_files.MODEL_NAMES[0]} or {local_files.MODEL_NAMES[1]}; choose a model that "
         "is exported to ONNX",
         "not_found",
@@ -45,10 +54,8 @@ def build(spec: EmbedderSpec) -> Embedder:
 class _Hub:
     """The files of one revision of one model."""
 
-    def __init__(
-        self, spec: EmbedderSpec, params: EmbedderParams, repository: str, revision: str | None
-    ) -> None:
-        self._title = f"embedding model '{spec.name}'"
+    def __init__(self, params: ParamReader, repository: str, revision: str | None) -> None:
+        self._title = params.title
         self._repository = repository
         self._revision = revision
         self._endpoint = params.url("endpoint") if params.text("endpoint") else None

@@ -1,5 +1,6 @@
 """Models in a folder on this machine: `model.onnx` and `tokenizer.json`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from caraway_core.errors import ModelError
@@ -19,11 +20,20 @@ def build(spec: EmbedderSpec) -> Embedder:
         ModelError: a file is missing or unusable.
     """
     params = EmbedderParams(spec)
-    listed = [spec.base_dir / file for file in spec.files]
-    place = spec.base_dir / spec.model.removeprefix("//") if spec.model else spec.base_dir
-    model = next((file for file in listed if file.suffix == ".onnx"), None) or _model(spec, place)
+    return load(spec, params, *found(params.title, spec.model, spec.base_dir, spec.files))
+
+
+def found(title: str, path: str, base_dir: Path, files: Sequence[str]) -> tuple[Path, Path]:
+    """Return the ONNX file and the tokenizer of a folder, or those that are listed.
+
+    Raises:
+        ModelError: there is no ONNX file.
+    """
+    listed = [base_dir / file for file in files]
+    place = base_dir / path.removeprefix("//") if path else base_dir
+    model = next((file for file in listed if file.suffix == ".onnx"), None) or _model(title, place)
     tokenizer = next((file for file in listed if file.name == TOKENIZER), None)
-    return load(spec, params, model, tokenizer or _beside(model))
+    return model, tokenizer or _beside(model)
 
 
 def load(spec: EmbedderSpec, params: EmbedderParams, model: Path, tokenizer: Path) -> Embedder:
@@ -32,7 +42,8 @@ def load(spec: EmbedderSpec, params: EmbedderParams, model: Path, tokenizer: Pat
     Raises:
         ModelError: a file is missing or unusable, or a param is wrong.
     """
-    from caraway_plugins.embeddings.onnx_model import MAX_TOKENS, OnnxEmbedder, OnnxFiles, Pooling
+    from caraway_plugins.embeddings.onnx_model import MAX_TOKENS, OnnxEmbedder, Pooling
+    from caraway_plugins.onnx_files import OnnxFiles
 
     max_tokens = params.count("max_tokens", MAX_TOKENS, MOST_TOKENS)
     pooling: Pooling = "cls" if params.one_of("pooling", POOLINGS) == "cls" else "mean"
@@ -40,15 +51,15 @@ def load(spec: EmbedderSpec, params: EmbedderParams, model: Path, tokenizer: Pat
     return OnnxEmbedder(spec.name, files, max_tokens, pooling, spec.threads)
 
 
-def _model(spec: EmbedderSpec, place: Path) -> Path:
+def _model(title: str, place: Path) -> Path:
     if place.is_file():
         return place
     for name in MODEL_NAMES:
         if (place / name).is_file():
             return place / name
     raise ModelError(
-        f"embedding model '{spec.name}': '{place}' is no ONNX file and no folder with "
-        f"{MODEL_NAMES[0]}; check the path on every machine that runs an executor",
+        f"{title}: '{place}' is no ONNX file and no folder with "
+        f"{MODEL_NAMES[0]}; check the path on every machine that loads the model",
         "not_found",
     )
 

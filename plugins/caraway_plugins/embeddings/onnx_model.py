@@ -1,36 +1,24 @@
 """Sentence encoders in ONNX files: a tokenizer, a transformer and pooling, in this process."""
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import onnxruntime
-from tokenizers import Tokenizer
 
 from caraway_core import cores
 from caraway_core.errors import ModelError, ModelInputError
 from caraway_core.protocols.embedding import EmbeddedTexts
+from caraway_plugins import onnx_files
 from caraway_plugins.embeddings import vectors
+from caraway_plugins.onnx_files import OnnxFiles
 
 Pooling = Literal["mean", "cls"]
 MAX_TOKENS = 256
-_BLOCK_BYTES = 1024 * 1024
 _CHARACTERS = 64
 """No ordinary text has tokens that are longer than this on average."""
-
-
-@dataclass(frozen=True, slots=True)
-class OnnxFiles:
-    """A model and its tokenizer. `sha256` are the known hashes of the two, if there are any."""
-
-    model: Path
-    tokenizer: Path
-    sha256: tuple[str, str] | None = None
 
 
 class OnnxEmbedder:
@@ -56,11 +44,12 @@ class OnnxEmbedder:
             ModelError: a file is missing, damaged, or of another kind of model.
         """
         self._name = name
+        title = f"embedding model '{name}'"
         self._max_tokens = max_tokens
         self._pooling = pooling
-        hashes = [_checked_hash(name, files, index) for index in range(2)]
-        self._tokenizer = _tokenizer(name, files.tokenizer, max_tokens)
-        self._session = _session(name, files.model)
+        hashes = [onnx_files.checked_hash(title, files, index) for index in range(2)]
+        self._tokenizer = onnx_files.tokenizer(title, files.tokenizer, max_tokens)
+        self._session = onnx_files.session(title, files.model)
         self._inputs = frozenset(each.name for each in self._session.get_inputs())
         self._output = _output(name, self._session)
         self._workers = threads or cores.available()
@@ -138,57 +127,6 @@ class OnnxEmbedder:
             states = states[:, 0] if self._pooling == "cls" else states.mean(axis=1)
         row: np.ndarray = vectors.normalised(states)[0]
         return row
-
-
-def _checked_hash(name: str, files: OnnxFiles, index: int) -> str:
-    path = (files.model, files.tokenizer)[index]
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK_BYTES):
-                digest.update(block)
-    except OSError as exc:
-        raise ModelError(
-            f"embedding model '{name}': the file '{path}' cannot be read: {exc.strerror}",
-            "not_found",
-        ) from exc
-    found = digest.hexdigest()
-    if files.sha256 is not None and found != files.sha256[index]:
-        raise ModelError(
-            f"embedding model '{name}': the file '{path}' is not the one that was published "
-            f"(sha256 {found}); install its package again"
-        )
-    return found
-
-
-def _tokenizer(name: str, path: Path, max_tokens: int) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as exc:  # The package raises no class of its own.
-        raise ModelError(
-            f"embedding model '{name}': '{path}' is not a tokenizer.json: {exc}", "invalid"
-        ) from exc
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_tokens)
-    return tokenizer
-
-
-def _session(name: str, path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    # Texts are run in parallel; threads inside of one would wait for each other.
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as exc:  # Its classes have no common base but this.
-        raise ModelError(
-            f"embedding model '{name}': '{path}' is not a usable ONNX model: "
-            f"{type(exc).__name__}; export it as a sentence encoder",
-            "invalid",
-        ) from exc
 
 
 def _output(name: str, session: onnxruntime.InferenceSession) -> str:

@@ -51,7 +51,7 @@ class OpenAIWire:
         self._name = name
         self._url = url
         self._model = model
-        self._client = JsonClient(name, headers, timeout_s)
+        self._client = JsonClient(f"embedding model '{name}'", headers, timeout_s)
         self.place = f"{url} {model}"
 
     def request(self, items: Sequence[Item], dimensions: int | None) -> RemoteVectors:

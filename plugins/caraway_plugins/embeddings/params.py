@@ -1,5 +1,6 @@
-"""The params of embedding models, checked."""
+"""The params of embedding models and rerankers, checked."""
 
+from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
 
 from caraway_core import registry
@@ -8,21 +9,22 @@ from caraway_core.manifest import known_params, units
 from caraway_core.protocols.embedding import EmbedderSpec
 
 
-class EmbedderParams:
-    """Reads the params of one model; every problem is an error that names the model."""
+class ParamReader:
+    """Reads the params of one model; every problem is an error that begins with `title`."""
 
-    def __init__(self, spec: EmbedderSpec) -> None:
+    def __init__(
+        self, title: str, provider: str, params: Mapping[str, str], known: Collection[str]
+    ) -> None:
         """Take the params.
 
         Raises:
             ModelError: the provider does not take one of them.
         """
-        self._name = spec.name
-        self._params = {key: value for key, value in spec.params.items() if value.strip()}
-        known = known_params.OF_EMBEDDER[spec.provider]
-        for param in spec.params:
+        self.title = title
+        self._params = {key: value for key, value in params.items() if value.strip()}
+        for param in params:
             if param not in known:
-                raise self._wrong(registry.unknown(f"{spec.provider} param", param, known))
+                raise self._wrong(registry.unknown(f"{provider} param", param, known))
 
     def text(self, name: str, default: str = "") -> str:
         return self._params.get(name, default).strip()
@@ -95,4 +97,17 @@ class EmbedderParams:
         return value
 
     def _wrong(self, message: str) -> ModelError:
-        return ModelError(f"embedding model '{self._name}': {message}", "invalid")
+        return ModelError(f"{self.title}: {message}", "invalid")
+
+
+class EmbedderParams(ParamReader):
+    """The params of an embedding model."""
+
+    def __init__(self, spec: EmbedderSpec) -> None:
+        """Take the params.
+
+        Raises:
+            ModelError: the provider does not take one of them.
+        """
+        known = known_params.OF_EMBEDDER[spec.provider]
+        super().__init__(f"embedding model '{spec.name}'", spec.provider, spec.params, known)

@@ -57,7 +57,9 @@ async def services(
     """
     settings = manifest.runtime
     searched = LaterSearchTables()
-    backend = replace(backend, dispatch=searching.dispatch(backend.dispatch, searched))
+    rerankers = searching.rerankers()
+    stack.push_async_callback(rerankers.aclose)
+    backend = replace(backend, dispatch=searching.dispatch(backend.dispatch, searched, rerankers))
     keyring = security.keyring(manifest, secrets)
     history = recording.history(settings, data, secrets, stack)
     backend.record_work(recorder(history))
@@ -81,6 +83,7 @@ async def services(
     stack.push_async_callback(accelerations.aclose)
     models = Models(data.cache / "models", history, stored.state, backend.hosting)
     stack.push_async_callback(models.aclose)
+    rerankers.ask = searching.asked(models)
     backend.report_failures(catalog.failed_later)
     dispatch = SourceDispatch(backend.dispatch, accelerations, partial(missing.explained, catalog))
     queries = _queries(settings, dispatch, catalog, cache, history, tallies)
@@ -126,6 +129,7 @@ async def services(
         tallies=tallies,
         models=models,
         search=search,
+        rerankers=rerankers,
         tools=tools,
         mcp=mcp,
         embeddings=embeddings,

@@ -44,6 +44,7 @@ class Reloader:
             logger.warning("the section `runtime` changed; it takes effect at the next start")
         changes = await self._services.catalog.apply(manifest, secrets)
         await self._services.models.apply(manifest, secrets)
+        self._services.rerankers.apply(manifest, secrets)
         self._services.tools.apply(manifest, secrets)
         self._services.workers.apply(manifest)
         self._manifest = manifest

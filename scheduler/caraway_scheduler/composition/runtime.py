@@ -222,6 +222,7 @@ class Runtime:
             self._announcer.notice(notice)
         catalog.on_progress = self._announcer.progress
         await services.models.apply(self._manifest, secrets)
+        services.rerankers.apply(self._manifest, secrets)
         services.tools.apply(self._manifest, secrets)
         await catalog.apply(self._manifest, secrets)
         services.workers.apply(self._manifest)
@@ -250,6 +251,11 @@ class Runtime:
             if embedder.error is not None:
                 failed += 1
                 self._announcer.notice(embedder.error.message)
+        for reranker in services.rerankers.states.values():
+            loading += reranker.status == "initializing"
+            if reranker.error is not None:
+                failed += 1
+                self._announcer.notice(reranker.error.message)
         self._announcer.ready(endpoints, failed, loading)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
@@ -298,6 +304,7 @@ async def _settled(services: Services) -> None:
     await services.catalog.wait_settled()
     await services.models.wait_settled()
     await services.embeddings.wait_settled()
+    await services.rerankers.wait_settled()
 
 
 def _first(failed: BaseException) -> BaseException:

@@ -2,24 +2,28 @@
 
 import time
 
+from caraway_ai.protocols import ChatCompletion, ChatRequest
 from caraway_core.manifest.runtime import CachingSettings
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.protocols.searching import TextReranker
+from caraway_core.protocols.reranking import TextReranker
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
-from caraway_scheduler.dispatch.searches.reranking import Rerankers
 from caraway_scheduler.dispatch.searches.searching import SearchDispatch
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.models.service import Models
+from caraway_scheduler.models.states import ModelCaller
 from caraway_scheduler.queries.cache import CacheSettings
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.found_rows import TableSearches
 from caraway_scheduler.search.query_vectors import QueryVectors
+from caraway_scheduler.search.rerankers import AskModel, RerankerModels
 from caraway_scheduler.search.results_cache import SearchResultsCache
 from caraway_scheduler.search.searchable import SearchableTables
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.search.tables import TableRanker
 from caraway_scheduler.search.tallies import SearchTallies
+from caraway_serving import spans
 
 
 def service(
@@ -41,9 +45,26 @@ def service(
     )
 
 
-def dispatch(inner: Dispatch, tables: LaterSearchTables) -> SearchDispatch:
+def rerankers() -> RerankerModels:
+    """Return the rerankers of statements, before there is a manifest and models."""
+    return RerankerModels(_by_words)
+
+
+def asked(models: Models) -> AskModel:
+    """Return how rerankers call the models of a manifest: without tools, as the runtime itself."""
+
+    async def ask(name: str, request: ChatRequest) -> ChatCompletion:
+        span = spans.current.get() or spans.start(None)
+        return await models.chat(name, request, ModelCaller(span, uses_tools=False))
+
+    return ask
+
+
+def dispatch(
+    inner: Dispatch, tables: LaterSearchTables, rerankers: RerankerModels
+) -> SearchDispatch:
     """Return a dispatch whose statements may search tables."""
-    return SearchDispatch(inner, tables, Rerankers(_by_words))
+    return SearchDispatch(inner, tables, rerankers)
 
 
 def _by_words() -> TextReranker:

@@ -77,10 +77,6 @@ class ModelSection(Section):
     depends_on: TextList = Field([], alias="dependsOn")
 
 
-class Reranker(Component):
-    files: list[Anything] = Field(default_factory=list)
-
-
 class SearchEngine(Component):
     pass
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from caraway_core.manifest import embedder_names, unsupported
+from caraway_core.manifest import embedder_names, names, unsupported
+from caraway_core.manifest.declared_rerankers import CHAT_MODEL
 from caraway_core.manifest.shape.base import (
     Anything,
     Count,
@@ -20,6 +21,11 @@ from caraway_core.manifest.shape.components import ModelResourcesSection
 
 def _check_origin(text: str) -> str:
     unsupported.check_embedder(embedder_names.split_origin(text).provider)
+    return text
+
+
+def _check_reranker(text: str) -> str:
+    unsupported.check_reranker(names.split_provider(text).connector, CHAT_MODEL)
     return text
 
 
@@ -76,4 +82,14 @@ class EmbeddingSection(Section):
     metadata: Anything = Field(default_factory=dict)
     files: list[EmbedderFile] = Field(default_factory=list)
     resources: ModelResourcesSection | None = None
+    depends_on: TextList = Field([], alias="dependsOn")
+
+
+class RerankerSection(Section):
+    from_: Annotated[Text, AfterValidator(_check_reranker)] = Field(alias="from")
+    name: Annotated[Text, AfterValidator(_check_name)]
+    description: str | None = None
+    params: Texts = Field(default_factory=dict)
+    metadata: Anything = Field(default_factory=dict)
+    files: list[EmbedderFile] = Field(default_factory=list)
     depends_on: TextList = Field([], alias="dependsOn")

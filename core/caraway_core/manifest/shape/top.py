@@ -12,12 +12,11 @@ from caraway_core.manifest.shape.components import (
     Evaluation,
     Function,
     ModelSection,
-    Reranker,
     SearchEngine,
 )
 from caraway_core.manifest.shape.dataset import DatasetSection, ViewSection
 from caraway_core.manifest.shape.runtime import RuntimeSection, checked_location
-from caraway_core.manifest.shape.search import EmbeddingSection
+from caraway_core.manifest.shape.search import EmbeddingSection, RerankerSection
 from caraway_core.manifest.shape.tools import ToolSection
 from caraway_core.manifest.shape.workers import WorkerSection
 
@@ -94,7 +93,7 @@ COMPONENTS: dict[str, type[Section]] = {
     "views": ViewSection,
     "models": ModelSection,
     "embeddings": EmbeddingSection,
-    "rerankers": Reranker,
+    "rerankers": RerankerSection,
     "search_engines": SearchEngine,
     "tools": ToolSection,
     "workers": WorkerSection,

@@ -1,43 +1,35 @@
 """Orders the rows of a statement by how well a text of each answers a query."""
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from caraway_core import registry
-from caraway_core.errors import InvalidQueryError
-from caraway_core.protocols.searching import TextReranker
 from caraway_core.statement_searches import RERANK_SCORE, RerankedRows
 from caraway_engine.rows import plain
 
 
-@dataclass(frozen=True, slots=True)
-class Rerankers:
-    """The rerankers that statements may name; `default` needs no model."""
+class Rerankers(Protocol):
+    """The rerankers that statements may name; None is one that needs no model."""
 
-    default: Callable[[], TextReranker]
-    by_name: Callable[[], dict[str, TextReranker]] = field(default=dict)
-
-    def of(self, model: str | None) -> TextReranker:
-        """Return the reranker of a name.
+    def check(self, model: str | None) -> None:
+        """Check that there is a reranker of a name.
 
         Raises:
             InvalidQueryError: there is none.
         """
-        if model is None:
-            return self.default()
-        known = self.by_name()
-        if model not in known:
-            if not known:
-                raise InvalidQueryError(
-                    f"rerank: no model '{model}'; this runtime has no reranker models, so leave "
-                    "out `model` to rank by words in common"
-                )
-            raise InvalidQueryError(f"rerank: {registry.unknown('model', model, known)}")
-        return known[model]
+        ...
+
+    async def scores(self, model: str | None, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return a score for each text; a greater one is better.
+
+        Raises:
+            InvalidQueryError: there is no such reranker.
+            ModelAwayError: it is loading, or its provider is away.
+            ModelError: it failed.
+        """
+        ...
 
 
 async def reranked(
@@ -46,14 +38,14 @@ async def reranked(
     """Return the best rows with their scores, best first; equal ones stay in order.
 
     Raises:
-        InvalidQueryError: there is no such model.
-        ModelError: the model failed.
+        InvalidQueryError: there is no such reranker.
+        ModelError: it failed.
     """
-    reranker = rerankers.of(work.model)
+    rerankers.check(work.model)
     texts = [text or "" for text in rows.column(work.column).to_pylist()]
     scores = np.zeros(0)
     if texts:
-        judged = await asyncio.to_thread(reranker.scores, work.query, texts)
+        judged = await rerankers.scores(work.model, work.query, texts)
         scores = np.asarray(judged, dtype=np.float64)
     # Scores that are no numbers come last.
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:limit]

@@ -108,6 +108,10 @@ class SearchDispatch:
             if at.catalog_version is not None:
                 statement = replace(statement, catalog_version=at.catalog_version, logs=at.logs)
             searches = await self._inner.searches_of(statement)
+            for each in searches:
+                if isinstance(each.work, RerankedRows):
+                    # A wrong name is refused before anything runs, and by EXPLAIN, too.
+                    self._rerankers.check(each.work.model)
             run = _Searches(self, statement, replace(at, viewer=statement.viewer))
             asked = explained.parse(statement.sql)
             if asked is not None and not asked.is_run:
@@ -236,6 +240,9 @@ class _Searches:
         )
         stream = await self._dispatch.execute(new_query_id(), statement)
         self.reads_only_catalog &= stream.reads_only_catalog
+        if work.model is not None:
+            # Models may answer differently each time, and manifests may give their names to others.
+            self.reads_only_catalog = False
         rows = await _collected(stream)
         return await reranking.reranked(work, rows, search.limit, self._dispatch._rerankers)
 

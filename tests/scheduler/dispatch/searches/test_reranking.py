@@ -6,8 +6,7 @@ import pytest
 from caraway_core.errors import InvalidQueryError
 from caraway_core.statement_searches import RerankedRows
 from caraway_scheduler.dispatch.searches import reranking
-from caraway_scheduler.dispatch.searches.reranking import Rerankers
-from tests.kit.searching import CountingReranker
+from tests.kit.searching import FakeRerankers
 
 
 class _Fixed:
@@ -15,7 +14,7 @@ class _Fixed:
         return [{"bad": float("nan")}.get(text, float(len(text))) for text in texts]
 
 
-RERANKERS = Rerankers(CountingReranker, lambda: {"fixed": _Fixed()})
+RERANKERS = FakeRerankers(fixed=_Fixed())
 ROWS = pa.table({"id": [1, 2, 3, 4], "text": ["a b", None, "bad", "b a c"]})
 
 
@@ -42,7 +41,5 @@ async def test_there_may_be_no_rows() -> None:
 
 
 async def test_an_unknown_model_is_refused() -> None:
-    with pytest.raises(InvalidQueryError, match="no model 'fxed'; did you mean 'fixed'"):
+    with pytest.raises(InvalidQueryError, match="no reranker 'fxed'"):
         await _ids("q", "fxed")
-    with pytest.raises(InvalidQueryError, match="leave out `model`"):
-        Rerankers(CountingReranker).of("m")

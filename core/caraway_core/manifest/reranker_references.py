@@ -1,0 +1,51 @@
+"""Collects the rerankers of a manifest, and checks the models that they name."""
+
+from collections.abc import Collection, Iterator
+
+from caraway_core import registry
+from caraway_core.errors import Problem
+from caraway_core.manifest import names, scalars
+from caraway_core.manifest.declared_rerankers import CHAT_MODEL, DeclaredReranker
+from caraway_core.manifest.document import Document
+from caraway_core.manifest.shape.search import RerankerSection
+
+
+class RerankerReferences:
+    """The rerankers that were found so far, and the models that they ask."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, DeclaredReranker] = {}
+        self._places: dict[str, str] = {}
+        self._documents: dict[str, Document] = {}
+
+    @property
+    def rerankers(self) -> tuple[DeclaredReranker, ...]:
+        """All that were found."""
+        return tuple(self._found.values())
+
+    def add(self, shape: RerankerSection, found: Document) -> Iterator[Problem]:
+        """Take a reranker; yield a problem if its name is taken."""
+        if shape.name in self._found:
+            message = f"the name '{shape.name}' is taken: {self._places[shape.name]} declares it"
+            yield found.problem(("name",), message)
+            return
+        origin = names.split_provider(shape.from_)
+        self._found[shape.name] = DeclaredReranker(
+            name=shape.name,
+            provider=origin.connector,
+            model=origin.path,
+            base_dir=found.path.parent,
+            description=shape.description,
+            metadata={key: scalars.plain(value) for key, value in shape.metadata.items()},
+            params=shape.params,
+            files=tuple(file.path for file in shape.files),
+        )
+        self._places[shape.name] = f"{found.path}:{found.line(('name',))}"
+        self._documents[shape.name] = found
+
+    def problems(self, models: Collection[str]) -> Iterator[Problem]:
+        """Yield a problem for each reranker that asks a model that is not declared."""
+        for each in self._found.values():
+            if each.provider == CHAT_MODEL and each.model not in models:
+                message = registry.unknown("model", each.model, models)
+                yield self._documents[each.name].problem(("from",), message)

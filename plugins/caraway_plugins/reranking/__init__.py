@@ -1,0 +1,1 @@
+"""Rerankers: models that judge how well texts answer a query."""

@@ -1,0 +1,18 @@
+"""The params of rerankers."""
+
+from caraway_core.manifest import known_params
+from caraway_core.protocols.reranking import RerankerSpec
+from caraway_plugins.embeddings.params import ParamReader
+
+
+class RerankerParams(ParamReader):
+    """The params of a reranker, checked."""
+
+    def __init__(self, spec: RerankerSpec) -> None:
+        """Take the params.
+
+        Raises:
+            ModelError: the provider does not take one of them.
+        """
+        known = known_params.OF_RERANKER[spec.provider]
+        super().__init__(f"reranker '{spec.name}'", spec.provider, spec.params, known)
