@@ -1,5 +1,6 @@
 """Finds tools by what they do: four rankings of all tools, fused by reciprocal ranks."""
 
+import logging
 import math
 import re
 from collections import Counter
@@ -7,7 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caraway_ai.tools.protocol import JsonSchema, ToolDefinition
+from caraway_core.errors import CarawayError
 from caraway_core.searching import RRF_K
+
+logger = logging.getLogger(__name__)
 
 _K1, _B = 1.2, 0.75
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
@@ -69,7 +73,11 @@ class ToolIndex:
             "schema": self._schemas.scores([*asked, *keywords]),
         }
         if embed is not None:
-            rankings["vector"] = await self._similarities(query.text, embed)
+            try:
+                rankings["vector"] = await self._similarities(query.text, embed)
+            except CarawayError as exc:
+                # The other rankings still say much.
+                logger.warning("not ranked by meaning", extra={"reason": exc.message})
         found = _fused(rankings)
         terms = {*asked, *keywords}
         matches = [

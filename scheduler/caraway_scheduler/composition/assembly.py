@@ -34,6 +34,7 @@ from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Connection, ManifestInForce, Services
 from caraway_scheduler.tools import ToolService, extending
+from caraway_scheduler.tools.meanings import Meanings
 from caraway_scheduler.workers.running import WorkerRuns
 from caraway_scheduler.workers.service import WorkerService
 from caraway_scheduler.workers.times import WorkerTurns
@@ -101,7 +102,7 @@ async def services(
     search = searching.service(
         settings.caching, dispatch, catalog, queries, embeddings, history, searched
     )
-    tools = ToolService(queries, catalog, history, search)
+    tools = ToolService(queries, catalog, history, search, meanings=Meanings(embeddings))
     tools.data.more_components = lambda: {
         "models": {name: state.status for name, state in models.states.items()},
         "tools": tools.statuses,

@@ -154,7 +154,7 @@ class NsqlService:
         limited = replace(caller, tables=readable)
         sampling = TableSampling(_SAMPLED_VALUES if question.has_samples else 0)
         known = await self._known(limited, tables, sampling)
-        ranked = await prompting.ranked(question.text, known, self._tools.embed)
+        ranked: Sequence[DescribedTable] = known
         model_caller = ModelCaller(asker.span, asker.principal, uses_tools=False)
 
         async def ask(request: ChatRequest) -> ChatCompletion:
@@ -167,6 +167,8 @@ class NsqlService:
         more = {"prompt_cache_key": key} if key else {}
         room = prompting.MOST_CHARACTERS
         while True:
+            if ranked is known and len(prompting.within(known, room)) < len(known):
+                ranked = await prompting.ranked(question.text, known, self._tools.embed)
             messages = prompting.messages(question.text, prompting.within(ranked, room))
             try:
                 return await generating.generate(messages, ask, tried, more=more)

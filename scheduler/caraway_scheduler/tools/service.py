@@ -24,6 +24,7 @@ from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools.data import RuntimeData
+from caraway_scheduler.tools.meanings import Meanings
 from caraway_scheduler.tools.recording import recorder
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ class ToolService:
         history: TaskHistory,
         searches: SearchService | None = None,
         limits: ToolLimits | None = None,
+        meanings: Meanings | None = None,
     ) -> None:
         self.toolbox = Toolbox(limits, recorder(history))
         self.data = RuntimeData(queries, catalog, searches)
-        self.embed: Embed | None = None
-        """Ranks tools by meaning where there is an embedding model."""
+        self._meanings = meanings
         bounds = self.toolbox.limits
         self._rows = RowLimits(bounds.rows, bounds.bytes - _NOTE_BYTES)
         self._builtin = BuiltinTools(self.data, self._rows)
@@ -70,6 +71,11 @@ class ToolService:
         self._tasks = tasks.Tasks()
         self._failed: dict[str, str] = {}
         self.toolbox.sources = (self._builtin,)
+
+    @property
+    def embed(self) -> Embed | None:
+        """Ranks tools and tables by meaning where an embedding model is loaded."""
+        return self._meanings.embed if self._meanings is not None else None
 
     def select(self, mode: str) -> ToolSelection:
         """Return the tools that a model's param `tools` asks for.
