@@ -35,7 +35,7 @@ PRODUCTS = (
     ("Kettle", "kitchen", 34.90),
     ("Teapot", "kitchen", 27.50),
     ("Pan", "kitchen", 49.00),
-    ("Desk lamp", "home", 39.95),
+    ("JobService lamp", "home", 39.95),
     ("Blanket", "home", 59.00),
     ("Mirror", "home", 89.00),
     ("Notebook", "office", 4.20),

@@ -20,7 +20,7 @@ from caraway_core.errors import StateAwayError
 from caraway_scheduler.composition import app
 from caraway_scheduler.jobs.model import JobProgress
 from tests.client.runtime import Pauses
-from tests.kit.jobs import FakeDesk, with_desk
+from tests.kit.jobs import FakeJobService, with_jobs
 from tests.kit.listening import listening
 from tests.kit.runtime import running
 from tests.scheduler.api.queries.serving import SCHEMA, rows
@@ -31,8 +31,8 @@ T = TypeVar("T")
 class Served:
     """A runtime and its jobs. `ask` runs a client in a thread, since the client blocks."""
 
-    def __init__(self, desk: FakeDesk, endpoint: str) -> None:
-        self.desk = desk
+    def __init__(self, service: FakeJobService, endpoint: str) -> None:
+        self.service = service
         self._endpoint = endpoint
 
     async def ask(self, question: Callable[[Client], T], sleep: Callable[[float], None]) -> T:
@@ -45,11 +45,11 @@ class Served:
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[Served]:
-    desk = FakeDesk()
-    async with running(folder, "", altered=lambda made: with_desk(made, desk)) as runtime:
+    service = FakeJobService()
+    async with running(folder, "", altered=lambda made: with_jobs(made, service)) as runtime:
         async with listening(app.build_api(runtime.services)) as endpoint:
-            yield Served(desk, endpoint)
-    assert desk.open_reads == 0
+            yield Served(service, endpoint)
+    assert service.open_reads == 0
 
 
 async def test_a_query_from_submission_to_rows(tmp_path: Path) -> None:
@@ -58,10 +58,10 @@ async def test_a_query_from_submission_to_rows(tmp_path: Path) -> None:
             server.ask(lambda c: c.query("SELECT $1", [7]).results().to_pylist(), Pauses())
         )
         async with asyncio.timeout(10):
-            await server.desk.waiting.wait()
-        job = server.desk.last
+            await server.service.waiting.wait()
+        job = server.service.last
         assert job.request.parameters == {"1": 7}
-        server.desk.succeed(job, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
+        server.service.succeed(job, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
         found = await asked
     assert [row["id"] for row in found] == list(range(5_000))
 
@@ -69,7 +69,7 @@ async def test_a_query_from_submission_to_rows(tmp_path: Path) -> None:
 async def test_each_format_can_be_read_back(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
-        server.desk.succeed(server.desk.last, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
+        server.service.succeed(server.service.last, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
 
         async def fetched(form: ResultFormat) -> bytes:
             return await server.ask(
@@ -88,12 +88,12 @@ async def test_each_format_can_be_read_back(tmp_path: Path) -> None:
 
 async def test_a_submission_survives_an_outage_and_runs_once(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
-        server.desk.failure = StateAwayError("the state store is away", 1)
+        server.service.failure = StateAwayError("the state store is away", 1)
         pauses = Pauses()
 
         def back_again(seconds: float) -> None:
             pauses(seconds)
-            server.desk.failure = None
+            server.service.failure = None
 
         await server.ask(lambda c: c.query("SELECT 1"), back_again)
         assert pauses.seconds == [1]
@@ -103,8 +103,8 @@ async def test_a_submission_survives_an_outage_and_runs_once(tmp_path: Path) -> 
 async def test_a_running_query_is_listed_and_cancelled(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
-        server.desk.run(server.desk.last)
-        server.desk.progresses[server.desk.last.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
+        server.service.run(server.service.last)
+        server.service.progresses[server.service.last.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
         running = await server.ask(lambda c: c.open_query(query_id).status(), Pauses())
         assert running.progress == QueryProgress(1, 2, 3, 4, 5, 6)
         (listed,) = await server.ask(lambda c: c.list_queries("running"), Pauses())
@@ -119,8 +119,8 @@ async def test_a_running_query_is_listed_and_cancelled(tmp_path: Path) -> None:
 async def test_a_damaged_chunk_breaks_the_response(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
-        server.desk.succeed(server.desk.last, SCHEMA, rows(0, 10_000), rows(10_000, 10_000))
-        server.desk.damaged_from = 1
+        server.service.succeed(server.service.last, SCHEMA, rows(0, 10_000), rows(10_000, 10_000))
+        server.service.damaged_from = 1
         with pytest.raises(BrokenResponseError, match="is incomplete"):
             await server.ask(lambda c: c.open_query(query_id).results(), Pauses())
 
@@ -129,7 +129,7 @@ async def test_closing_the_results_stops_reading_the_store(tmp_path: Path) -> No
     async with served(tmp_path) as server:
         query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
         batches = [rows(i * 10_000, 10_000) for i in range(200)]
-        server.desk.succeed(server.desk.last, SCHEMA, *batches)
+        server.service.succeed(server.service.last, SCHEMA, *batches)
 
         def first(client: Client) -> int:
             found = client.open_query(query_id).reader()
@@ -140,4 +140,4 @@ async def test_closing_the_results_stops_reading_the_store(tmp_path: Path) -> No
 
         assert await server.ask(first, Pauses()) == 0
         # The server reads no faster than the client, so most batches were never read.
-        assert server.desk.reads < 150
+        assert server.service.reads < 150

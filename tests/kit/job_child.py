@@ -63,8 +63,8 @@ async def _serve(url: str, root: Path, scheduler_id: str, harm: str) -> None:
         lambda: None,
         PACE,
     )
-    working = asyncio.create_task(jobs.run())
-    jobs.begin()
+    working = asyncio.create_task(jobs.run_jobs())
+    jobs.begin_jobs()
     _say(up=True)
     async for command in _commands():
         try:
@@ -77,18 +77,18 @@ async def _serve(url: str, root: Path, scheduler_id: str, harm: str) -> None:
 
 
 async def _do(jobs: Jobs, command: dict[str, Any]) -> dict[str, Any]:
-    desk = jobs.desk
+    service = jobs.service
     if "submit" in command:
         request = JobRequest(command["submit"])
-        job = await desk.submit(ADA, request, spans.start(None), command.get("key", ""))
+        job = await service.submit(ADA, request, spans.start(None), command.get("key", ""))
         return {"job": job.job_id}
     if "finished" in command:
         return {"finished": sum(jobs.tallies.finished.values())}
-    job = await desk.wait(ADA.id, command["wait"], 60)
+    job = await service.wait(ADA.id, command["wait"], 60)
     told: dict[str, Any] = {"status": job.status, "epoch": job.epoch, "key": job.result_key}
     if job.status == "SUCCEEDED":
-        manifest = await desk.manifest(job)
-        batches = [batch async for batch in desk.read(job, manifest.chunks)]
+        manifest = await service.manifest(job)
+        batches = [batch async for batch in service.read(job, manifest.chunks)]
         table = pa.Table.from_batches(batches, manifest.schema)
         told |= {"rows": table.num_rows, "sum": compute.sum(table["n"]).as_py()}
     return told

@@ -205,13 +205,13 @@ class Scheduler:
 
     async def submit(self, sql: str, by: Principal = ADA, key: str = "", **options: Any) -> Job:
         request = JobRequest(sql, **options)
-        return await self.jobs.desk.submit(by, request, spans.start(None), key)
+        return await self.jobs.service.submit(by, request, spans.start(None), key)
 
     async def ended(self, job_id: JobId, by: Principal = ADA) -> Job:
         """Wait until the job ends, and return it."""
 
         async def look() -> Job | None:
-            job = await self.jobs.desk.find(by.id, job_id)
+            job = await self.jobs.service.find(by.id, job_id)
             return job if job.is_over else None
 
         job = await eventually(look, f"job {job_id} is over")
@@ -219,8 +219,8 @@ class Scheduler:
         return job
 
     async def rows(self, job: Job) -> pa.Table:
-        manifest = await self.jobs.desk.manifest(job)
-        reading = self.jobs.desk.read(job, manifest.chunks)
+        manifest = await self.jobs.service.manifest(job)
+        reading = self.jobs.service.read(job, manifest.chunks)
         return pa.Table.from_batches([batch async for batch in reading], manifest.schema)
 
     async def kill(self) -> None:
@@ -278,10 +278,10 @@ class Site:
                 full_patience_s=full_patience_s,
             ),
         )
-        working = asyncio.create_task(jobs.run())
+        working = asyncio.create_task(jobs.run_jobs())
         self._stack.push_async_callback(_end, working)
         if begins:
-            jobs.begin()
+            jobs.begin_jobs()
         return Scheduler(jobs, mortal, dispatch, working, history)
 
 

@@ -17,8 +17,8 @@ from caraway_core.errors import (
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, JobStatus, Totals
+from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.queries import texts
 from caraway_scheduler.queries.storing import StoredAnswer
 from caraway_scheduler.services import Services
@@ -29,8 +29,8 @@ _START = datetime(2026, 1, 2, 3, 4, 5, 600_000, UTC)
 
 
 @dataclass
-class FakeDesk:
-    """A Desk without store and queue; every call raises `failure`, if set."""
+class FakeJobService:
+    """A JobService without store and queue; every call raises `failure`, if set."""
 
     failure: CarawayError | None = None
     damaged_from: int | None = None
@@ -178,6 +178,6 @@ class FakeDesk:
             raise self.failure
 
 
-def with_desk(services: Services, desk: FakeDesk) -> Services:
-    """Return services whose jobs are those of a desk in memory."""
-    return replace(services, jobs=replace(services.jobs, desk=cast(Desk, desk)))
+def with_jobs(services: Services, service: FakeJobService) -> Services:
+    """Return services whose jobs are those of a job service in memory."""
+    return replace(services, jobs=replace(services.jobs, service=cast(JobService, service)))

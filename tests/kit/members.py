@@ -1,6 +1,6 @@
 """Schedulers that keep one dataset, on a loop where a test chooses the next task.
 
-Stores and readers are in memory. Versions, feeds, refreshers and upkeep are the real classes.
+Stores and readers are in memory. Versions, feeds, refreshers and compactors are the real classes.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ from caraway_scheduler.acceleration.changes.ingesting import Whence
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
-from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
-from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
+from caraway_scheduler.acceleration.upkeep.compaction import Compactor
 from caraway_scheduler.acceleration.versions import making
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.freshness import Freshness
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.making import StoredSize
 from caraway_scheduler.acceleration.versions.version import VersionPart
 from caraway_scheduler.acceleration.versions.versions import VersionStore
@@ -236,7 +236,7 @@ class Member:
         self.refresher = Refresher(
             plan, self.current, lambda *_: None, lambda _: SCHEMA, clock=world.clock
         )
-        self.upkeep = Upkeep(self.current, recipe, world.results, TRIM_S)
+        self.compactor = Compactor(self.current, recipe, world.results, TRIM_S)
         self.feed = Feed(self.current, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
 
     def begin(self) -> "Member":
@@ -245,7 +245,7 @@ class Member:
         if not self.world.loop.steps_take_time:
             # A time limit holds only if steps do not take longer.
             self._spawn(partial(self._versions.reads.run, lambda: self.statements))
-        self._spawn(self.upkeep.run)
+        self._spawn(self.compactor.run)
         if self.mode == "changes":
             self._spawn(self._feed)
             self._spawn(self.follow_source)
@@ -368,7 +368,7 @@ class Member:
 
     def _moved(self) -> None:
         self.refresher.moved()
-        self.upkeep.news()
+        self.compactor.news()
 
     async def _feed(self) -> None:
         while True:

@@ -70,7 +70,7 @@ async def running(
         services = await assembly.services(loaded, secrets, data, ApiTallies(), stack, backend)
         before(services)
         jobs = services.jobs
-        working = asyncio.create_task(jobs.run())
+        working = asyncio.create_task(jobs.run_jobs())
         stack.push_async_callback(_ended, working)
         following = asyncio.create_task(services.accelerations.run())
         stack.push_async_callback(_ended, following)
@@ -82,7 +82,7 @@ async def running(
         await services.catalog.wait_settled()
         await services.models.wait_settled()
         await services.embeddings.wait_settled()
-        jobs.begin()
+        jobs.begin_jobs()
         services = altered(services)
         origins = security.cors_origins(loaded.runtime)
         api = await stack.enter_async_context(_client(app.build_api(services, origins)))

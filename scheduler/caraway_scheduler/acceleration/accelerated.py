@@ -30,13 +30,13 @@ from caraway_scheduler.acceleration.changes.ingesting import Ingest, StreamStopp
 from caraway_scheduler.acceleration.recipes import generated
 from caraway_scheduler.acceleration.recipes.generated import GeneratedVectors
 from caraway_scheduler.acceleration.refresh import plans
-from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.refresh.refresh_events import RefreshAsked
+from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
+from caraway_scheduler.acceleration.upkeep.compaction import Compactor
 from caraway_scheduler.acceleration.upkeep.repairing import Repairing
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
-from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 
 logger = logging.getLogger(__name__)
 _BUCKETS = 8
@@ -93,7 +93,7 @@ class Accelerated:
         self._repair: asyncio.Task[None] | None = None
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
-        self.upkeep = Upkeep(current, plan.recipe, results, every_s)
+        self.compactor = Compactor(current, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
             schema = partial(surroundings.schema, plan.name)
             can_begin_anew = dataset.connector in registry.CHANGE_SOURCES
@@ -114,7 +114,7 @@ class Accelerated:
         self._spawn(self._keep, "refresh a dataset")
         if self._snapshotting is not None:
             self._spawn(self._snapshotting.run, "make snapshots")
-        self._spawn(self.upkeep.run, "keep a dataset up")
+        self._spawn(self.compactor.run, "keep a dataset up")
         if self.feed is not None:
             self._spawn(partial(self._feed, self.feed), "apply changes")
 
@@ -270,7 +270,7 @@ class Accelerated:
 
     def _changed(self) -> None:
         self.refresher.moved()
-        self.upkeep.news()
+        self.compactor.news()
 
     def _cut(self) -> PartitionBy:
         by = self.acceleration.partition_by

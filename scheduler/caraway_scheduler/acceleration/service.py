@@ -33,16 +33,16 @@ from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError
 from caraway_scheduler.acceleration.newest import NewestVersions
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
-from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
 from caraway_scheduler.acceleration.refresh.reloading import Identify
 from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.acceleration.standings import Changing, DatasetStanding
+from caraway_scheduler.acceleration.upkeep.orphans import OrphanCollector
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
-from caraway_scheduler.acceleration.upkeep.unkept import Unkept
 from caraway_scheduler.acceleration.versions import partition_listing
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import Maker, StoredSize
 from caraway_scheduler.acceleration.versions.versions import VersionStore, name_in
 from caraway_scheduler.catalog.catalog import Catalog
@@ -101,7 +101,9 @@ class Accelerations:
         self._results = results
         self._dispatch = dispatch
         self._snapshots = snapshots
-        self._unkept = Unkept(self._versions, results, place.title, lambda: datetime.now(UTC))
+        self._orphans = OrphanCollector(
+            self._versions, results, place.title, lambda: datetime.now(UTC)
+        )
         self._kept: dict[TableName, Accelerated] = {}
         self._asking = RefreshRequests(
             self._kept, self._versions, self._maker, catalog.source_schema, is_shared=is_shared
@@ -197,7 +199,7 @@ class Accelerations:
         Ends when it is cancelled or the state store is closed.
         """
         owned = tasks.Tasks()
-        owned.keep(partial(self._unkept.run, lambda: self._named), "mark datasets as kept")
+        owned.keep(partial(self._orphans.run, lambda: self._named), "mark datasets as kept")
         read = partial(self._versions.reads.run, self._dispatch.under_way)
         owned.keep(read, "write down what statements read")
         await self._asking.begin(owned)
@@ -387,5 +389,5 @@ class Accelerations:
 def _standing(kept: Accelerated) -> DatasetStanding:
     refresher, feed, changing = kept.refresher, kept.feed, None
     if feed is not None:
-        changing = Changing(feed.applied, feed.waiting, kept.upkeep.compactions)
+        changing = Changing(feed.applied, feed.waiting, kept.compactor.compactions)
     return DatasetStanding(refresher.state, refresher.version, refresher.stored, changing)

@@ -106,12 +106,12 @@ class Runtime:
                 async with asyncio.TaskGroup() as group:
                     serving = self._begin_serving(group, sockets)
                     keepers = self._begin_keeping(group, services, certificate)
-                    keeping = [*joined.keepers, services.jobs.run, services.accelerations.run]
+                    keeping = [*joined.keepers, services.jobs.run_jobs, services.accelerations.run]
                     if limits is not None:
                         keeping.append(limits.run)
                     keepers += [group.create_task(keep()) for keep in keeping]
                     await self._start(services, secrets, certificate, sockets, stack)
-                    services.jobs.begin()
+                    services.jobs.begin_jobs()
                     reloader = Reloader(self._manifest, services, self._reload_requested)
                     keepers.append(group.create_task(reloader.run(self._options.watch)))
                     await self._stop_requested.wait()
@@ -261,7 +261,7 @@ class Runtime:
 
     async def _stop(self, services: Services) -> None:
         self._announcer.stopping()
-        active, jobs = len(services.queries.active), services.jobs.foreman.running
+        active, jobs = len(services.queries.active), services.jobs.scheduler.running
         logger.info("stopping", extra={"active_queries": active, "jobs": jobs})
         for server in self._servers:
             server.drain()

@@ -13,8 +13,8 @@ from caraway_core.sqltext import writing
 from caraway_engine import formats
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.queries.storing import StoredAnswer
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.flight import statuses
@@ -36,42 +36,42 @@ def known() -> list[flight.ActionType]:
     return [flight.ActionType(name, says) for name, says in DESCRIPTIONS.items()]
 
 
-async def act(desk: Desk, caller: Caller, name: str, body: bytes) -> bytes:
+async def act(service: JobService, caller: Caller, name: str, body: bytes) -> bytes:
     """Do one of the known actions; runs on the event loop.
 
     Raises:
         CarawayError, StatusError: whatever is wrong with it.
     """
     if name == "SubmitAsyncQuery":
-        return await _submit(desk, caller, body)
-    return await _ACTIONS[name](desk, caller, _read(body))
+        return await _submit(service, caller, body)
+    return await _ACTIONS[name](service, caller, _read(body))
 
 
-async def _submit(desk: Desk, caller: Caller, body: bytes) -> bytes:
+async def _submit(service: JobService, caller: Caller, body: bytes) -> bytes:
     try:
         wanted = submissions.parse(body, None)
     except RefusedRequestError as exc:
         raise InvalidQueryError(exc.message) from exc
     if not caller.principal.may_write and writing.begins_with_write(wanted.sql):
         raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")
-    job = await desk.submit(caller.principal, wanted, caller.span)
+    job = await service.submit(caller.principal, wanted, caller.span)
     return _json({"query_id": job.job_id, "status": job.status})
 
 
-async def _status(desk: Desk, caller: Caller, body: Body) -> bytes:
-    job = await _find(desk, caller, body)
+async def _status(service: JobService, caller: Caller, body: Body) -> bytes:
+    job = await _find(service, caller, body)
     document: dict[str, Any] = {"query_id": job.job_id, "status": job.status}
     if job.error is not None:
         document["error"] = {"error_code": job.error.code, "message": job.error.message}
     if job.status == "SUCCEEDED":
-        rows, chunks = await _totals(desk, job)
+        rows, chunks = await _totals(service, job)
         document["result"] = {"total_row_count": rows, "total_chunk_count": chunks}
     return _json(document)
 
 
-async def _result(desk: Desk, caller: Caller, body: Body) -> bytes:
-    job = await _find(desk, caller, body)
-    found = await manifest(desk, job)
+async def _result(service: JobService, caller: Caller, body: Body) -> bytes:
+    job = await _find(service, caller, body)
+    found = await manifest(service, job)
     index = body.get("chunk_index") or 0
     if not isinstance(index, int) or isinstance(index, bool):
         raise InvalidQueryError('the field "chunk_index" must be an integer, 0 or more')
@@ -81,20 +81,20 @@ async def _result(desk: Desk, caller: Caller, body: Body) -> bytes:
         )
     encoder = formats.make("arrow")
     parts = [encoder.begin(found.schema)]
-    async for batch in desk.read(job, found.chunks[index : index + 1]):
+    async for batch in service.read(job, found.chunks[index : index + 1]):
         parts.append(encoder.encode(batch))
     return b"".join((*parts, encoder.end(0)))
 
 
-async def _cancel(desk: Desk, caller: Caller, body: Body) -> bytes:
+async def _cancel(service: JobService, caller: Caller, body: Body) -> bytes:
     if not caller.principal.may_write:
         raise QueryForbiddenError("cancelling a query needs a key that ends in :rw")
-    job = await desk.cancel(caller.principal.id, _job_id(body))
+    job = await service.cancel(caller.principal.id, _job_id(body))
     cancelled = job.status == "CANCELLED"
     return _json({"query_id": job.job_id, "cancelled": cancelled, "status": job.status})
 
 
-_Action = Callable[[Desk, Caller, Body], Awaitable[bytes]]
+_Action = Callable[[JobService, Caller, Body], Awaitable[bytes]]
 _ACTIONS: Mapping[str, _Action] = {
     "GetAsyncQueryStatus": _status,
     "GetAsyncQueryResult": _result,
@@ -102,7 +102,7 @@ _ACTIONS: Mapping[str, _Action] = {
 }
 
 
-async def manifest(desk: Desk, job: Job) -> StoredAnswer:
+async def manifest(service: JobService, job: Job) -> StoredAnswer:
     """Return the stored answer of a finished query.
 
     Raises:
@@ -120,18 +120,18 @@ async def manifest(desk: Desk, job: Job) -> StoredAnswer:
             raise statuses.CancelledStatus(f"query '{job.job_id}' was cancelled")
         case "CLOSED":
             raise statuses.NotFound(f"the results of query '{job.job_id}' have expired")
-    return await desk.manifest(job)
+    return await service.manifest(job)
 
 
-async def _totals(desk: Desk, job: Job) -> tuple[int, int]:
+async def _totals(service: JobService, job: Job) -> tuple[int, int]:
     if job.totals is not None:
         return job.totals.rows, job.totals.chunks
-    chunks = (await desk.manifest(job)).chunks
+    chunks = (await service.manifest(job)).chunks
     return sum(each.row_count for each in chunks), len(chunks)
 
 
-async def _find(desk: Desk, caller: Caller, body: Body) -> Job:
-    return await desk.find(caller.principal.id, _job_id(body))
+async def _find(service: JobService, caller: Caller, body: Body) -> Job:
+    return await service.find(caller.principal.id, _job_id(body))
 
 
 def _job_id(body: Body) -> JobId:

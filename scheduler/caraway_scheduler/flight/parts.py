@@ -16,7 +16,7 @@ from caraway_engine.formats import columns
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight import actions
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.jobs.desk import Desk
+from caraway_scheduler.jobs.service import JobService
 from caraway_serving.flight import statuses
 
 FOLDER = "queries"
@@ -68,13 +68,13 @@ def read_ticket(sent: bytes) -> tuple[JobId, int] | None:
     return submissions.job_id(match[1].decode(errors="replace")), int(match[2])
 
 
-async def find(desk: Desk, caller: Caller, job_id: JobId) -> PartedAnswer:
+async def find(service: JobService, caller: Caller, job_id: JobId) -> PartedAnswer:
     """Find the parts of a finished query of the caller.
 
     Raises:
         CarawayError, StatusError: it is not the caller's, not finished, failed or expired.
     """
-    manifest = await actions.manifest(desk, await desk.find(caller.principal.id, job_id))
+    manifest = await actions.manifest(service, await service.find(caller.principal.id, job_id))
     parts = (
         AnswerPart(job_id, number, each.row_count, each.size_bytes)
         for number, each in enumerate(manifest.chunks)
@@ -82,16 +82,16 @@ async def find(desk: Desk, caller: Caller, job_id: JobId) -> PartedAnswer:
     return PartedAnswer(columns.without_views(manifest.schema), tuple(parts))
 
 
-async def read(desk: Desk, caller: Caller, job_id: JobId, index: int) -> pa.Table:
+async def read(service: JobService, caller: Caller, job_id: JobId, index: int) -> pa.Table:
     """Read one part of a finished query of the caller.
 
     Raises:
         CarawayError, StatusError: as `find`, or there is no such part.
     """
-    job = await desk.find(caller.principal.id, job_id)
-    manifest = await actions.manifest(desk, job)
+    job = await service.find(caller.principal.id, job_id)
+    manifest = await actions.manifest(service, job)
     if index >= len(manifest.chunks):
         raise statuses.NotFound(f"query '{job_id}' has no chunk {index}")
-    batches = [batch async for batch in desk.read(job, manifest.chunks[index : index + 1])]
+    batches = [batch async for batch in service.read(job, manifest.chunks[index : index + 1])]
     table = pa.Table.from_batches(batches, manifest.schema)
     return table.cast(columns.without_views(manifest.schema))

@@ -64,7 +64,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if sql_messages.is_asked(descriptor):
                 return self._sql.info(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
-                found = parts.find(self._services.jobs.desk, caller, job_id)
+                found = parts.find(self._services.jobs.service, caller, job_id)
                 return self._bridge.run(found, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
@@ -84,7 +84,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if sql_messages.is_asked(descriptor):
                 return self._sql.schema(context, descriptor)
             if (job_id := parts.asked(descriptor)) is not None:
-                found = parts.find(self._services.jobs.desk, caller, job_id)
+                found = parts.find(self._services.jobs.service, caller, job_id)
                 return flight.SchemaResult(self._bridge.run(found, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
@@ -103,7 +103,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return self._statements.part(context, self._bounded(ticket.ticket))
             if (part := parts.read_ticket(ticket.ticket)) is not None:
                 rows = self._bridge.run(
-                    parts.read(self._services.jobs.desk, caller, *part), context
+                    parts.read(self._services.jobs.service, caller, *part), context
                 )
                 cut = (
                     each for batch in rows.to_batches() for each in messages.cut(batch, rows.schema)
@@ -133,7 +133,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return map(flight.Result, self._sql.act(context, action.type, body))
             if action.type not in actions.DESCRIPTIONS:
                 _refuse(f"the action {action.type}")
-            answer = actions.act(self._services.jobs.desk, caller, action.type, body)
+            answer = actions.act(self._services.jobs.service, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
     def do_put(

@@ -15,17 +15,16 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.jobs import foreman as foremen
-from caraway_scheduler.jobs import owners, sweeping
+from caraway_scheduler.jobs import owners, scheduling, sweeping
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.desk import Desk
-from caraway_scheduler.jobs.foreman import Foreman
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.owners import JobOwner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRun, JobRunner, now
+from caraway_scheduler.jobs.scheduling import JobScheduler
+from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
@@ -40,7 +39,7 @@ LEAST_KEPT_S = 3600.0
 class Pace:
     """Intervals and timeouts of the job components."""
 
-    round_s: float = foremen.ROUND_S
+    round_s: float = scheduling.ROUND_S
     grace_s: float = owners.GRACE_S
     ttl_s: float = owners.TTL_S
     expire_every_s: float = sweeping.EXPIRE_EVERY_S
@@ -52,33 +51,33 @@ class Pace:
 class Jobs:
     """The job components of one scheduler: the service for the API and the background loops."""
 
-    desk: Desk
-    foreman: Foreman
+    service: JobService
+    scheduler: JobScheduler
     replica: Replica
     sweeper: Sweeper
     tallies: JobTallies
     results: ResultStore
 
-    def begin(self) -> None:
+    def begin_jobs(self) -> None:
         """Allow jobs to run, once the catalog is loaded."""
-        self.foreman.begin()
+        self.scheduler.begin_jobs()
 
-    async def run(self) -> None:
+    async def run_jobs(self) -> None:
         """Run the background loops until cancelled.
 
         Raises:
             CarawayError: another scheduler works under the same id.
         """
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.replica.run())
-            tasks.create_task(self.foreman.run())
-            tasks.create_task(self.sweeper.run())
+            tasks.create_task(self.replica.follow_jobs())
+            tasks.create_task(self.scheduler.run_jobs())
+            tasks.create_task(self.sweeper.sweep_jobs())
             tasks.create_task(self._check())
 
     async def stop(self, timeout_s: float) -> None:
         """Accept no more jobs; unfinished jobs continue elsewhere or after a restart."""
-        self.desk.stop()
-        await self.foreman.stop(timeout_s)
+        self.service.stop()
+        await self.scheduler.stop(timeout_s)
 
     async def _check(self) -> None:
         # Checked in the background: an unavailable bucket must not prevent everything else from
@@ -138,7 +137,7 @@ async def open_jobs(
             tallies.stored_bytes += job.totals.size_bytes
         history.add(_record(run, job))
 
-    foreman = Foreman(
+    scheduler = JobScheduler(
         runner,
         FairQueue(settings.max_queued),
         Owners(store, own, time.monotonic, pace.grace_s, pace.ttl_s),
@@ -151,7 +150,9 @@ async def open_jobs(
         kept_s,
         pace.round_s,
     )
-    desk = Desk(records, replica, committer, foreman, results, tallies, now, kept_s, most_sql_bytes)
+    service = JobService(
+        records, replica, committer, scheduler, results, tallies, now, kept_s, most_sql_bytes
+    )
     sweeper = Sweeper(
         records,
         replica,
@@ -162,7 +163,7 @@ async def open_jobs(
         pace.expire_every_s,
         pace.orphans_every_s,
     )
-    return Jobs(desk, foreman, replica, sweeper, tallies, results)
+    return Jobs(service, scheduler, replica, sweeper, tallies, results)
 
 
 def _open_results(place: ResultPlace) -> ResultStore:

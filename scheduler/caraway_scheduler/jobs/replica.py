@@ -109,7 +109,7 @@ class Replica:
             if not waiting:
                 del self._waiters[job_id]
 
-    async def run(self) -> None:
+    async def follow_jobs(self) -> None:
         """Follow the store until cancelled or until it is closed; restart after failures."""
         loop = asyncio.get_running_loop()
         again = Backoff(_DELAYS)

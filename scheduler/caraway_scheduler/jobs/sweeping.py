@@ -46,7 +46,7 @@ class Sweeper:
         self._expire_every_s = expire_every_s
         self._orphans_every_s = orphans_every_s
 
-    async def run(self) -> None:
+    async def sweep_jobs(self) -> None:
         """Sweep until cancelled; retry failed work in the next round."""
         looked_at: float | None = None
         loop = asyncio.get_running_loop()

@@ -18,9 +18,9 @@ def collect(jobs: Jobs, families: Families) -> Iterable[Metric]:
         {(status,): count for status, count in jobs.replica.counts.items()},
     )
     yield families.gauge(
-        "scheduler_job_queue_depth", "Jobs in the queue of this scheduler.", jobs.foreman.queued
+        "scheduler_job_queue_depth", "Jobs in the queue of this scheduler.", jobs.scheduler.queued
     )
-    yield families.gauge("query_jobs_running", "Jobs that run here.", jobs.foreman.running)
+    yield families.gauge("query_jobs_running", "Jobs that run here.", jobs.scheduler.running)
     yield families.counter(
         "query_jobs_submitted", "Jobs submitted here.", (), {(): tallies.submitted}
     )

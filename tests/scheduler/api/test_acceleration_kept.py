@@ -7,7 +7,7 @@ import pytest
 
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import service
-from caraway_scheduler.acceleration.upkeep.unkept import Unkept
+from caraway_scheduler.acceleration.upkeep.orphans import OrphanCollector
 from caraway_scheduler.acceleration.versions.marks import Mark
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
@@ -29,7 +29,7 @@ async def test_all_accelerated_datasets_of_the_manifest_are_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(service, "Unkept", partial(Unkept, every_s=0.01))
+    monkeypatch.setattr(service, "OrphanCollector", partial(OrphanCollector, every_s=0.01))
     write(tmp_path, 10)
     async with running(tmp_path, MANIFEST) as runtime:
         accelerations = runtime.services.accelerations

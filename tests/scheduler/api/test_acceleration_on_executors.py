@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_scheduler.acceleration.upkeep import upkeep
+from caraway_scheduler.acceleration.upkeep import compaction
 from caraway_scheduler.composition.backend import Backend
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
@@ -91,7 +91,7 @@ async def test_duplicate_rows_are_found_on_any_executor(
 async def test_changes_are_correct_during_compactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 20)
     text = test_changes.manifest()
     overtaken = test_changes_bad_days.Overtaken(monkeypatch, event("c", 100, "late"))
     async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from caraway_scheduler.acceleration.upkeep import upkeep
+from caraway_scheduler.acceleration.upkeep import compaction
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.scheduler.api.test_acceleration import write as write_orders
@@ -125,7 +125,7 @@ async def test_late_and_repeated_changes_change_nothing(tmp_path: Path) -> None:
 async def test_rows_before_a_truncation_stay_deleted_after_a_compaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 3)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 3)
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         emptied = {"op": "t", "source": event("c", 0, "", 20)["source"]}
@@ -210,7 +210,7 @@ async def test_many_producers_and_readers_meet_no_mixture(tmp_path: Path) -> Non
 @pytest.mark.parametrize("seed", range(3))
 async def test_ingest_is_a_dictionary(tmp_path: Path, seed: int, monkeypatch: Any) -> None:
     """Random batches with compactions and restarts in between, compared with a dictionary."""
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 60)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 60)
     chosen, model, lsn = random.Random(seed), dict[int, str](), 0
     for _ in range(3):
         async with running(tmp_path, KEYED) as runtime:

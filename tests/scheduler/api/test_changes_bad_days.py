@@ -13,8 +13,8 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_plugins.stores.sqlite import errors as sqlite_errors
-from caraway_scheduler.acceleration.upkeep import upkeep
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.upkeep import compaction
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import Maker
 from tests.kit.deadlines import eventually
 from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
@@ -98,7 +98,7 @@ async def test_unique_indexes_stay_unique(tmp_path: Path) -> None:
 async def test_unique_indexes_stay_unique_over_their_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 3)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 3)
     async with running(tmp_path, UNIQUE) as runtime:
         await ready(runtime)
         await send(runtime, *(event("c", number, f"v{number}") for number in range(20)))
@@ -146,7 +146,7 @@ async def test_rows_without_a_key_exist_once_after_a_compaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change during a compaction is in the log, but not also in the base."""
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 20)
     overtaken = Overtaken(monkeypatch, event("c", 100, "late"), event("c", 101, "late"))
     async with running(tmp_path, manifest()) as runtime:
         await ready(runtime)
@@ -249,7 +249,7 @@ async def test_a_crash_before_a_flip_loses_no_acknowledged_change(
 async def test_files_and_their_log_are_read_again_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 15)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 15)
     text = manifest("engine: file", "mode: file", "primary_key: id", "indexes: {v: unique}")
     for start in range(0, 40, 10):
         async with running(tmp_path, text) as runtime:

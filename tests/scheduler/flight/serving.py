@@ -34,7 +34,7 @@ from caraway_serving.access import Keyring
 from caraway_serving.tallies import ApiTallies
 from caraway_serving.tls import ServerTls
 from tests.kit.engine import snapshot
-from tests.kit.jobs import FakeDesk
+from tests.kit.jobs import FakeJobService
 
 ANY_PORT = Address("127.0.0.1", 0)
 KEYS = Keyring([("reader", "ro"), ("writer", "rw")])
@@ -83,14 +83,14 @@ async def serving(
     timeout_s: float | None = None,
     address: Address = ANY_PORT,
     tls: ServerTls | None = None,
-    desk: FakeDesk | None = None,
+    service: FakeJobService | None = None,
     max_body_bytes: int = 1 << 20,
     max_message_bytes: int = 1 << 24,
     dispatch: Dispatch | None = None,
     operating: Operating | None = None,
     parallel_reads: ParallelReadSettings | None = None,
 ) -> AsyncIterator[Serving]:
-    """Serve the tables until the block ends; only with a desk there are jobs."""
+    """Serve the tables until the block ends; only with a job service there are jobs."""
     if dispatch is None:
         dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
         assert await dispatch.install(snapshot(tables or {})) == {}
@@ -106,9 +106,9 @@ async def serving(
         tallies,
         timeout_s,
     )
-    # Flight asks nothing of accelerated datasets and of the manifest, and of jobs only the desk.
+    # Flight asks nothing of accelerated datasets and the manifest, and of jobs only the service.
     unused: Any = None
-    jobs: Any = SimpleNamespace(desk=desk)
+    jobs: Any = SimpleNamespace(service=service)
     catalog = Catalog(dispatch, Path("/nowhere"), {}, 1, unused)
     settings = FlightSettings(parallel_reads=parallel_reads)
     manifest: Any = SimpleNamespace(

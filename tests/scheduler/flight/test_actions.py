@@ -11,7 +11,7 @@ from pyarrow import flight
 
 from caraway_core import errors
 from caraway_serving.access import Keyring
-from tests.kit.jobs import FakeDesk
+from tests.kit.jobs import FakeJobService
 from tests.scheduler.flight.serving import KEYS, Serving, bearer, serving
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
@@ -19,11 +19,11 @@ ROWS = pa.record_batch([[1, 2], ["a", None]], schema=SCHEMA)
 
 
 @asynccontextmanager
-async def desk_of(keys: Keyring | None = None) -> AsyncIterator[tuple[Serving, FakeDesk]]:
-    desk = FakeDesk()
-    async with serving(keys=keys, desk=desk) as server:
-        yield server, desk
-        assert desk.open_reads == 0
+async def service_of(keys: Keyring | None = None) -> AsyncIterator[tuple[Serving, FakeJobService]]:
+    service = FakeJobService()
+    async with serving(keys=keys, service=service) as server:
+        yield server, service
+        assert service.open_reads == 0
 
 
 def act(
@@ -52,15 +52,15 @@ async def test_the_actions_are_listed() -> None:
 
 
 async def test_a_query_from_its_submission_to_its_rows() -> None:
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
         submission = {"sql": "SELECT $1", "parameters": [7], "timeout_seconds": 5}
         submitted = await answer(server, "SubmitAsyncQuery", submission)
-        job = desk.last
+        job = service.last
         assert submitted == {"query_id": job.job_id, "status": "PENDING"}
         assert (job.request.parameters, job.request.timeout_s) == ({"1": 7}, 5.0)
         named = {"query_id": job.job_id}
         assert await answer(server, "GetAsyncQueryStatus", named) == submitted
-        desk.succeed(job, SCHEMA, ROWS, ROWS.slice(1))
+        service.succeed(job, SCHEMA, ROWS, ROWS.slice(1))
         assert await answer(server, "GetAsyncQueryStatus", named) == {
             **named,
             "status": "SUCCEEDED",
@@ -73,17 +73,17 @@ async def test_a_query_from_its_submission_to_its_rows() -> None:
 
 
 async def test_an_empty_answer_is_its_schema() -> None:
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))
-        job = desk.succeed(desk.last, SCHEMA)
+        job = service.succeed(service.last, SCHEMA)
         body = await server.ask(act("GetAsyncQueryResult", {"query_id": job.job_id}))
         assert pa.ipc.open_stream(body).read_all() == SCHEMA.empty_table()
 
 
 async def test_a_failed_query_tells_its_error() -> None:
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))
-        job = desk.fail(desk.last, "TIMEOUT", "too slow")
+        job = service.fail(service.last, "TIMEOUT", "too slow")
         assert await answer(server, "GetAsyncQueryStatus", {"query_id": job.job_id}) == {
             "query_id": job.job_id,
             "status": "FAILED",
@@ -92,14 +92,14 @@ async def test_a_failed_query_tells_its_error() -> None:
 
 
 async def test_cancelling_says_whether_it_was_cancelled() -> None:
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))
-        first = {"query_id": desk.last.job_id}
+        first = {"query_id": service.last.job_id}
         assert await answer(server, "CancelAsyncQuery", first) == {
             **first, "cancelled": True, "status": "CANCELLED",
         }  # fmt: skip
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))
-        second = {"query_id": desk.succeed(desk.last, SCHEMA).job_id}
+        second = {"query_id": service.succeed(service.last, SCHEMA).job_id}
         assert await answer(server, "CancelAsyncQuery", second) == {
             **second, "cancelled": False, "status": "SUCCEEDED",
         }  # fmt: skip
@@ -117,55 +117,55 @@ async def test_cancelling_says_whether_it_was_cancelled() -> None:
     ],
 )
 async def test_a_body_that_makes_no_sense_is_invalid(name: str, body: bytes, says: str) -> None:
-    async with desk_of() as (server, _):
+    async with service_of() as (server, _):
         with pytest.raises(pa.ArrowInvalid, match=says):
             await server.ask(act(name, body))
 
 
 @pytest.mark.parametrize("job_id", ["01ABC-DEF-456-789", "?"])
 async def test_an_unknown_query_is_not_found(job_id: str) -> None:
-    async with desk_of() as (server, _):
+    async with service_of() as (server, _):
         for name in ("GetAsyncQueryStatus", "GetAsyncQueryResult", "CancelAsyncQuery"):
             with pytest.raises(pa.ArrowKeyError, match="no query"):
                 await server.ask(act(name, {"query_id": job_id}))
 
 
 async def test_what_has_no_rows_to_show_says_why() -> None:
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
 
         async def refused(error: type[Exception], says: str, index: object = 0) -> None:
-            body = {"query_id": desk.last.job_id, "chunk_index": index}
+            body = {"query_id": service.last.job_id, "chunk_index": index}
             with pytest.raises(error, match=says) as failed:
                 await server.ask(act("GetAsyncQueryResult", body))
             assert "Traceback" not in str(failed.value)
 
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))
         await refused(flight.FlightUnavailableError, "is PENDING")
-        desk.succeed(desk.last, SCHEMA, ROWS)
+        service.succeed(service.last, SCHEMA, ROWS)
         await refused(pa.ArrowKeyError, "no chunk 1", 1)
         await refused(pa.ArrowInvalid, "chunk_index", "x")
-        desk.damaged_from = 0
+        service.damaged_from = 0
         await refused(flight.FlightInternalError, "damaged")
-        desk.expire(desk.last)
+        service.expire(service.last)
         await refused(pa.ArrowKeyError, "expired")
-        desk.fail(desk.last, "EXECUTION_FAILED", "divided by zero")
+        service.fail(service.last, "EXECUTION_FAILED", "divided by zero")
         await refused(flight.FlightInternalError, "divided by zero")
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))
-        await server.ask(act("CancelAsyncQuery", {"query_id": desk.last.job_id}))
+        await server.ask(act("CancelAsyncQuery", {"query_id": service.last.job_id}))
         await refused(flight.FlightCancelledError, "was cancelled")
 
 
 async def test_a_read_only_key_neither_writes_nor_cancels() -> None:
-    async with desk_of(KEYS) as (server, desk):
+    async with service_of(KEYS) as (server, service):
         await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}, "reader"))
         for name, body in (
             ("SubmitAsyncQuery", {"sql": "INSERT INTO t VALUES (1)"}),
-            ("CancelAsyncQuery", {"query_id": desk.last.job_id}),
+            ("CancelAsyncQuery", {"query_id": service.last.job_id}),
         ):
             with pytest.raises(flight.FlightUnauthorizedError, match=":rw"):
                 await server.ask(act(name, body, "reader"))
         with pytest.raises(pa.ArrowKeyError):
-            await server.ask(act("CancelAsyncQuery", {"query_id": desk.last.job_id}, "writer"))
+            await server.ask(act("CancelAsyncQuery", {"query_id": service.last.job_id}, "writer"))
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ async def test_a_read_only_key_neither_writes_nor_cancels() -> None:
     [errors.StateAwayError("away"), errors.OverloadedError("away", 1)],
 )
 async def test_what_may_pass_is_unavailable(failure: errors.CarawayError) -> None:
-    async with desk_of() as (server, desk):
-        desk.failure = failure
+    async with service_of() as (server, service):
+        service.failure = failure
         with pytest.raises(flight.FlightUnavailableError, match=r"away|does not respond"):
             await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import flight
 
 from tests.scheduler.flight.serving import KEYS, bearer
-from tests.scheduler.flight.test_actions import ROWS, SCHEMA, answer, desk_of
+from tests.scheduler.flight.test_actions import ROWS, SCHEMA, answer, service_of
 
 
 def described(job_id: str) -> flight.FlightDescriptor:
@@ -17,10 +17,10 @@ def described(job_id: str) -> flight.FlightDescriptor:
 
 async def test_parts_are_read_in_any_order_and_are_the_answer() -> None:
     chunks = [ROWS, ROWS.slice(1), ROWS.slice(0, 1)]
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
         await answer(server, "SubmitAsyncQuery", {"sql": "SELECT 1"})
-        job = desk.last
-        desk.succeed(job, SCHEMA, *chunks)
+        job = service.last
+        service.succeed(job, SCHEMA, *chunks)
 
         def ask(connected: Any) -> tuple[flight.FlightInfo, list[pa.Table]]:
             info = connected.get_flight_info(described(job.job_id))
@@ -39,10 +39,10 @@ async def test_parts_are_read_in_any_order_and_are_the_answer() -> None:
 
 
 async def test_parts_of_others_are_refused() -> None:
-    async with desk_of(KEYS) as (server, desk):
+    async with service_of(KEYS) as (server, service):
         await answer(server, "SubmitAsyncQuery", {"sql": "SELECT 1"}, "writer")
-        job = desk.last
-        desk.succeed(job, SCHEMA, ROWS)
+        job = service.last
+        service.succeed(job, SCHEMA, ROWS)
         info = await server.ask(
             lambda c: c.get_flight_info(described(job.job_id), bearer("writer"))
         )
@@ -56,12 +56,12 @@ async def test_parts_of_others_are_refused() -> None:
 
 
 async def test_part_that_is_not_there_is_not_found() -> None:
-    async with desk_of() as (server, desk):
+    async with service_of() as (server, service):
         await answer(server, "SubmitAsyncQuery", {"sql": "SELECT 1"})
-        job = desk.last
+        job = service.last
         with pytest.raises(flight.FlightError, match="PENDING"):
             await server.ask(lambda c: c.get_flight_info(described(job.job_id)))
-        desk.succeed(job, SCHEMA, ROWS)
+        service.succeed(job, SCHEMA, ROWS)
         ticket = flight.Ticket(f"\0queries/{job.job_id}/1".encode())
         with pytest.raises(pa.ArrowKeyError, match="has no chunk 1"):
             await server.ask(lambda c: c.do_get(ticket).read_all())
@@ -69,6 +69,6 @@ async def test_part_that_is_not_there_is_not_found() -> None:
 
 @pytest.mark.parametrize("path", [("tables", "t"), ("queries",), ("queries", "a", "b")])
 async def test_other_paths_are_refused(path: tuple[str, ...]) -> None:
-    async with desk_of() as (server, _):
+    async with service_of() as (server, _):
         with pytest.raises(pa.ArrowInvalid, match="with a path"):
             await server.ask(lambda c: c.get_flight_info(flight.FlightDescriptor.for_path(*path)))

@@ -139,7 +139,7 @@ class World:
         self.seen.append(held)
 
     async def keep(self, job: Job) -> StoredJob:
-        """Write a new job, as the desk does."""
+        """Write a new job, as the job service does."""
         return await self.records.create(job)
 
     async def held(self, job: Job) -> StoredJob:

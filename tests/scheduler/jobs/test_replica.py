@@ -47,7 +47,7 @@ async def current(replica: Replica) -> None:
 @asynccontextmanager
 async def following(replica: Replica) -> AsyncIterator[Replica]:
     """Yield a replica that has read everything."""
-    task = asyncio.create_task(replica.run())
+    task = asyncio.create_task(replica.follow_jobs())
     try:
         await current(replica)
         yield replica
@@ -86,7 +86,7 @@ async def test_it_holds_existing_and_new_jobs(opened: Opening) -> None:
 async def test_it_ends_with_the_store(opened: Opening) -> None:
     async with opened() as store:
         replica = Replica(store)
-        task = asyncio.create_task(replica.run())
+        task = asyncio.create_task(replica.follow_jobs())
         await current(replica)
     await asyncio.wait_for(task, LONG_S)
     assert not replica.is_current

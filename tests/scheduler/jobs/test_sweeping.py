@@ -177,7 +177,7 @@ def test_sweeping_goes_on_after_failures_and_looks_for_orphans_rarely() -> None:
             return await keys()
 
         world.results.keys = counted  # type: ignore[method-assign]
-        task = asyncio.create_task(sweeper(world, Seen()).run())
+        task = asyncio.create_task(sweeper(world, Seen()).sweep_jobs())
         await asyncio.sleep(200)
         task.cancel()
         assert 4 <= len(looked) <= 6
@@ -192,7 +192,7 @@ def test_nothing_is_swept_before_all_jobs_are_known() -> None:
         replica = Seen(await world.keep(done("A-1", NOW)))
         replica.is_current = False
         await world.chunk("GONE.1")
-        task = asyncio.create_task(sweeper(world, replica).run())
+        task = asyncio.create_task(sweeper(world, replica).sweep_jobs())
         await asyncio.sleep(100)
         assert await world.results.keys() == ["GONE.1"] and world.seen == []
         replica.is_current = True

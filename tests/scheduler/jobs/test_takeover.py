@@ -34,7 +34,7 @@ async def test_killed_at_any_step_a_job_is_finished_once(
         await one.store.died.wait()
         await one.kill()
         submitting.cancel()
-        (job,) = await two.jobs.desk.list(ADA.id, None, 10)
+        (job,) = await two.jobs.service.list(ADA.id, None, 10)
         job = await taken_by(place, two, job)
         assert job.status == "SUCCEEDED", job.error
         was_done = (write, when) == (4, "after")
@@ -80,10 +80,10 @@ async def test_paused_owner_cannot_overwrite(tmp_path: Path) -> None:
         one.store.paused.set()
 
         async def idle() -> bool:
-            return one.jobs.foreman.running == 0
+            return one.jobs.scheduler.running == 0
 
         await eventually(idle, "the old owner has given up")
-        assert await two.jobs.desk.find(ADA.id, job.job_id) == done
+        assert await two.jobs.service.find(ADA.id, job.job_id) == done
         assert (await two.rows(done)).num_rows == 25_000
         assert dict(one.jobs.tallies.finished) == {}
 
@@ -99,7 +99,7 @@ async def test_answer_stays_where_a_job_ends_while_its_owner_takes_another(
         taken = await one.submit("SELECT 1")
         own = await two.submit(NUMBERS)
         await two.dispatch.began.wait()
-        take, has_taken = two.jobs.foreman._take, asyncio.Event()
+        take, has_taken = two.jobs.scheduler._take, asyncio.Event()
 
         async def take_slowly(held: StoredJob) -> None:
             await take(held)
@@ -107,7 +107,7 @@ async def test_answer_stays_where_a_job_ends_while_its_owner_takes_another(
             await two.ended(own.job_id)
             has_taken.set()
 
-        monkeypatch.setattr(two.jobs.foreman, "_take", take_slowly)
+        monkeypatch.setattr(two.jobs.scheduler, "_take", take_slowly)
         await one.kill()
         place.forget_the_dead()
         await has_taken.wait()
@@ -129,15 +129,15 @@ async def test_run_of_an_old_revision_leaves_the_answer_of_its_epoch(tmp_path: P
         one.dispatch.may_begin.set()
         done = await one.ended(job.job_id)
         await until_idle(one)
-        one.jobs.foreman.add(old)
-        assert one.jobs.foreman.queued == 1
+        one.jobs.scheduler.add(old)
+        assert one.jobs.scheduler.queued == 1
         await until_idle(one)
         assert (await one.rows(done)).num_rows == 25_000
 
 
 async def until_idle(scheduler: Scheduler) -> None:
     async def idle() -> bool:
-        return scheduler.jobs.foreman.running + scheduler.jobs.foreman.queued == 0
+        return scheduler.jobs.scheduler.running + scheduler.jobs.scheduler.queued == 0
 
     await eventually(idle, "nothing runs or waits")
 
@@ -175,10 +175,10 @@ async def test_cancel_through_another_scheduler_stops_the_work(tmp_path: Path) -
         one.dispatch.may_begin.clear()
         job = await one.submit("SELECT 1")
         await one.dispatch.began.wait()
-        assert (await two.jobs.desk.cancel(ADA.id, job.job_id)).status == "CANCELLED"
+        assert (await two.jobs.service.cancel(ADA.id, job.job_id)).status == "CANCELLED"
 
         async def idle() -> bool:
-            return one.jobs.foreman.running == 0
+            return one.jobs.scheduler.running == 0
 
         await eventually(idle, "the owner has stopped")
         assert two.dispatch.executed == []
@@ -193,11 +193,11 @@ async def test_other_schedulers_report_status_progress_and_answer(tmp_path: Path
         await one.dispatch.began.wait()
 
         async def told() -> bool:
-            running = await two.jobs.desk.find(ADA.id, job.job_id)
-            return await two.jobs.desk.progress(running) is not None
+            running = await two.jobs.service.find(ADA.id, job.job_id)
+            return await two.jobs.service.progress(running) is not None
 
         await eventually(told, "the other scheduler knows how far it is")
-        waiting = asyncio.create_task(two.jobs.desk.wait(ADA.id, job.job_id, 60))
+        waiting = asyncio.create_task(two.jobs.service.wait(ADA.id, job.job_id, 60))
         one.dispatch.may_begin.set()
         done = await waiting
         assert done.status == "SUCCEEDED"

@@ -32,7 +32,7 @@ from caraway_scheduler.acceleration.changes.ingesting import (
 )
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions import requests as requests_applied
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, MovedError
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion
 

@@ -14,7 +14,7 @@ from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
 from caraway_scheduler.acceleration.refresh.reloading import Bucketed, LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Cron, Interval, Schedule, Timetable
-from caraway_scheduler.acceleration.versions.head import Subject
+from caraway_scheduler.acceleration.versions.current_version import Subject
 from caraway_scheduler.catalog.states import ReadyState
 
 _TWICE: Mapping[ConflictAction, Twice] = {

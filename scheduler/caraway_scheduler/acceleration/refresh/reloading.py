@@ -19,7 +19,7 @@ from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
 from caraway_scheduler.acceleration.versions import wishes
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import StoredSize
 from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor

@@ -4,7 +4,7 @@ import asyncio
 
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.reloading import Reloading
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 
 
 class VersionTurns:

@@ -9,9 +9,9 @@ import logging
 
 from caraway_core.errors import CarawayError, DatasetDamagedError
 from caraway_scheduler.acceleration.refresh import refresh_events as events
-from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 
 logger = logging.getLogger(__name__)
 _LATE_S = 30.0

@@ -24,7 +24,7 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.acceleration.recipes.recipes import quoted
 from caraway_scheduler.acceleration.versions import making, version_codec
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import Maker
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor

@@ -10,7 +10,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.manifest.acceleration import SnapshotSettings
 from caraway_scheduler.acceleration.upkeep import snapshots
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, MovedError
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)

@@ -192,7 +192,7 @@ class VersionStore:
         return Claim(self._store, _key(_CLAIMS, name) + work, self._owner)
 
     async def _keep(self, name: TableName) -> None:
-        """Mark a dataset as in use before its version is read; see `unkept`."""
+        """Mark a dataset as in use before its version is read; see `upkeep/orphans`."""
         before = await self.marks.renew(name)
         if before is not None and abs(self._clock() - before) > _OLD_MARK:
             # A collector may be about to delete it at its current revision, so write a new one.

@@ -90,8 +90,8 @@ async def load(request: Request, members: Operating) -> Response:
             "queued": admission.queued,
             "running": len(services.queries.active) - admission.queued,
             "max_concurrent": admission.max_running,
-            "jobs_queued": jobs.foreman.queued,
-            "jobs_running": jobs.foreman.running,
+            "jobs_queued": jobs.scheduler.queued,
+            "jobs_running": jobs.scheduler.running,
             "schedulers": members.scheduler_count,
             "executors": [
                 {

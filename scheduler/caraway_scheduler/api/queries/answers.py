@@ -10,8 +10,8 @@ from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.api.queries.errors import NoResultsError
-from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.queries.storing import StoredAnswer
 
 _EXPIRED = "the results of query '{}' have expired; submit it again"
@@ -52,7 +52,7 @@ class ChunkRows:
             await self._batches.aclose()
 
 
-async def manifest(desk: Desk, job: Job, unfinished: int) -> StoredAnswer:
+async def manifest(service: JobService, job: Job, unfinished: int) -> StoredAnswer:
     """Return what the job has stored; `unfinished` is the answer while it has not ended.
 
     Raises:
@@ -74,17 +74,17 @@ async def manifest(desk: Desk, job: Job, unfinished: int) -> StoredAnswer:
         case "CLOSED":
             raise _expired(job)
     try:
-        return await desk.manifest(job)
+        return await service.manifest(job)
     except JobNotFoundError as exc:
         raise _expired(job) from exc
 
 
-async def described(desk: Desk, job: Job) -> tuple[Job, StoredAnswer | None]:
+async def described(service: JobService, job: Job) -> tuple[Job, StoredAnswer | None]:
     """Return the job as it now stands, and what it has stored, if it has succeeded."""
     if job.status != "SUCCEEDED":
         return job, None
     try:
-        return job, await desk.manifest(job)
+        return job, await service.manifest(job)
     except JobNotFoundError:
         return replace(job, status="CLOSED"), None
 
@@ -102,27 +102,29 @@ def chunk(manifest: StoredAnswer, job: Job, index: int) -> Sequence[ChunkInfo]:
     raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
-async def read(desk: Desk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> ChunkRows:
+async def read(
+    service: JobService, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]
+) -> ChunkRows:
     """Open some chunks, whose reading must be closed.
 
     Raises:
         NoResultsError: the chunks have expired, or are missing or damaged.
     """
-    reading = ChunkRows(schema, desk.read(job, chunks))
+    reading = ChunkRows(schema, service.read(job, chunks))
     try:
         await reading.open()
     except BaseException as exc:
         await reading.aclose()
         if isinstance(exc, ResultStoreError):
-            raise await _unreadable(desk, job, exc) from exc
+            raise await _unreadable(service, job, exc) from exc
         raise
     return reading
 
 
-async def _unreadable(desk: Desk, job: Job, exc: ResultStoreError) -> NoResultsError:
+async def _unreadable(service: JobService, job: Job, exc: ResultStoreError) -> NoResultsError:
     """Tell an answer that expired while it was asked for from one that is broken."""
     try:
-        now = await desk.find(job.principal, job.job_id)
+        now = await service.find(job.principal, job.job_id)
     except JobNotFoundError:
         return _expired(job)
     if now.status == "CLOSED":

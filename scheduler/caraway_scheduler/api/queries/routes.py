@@ -15,8 +15,8 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
 from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
-from caraway_scheduler.jobs.desk import MOST_WAIT_S, Desk
 from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.service import MOST_WAIT_S, JobService
 from caraway_serving import bodies, negotiation, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES
@@ -36,11 +36,11 @@ QueryIdParameter = Annotated[str, Path(description="The `query_id` from the subm
 @errors.worded
 async def submit(request: Request) -> Response:
     """Submit a query and return its id at once; it runs whether or not a client waits."""
-    desk = _desk(request)
+    service = _service(request)
     key = submissions.idempotency_key(request.headers.get("idempotency-key"))
     body = await bodies.read(request, app_state.services(request).max_body_bytes)
     wanted = submissions.parse(body, request.headers.get("content-type"))
-    job = await desk.submit(scopes.principal(request), wanted, scopes.span(request), key)
+    job = await service.submit(scopes.principal(request), wanted, scopes.span(request), key)
     return JSONResponse(documents.submitted(job), 202)
 
 
@@ -56,7 +56,7 @@ async def list_queries(
     """List the caller's queries, newest first; expired ones only if the filter selects them."""
     wanted = documents.FILTERS.get(status.strip().lower())
     principal = scopes.principal(request)
-    jobs = await _desk(request).list(principal.id, wanted, min(limit, _MOST_LISTED))
+    jobs = await _service(request).list(principal.id, wanted, min(limit, _MOST_LISTED))
     return JSONResponse(documents.listed(jobs))
 
 
@@ -64,8 +64,8 @@ async def list_queries(
 @errors.worded
 async def describe(request: Request, query_id: QueryIdParameter) -> Response:
     """Describe a query, with the first chunk of its rows once it has succeeded."""
-    desk = _desk(request)
-    return await _described(request, desk, await _find(request, desk, query_id))
+    service = _service(request)
+    return await _described(request, service, await _find(request, service, query_id))
 
 
 @router.get("/v1/queries/{query_id}/status", **documentation.STATUS)
@@ -80,13 +80,13 @@ async def status(
     ] = 0.0,
 ) -> Response:  # fmt: skip
     """Return the status and progress of a query."""
-    desk = _desk(request)
+    service = _service(request)
     if wait:
-        waiting = desk.wait(scopes.principal(request).id, submissions.job_id(query_id), wait)
+        waiting = service.wait(scopes.principal(request).id, submissions.job_id(query_id), wait)
         job = await streaming.unless_gone(request, waiting)
     else:
-        job = await _find(request, desk, query_id)
-    progress = await desk.progress(job)
+        job = await _find(request, service, query_id)
+    progress = await service.progress(job)
     return JSONResponse(documents.status(job, progress))
 
 
@@ -129,29 +129,31 @@ async def chunk(
 @errors.worded
 async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
     """Cancel a query unless it has ended, and describe it."""
-    desk = _desk(request)
+    service = _service(request)
     principal = scopes.principal(request)
     if not principal.may_write:
         raise RefusedRequestError(403, "cancelling a query needs a key that ends in :rw")
     return await _described(
-        request, desk, await desk.cancel(principal.id, submissions.job_id(query_id))
+        request, service, await service.cancel(principal.id, submissions.job_id(query_id))
     )
 
 
-async def _described(request: Request, desk: Desk, job: Job) -> Response:
-    job, manifest = await answers.described(desk, job)
+async def _described(request: Request, service: JobService, job: Job) -> Response:
+    job, manifest = await answers.described(service, job)
     document = documents.described(job, manifest)
     if manifest is None:
         return JSONResponse(document)
     encoder = ChunkJson(documents.chunk(job, manifest, 0), within=document)
-    return await _stored(request, desk, job, manifest.schema, manifest.chunks[:1], encoder, _JSON)
+    return await _stored(
+        request, service, job, manifest.schema, manifest.chunks[:1], encoder, _JSON
+    )
 
 
 async def _results(request: Request, query_id: str, index: int | None, unfinished: int) -> Response:
     choice = negotiation.representation(request.headers.get("accept"), STORED_TYPES)
-    desk = _desk(request)
-    job = await _find(request, desk, query_id)
-    manifest = await answers.manifest(desk, job, unfinished)
+    service = _service(request)
+    job = await _find(request, service, query_id)
+    manifest = await answers.manifest(service, job, unfinished)
     if choice.format == "json":
         index = index or 0
     chunks = manifest.chunks if index is None else answers.chunk(manifest, job, index)
@@ -160,12 +162,14 @@ async def _results(request: Request, query_id: str, index: int | None, unfinishe
         encoder = ChunkJson(documents.chunk(job, manifest, index or 0))
     else:
         encoder = formats.make(choice.format)
-    return await _stored(request, desk, job, manifest.schema, chunks, encoder, choice.content_type)
+    return await _stored(
+        request, service, job, manifest.schema, chunks, encoder, choice.content_type
+    )
 
 
 async def _stored(
     request: Request,
-    desk: Desk,
+    service: JobService,
     job: Job,
     schema: pa.Schema,
     chunks: Sequence[ChunkInfo],
@@ -177,7 +181,7 @@ async def _stored(
     except InvalidQueryError as exc:
         # The answer exists, but cannot be encoded in this format.
         raise RefusedRequestError(406, exc.message) from exc
-    reading = await answers.read(desk, job, schema, chunks)
+    reading = await answers.read(service, job, schema, chunks)
     return StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
 
 
@@ -195,12 +199,12 @@ def _form(request: Request, content_type: str) -> AnswerForm:
     return AnswerForm(content_type, coding, count_bytes, {"vary": vary})
 
 
-def _desk(request: Request) -> Desk:
-    return app_state.services(request).jobs.desk
+def _service(request: Request) -> JobService:
+    return app_state.services(request).jobs.service
 
 
-async def _find(request: Request, desk: Desk, query_id: str) -> Job:
-    return await desk.find(scopes.principal(request).id, submissions.job_id(query_id))
+async def _find(request: Request, service: JobService, query_id: str) -> Job:
+    return await service.find(scopes.principal(request).id, submissions.job_id(query_id))
 
 
 def _refuse_format(format_: str) -> None:

@@ -18,9 +18,9 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration.changes.feed import Feed
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import logs
-from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
+from caraway_scheduler.acceleration.upkeep.compaction import Compactor
 from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.making import StoredSize
 from caraway_scheduler.acceleration.versions.version import VersionPart
 from caraway_scheduler.acceleration.versions.versions import VersionStore
@@ -91,7 +91,7 @@ class Taking:
 
     current: CurrentVersion
     feed: Feed
-    upkeep: Upkeep
+    compactor: Compactor
     readers: Readers
     store: MortalStore
     shown: list[StoredTable] = field(default_factory=list)
@@ -139,7 +139,7 @@ class Site:
             show,
             lambda: datetime.now(UTC),
         )
-        care = Upkeep(current, Recipe(NAME), self.results)
+        care = Compactor(current, Recipe(NAME), self.results)
         feed = Feed(current, self.results, lambda: SCHEMA, lambda: CUT, care.news)
         await feed.begin()
         working = asyncio.create_task(feed.run())

@@ -19,7 +19,7 @@ from caraway_scheduler.acceleration.changes.ingesting import (
     StreamStoppedError,
     Whence,
 )
-from caraway_scheduler.acceleration.upkeep import logs, upkeep
+from caraway_scheduler.acceleration.upkeep import compaction, logs
 from caraway_scheduler.acceleration.versions.versions import Successor
 from tests.kit import members
 from tests.kit.deadlines import eventually
@@ -119,7 +119,7 @@ async def test_an_incomplete_load_is_durable_but_not_read(
     async with site(tmp_path) as place:
         async with place.taking() as one:
             await one.apply(changes((0, "old")))
-            working = asyncio.create_task(one.upkeep.run())
+            working = asyncio.create_task(one.compactor.run())
             for number in range(1, 9):
                 after = None if number == 1 else str(number - 1)
                 whence = Whence(after, str(number), is_whole=False)
@@ -259,15 +259,15 @@ async def test_rows_with_other_columns_are_not_discarded(tmp_path: Path) -> None
 async def test_a_log_is_compacted_while_changes_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 5)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 5)
     async with site(tmp_path) as place, place.taking() as one:
-        working = asyncio.create_task(one.upkeep.run())
+        working = asyncio.create_task(one.compactor.run())
         try:
             for number in range(7):
                 await one.apply(changes((number, "x"), offset=number))
 
             async def look() -> bool:
-                return one.upkeep.compactions > 0
+                return one.compactor.compactions > 0
 
             await eventually(look, "the log is part of the base")
             await one.apply(changes((100, "y"), offset=100))
@@ -290,7 +290,7 @@ async def test_a_log_is_compacted_while_changes_continue(
 async def test_small_entries_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
     async with site(tmp_path) as place, place.taking() as one:
-        working = asyncio.create_task(one.upkeep.run())
+        working = asyncio.create_task(one.compactor.run())
         try:
             for number in range(30):
                 await one.apply(changes((number, "x")))

@@ -22,11 +22,11 @@ from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
 from caraway_scheduler.acceleration.refresh.counting import Counting, Ended
-from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.refresh.refresh_events import RunNumber
+from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.making import Maker
 from caraway_scheduler.acceleration.versions.versions import VersionStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import CarawayError
-from caraway_scheduler.acceleration.upkeep import logs, upkeep
+from caraway_scheduler.acceleration.upkeep import compaction, logs
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
 from tests.kit.members import TRIM_S, Member, World
 
@@ -72,7 +72,7 @@ def play(
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the thresholds for merging entries and for compaction."""
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 6)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 6)
 
 
 Deed = tuple[str, int]

@@ -22,10 +22,10 @@ from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.sources import PassthroughSources
-from caraway_scheduler.acceleration.upkeep import logs, unkept, upkeep
+from caraway_scheduler.acceleration.upkeep import compaction, logs, orphans
+from caraway_scheduler.acceleration.upkeep.orphans import OrphanCollector
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
-from caraway_scheduler.acceleration.upkeep.unkept import Unkept
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions.version import VersionPart
 from tests.kit.interleaving import SteppedResults
@@ -225,10 +225,10 @@ async def abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -
     await zero.end()
     world.acknowledged -= first
     now_s, other = world.loop.time, Member(world, "two", [])
-    remover = Unkept(other._versions, world.results, PLACE.title, world.clock, now_s)
+    remover = OrphanCollector(other._versions, world.results, PLACE.title, world.clock, now_s)
 
     async def remove() -> None:
-        # Its answer may be lost; then `unkept` is called again, as in its loop.
+        # Its answer may be lost; then the collector is called again, as in its loop.
         with suppress(CarawayError):
             await remover.look([])
 
@@ -237,9 +237,9 @@ async def abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -
             await remove()
 
     await remove()
-    await asyncio.sleep(unkept.GONE_AFTER.total_seconds() + 60)
+    await asyncio.sleep(orphans.GONE_AFTER.total_seconds() + 60)
     await remove()
-    await asyncio.sleep(unkept.WATCHED_S + 60)
+    await asyncio.sleep(orphans.WATCHED_S + 60)
     one = Member(world, "one", [])
 
     async with asyncio.TaskGroup() as tasks:
@@ -258,7 +258,7 @@ async def abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 6)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 6)
 
 
 @settings(max_examples=8, deadline=None, phases=PHASES)

@@ -12,7 +12,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import ActiveStatement
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoredTable, TableSpec, ViewTable
-from caraway_scheduler.acceleration.upkeep import logs, upkeep
+from caraway_scheduler.acceleration.upkeep import compaction, logs
 from caraway_scheduler.acceleration.versions import reads
 from caraway_scheduler.acceleration.versions.reads import KEPT, Reads, keys_of
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
@@ -123,7 +123,7 @@ def test_chunks_stay_until_a_statement_of_another_scheduler_ends(
     monkeypatch: pytest.MonkeyPatch, dies: bool
 ) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 6)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 6)
 
     async def work(world: World) -> None:
         one, two = (Member(world, name, []).begin() for name in ("one", "two"))

@@ -16,7 +16,7 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.versions import version_codec
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.reads import KEPT
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.services import Services
-from tests.kit.jobs import FakeDesk, with_desk
+from tests.kit.jobs import FakeJobService, with_jobs
 from tests.kit.runtime import running
 
 KEYS = "runtime: {auth: {api-key: {keys: ['reader:ro', 'writer:rw']}}}\n"
@@ -42,7 +42,7 @@ class Serving:
     """The runtime under test; `tail` is the part of a URL after `/v1/queries`."""
 
     api: httpx.AsyncClient
-    desk: FakeDesk
+    service: FakeJobService
     services: Services
 
     async def get(self, tail: str = "", **headers: str) -> httpx.Response:
@@ -55,16 +55,16 @@ class Serving:
         """Submit a query as a client does."""
         response = await self.post(json={"sql": sql}, **headers)
         assert response.status_code == 202, response.text
-        return self.desk.last
+        return self.service.last
 
     async def succeeded(self, *chunks: pa.RecordBatch, schema: pa.Schema = SCHEMA) -> Job:
         """Submit a query and let it succeed with these chunks."""
-        return self.desk.succeed(await self.submit(), schema, *chunks)
+        return self.service.succeed(await self.submit(), schema, *chunks)
 
 
 @asynccontextmanager
 async def serving(folder: Path, manifest: str = "") -> AsyncIterator[Serving]:
-    desk = FakeDesk()
-    async with running(folder, manifest, altered=lambda made: with_desk(made, desk)) as runtime:
-        yield Serving(runtime.api, desk, runtime.services)
-        assert desk.open_reads == 0
+    service = FakeJobService()
+    async with running(folder, manifest, altered=lambda made: with_jobs(made, service)) as runtime:
+        yield Serving(runtime.api, service, runtime.services)
+        assert service.open_reads == 0

@@ -29,13 +29,13 @@ async def test_a_query_under_way(tmp_path: Path, tail: str, status: int) -> None
             document = await refused(server, f"/{job.job_id}{tail}", status)
             assert "wait=SECONDS" in document["error"]
             assert document.get("status") == (state if tail == RESULTS else None)
-            server.desk.run(job)
+            server.service.run(job)
 
 
 @pytest.mark.parametrize("tail", [RESULTS, CHUNK])
 async def test_a_failed_query(tmp_path: Path, tail: str) -> None:
     async with serving(tmp_path) as server:
-        job = server.desk.fail(await server.submit(), "EXECUTION_FAILED", "divided by zero")
+        job = server.service.fail(await server.submit(), "EXECUTION_FAILED", "divided by zero")
         document = await refused(server, f"/{job.job_id}{tail}", 500)
         assert document["error"] == "divided by zero"
         assert document.get("status") == ("FAILED" if tail == RESULTS else None)
@@ -55,7 +55,7 @@ async def test_a_cancelled_query(tmp_path: Path, tail: str) -> None:
 async def test_an_expired_query(tmp_path: Path, tail: str, how: str) -> None:
     async with serving(tmp_path) as server:
         job = await server.succeeded(rows(0, 1))
-        getattr(server.desk, how)(job)
+        getattr(server.service, how)(job)
         document = await refused(server, f"/{job.job_id}{tail}", 410)
         assert "expired" in document["error"]
         assert document.get("status") == ("CLOSED" if tail == RESULTS else None)
@@ -76,7 +76,7 @@ async def test_an_unknown_query(tmp_path: Path, job_id: str) -> None:
 async def test_a_query_of_another_principal_is_unknown(tmp_path: Path) -> None:
     async with serving(tmp_path, KEYS) as server:
         job = await server.submit(**{"x-api-key": "reader"})
-        server.desk.succeed(job, SCHEMA, rows(0, 1))
+        server.service.succeed(job, SCHEMA, rows(0, 1))
         for tail in ("", "/status", RESULTS, CHUNK):
             await refused(server, f"/{job.job_id}{tail}", 404, **{"x-api-key": "writer"})
         cancelled = await server.post(f"/{job.job_id}/cancel", **{"x-api-key": "writer"})
@@ -97,7 +97,7 @@ async def test_an_unknown_chunk(tmp_path: Path) -> None:
 async def test_a_damaged_answer(tmp_path: Path, tail: str) -> None:
     async with serving(tmp_path) as server:
         job = await server.succeeded(rows(0, 1))
-        server.desk.damaged_from = 0
+        server.service.damaged_from = 0
         document = await refused(server, f"/{job.job_id}{tail}", 500)
         assert "chunk 0" in document["error"]
 
@@ -134,7 +134,7 @@ async def test_errors_of_the_job_service(
     tmp_path: Path, failure: errors.CarawayError, status: int, retry_after: str | None
 ) -> None:
     async with serving(tmp_path) as server:
-        server.desk.failure = failure
+        server.service.failure = failure
         for response in (
             await server.post(json={"sql": "SELECT 1"}),
             await server.get(),

@@ -23,7 +23,7 @@ async def test_a_submission_answers_202_with_the_urls(tmp_path: Path) -> None:
             json={"sql": "SELECT $1", "parameters": [7], "timeout_seconds": 5, "maximum_size": 9,
                   "dataset": "ignored"}
         )  # fmt: skip
-        job = server.desk.last
+        job = server.service.last
         assert response.status_code == 202
         assert response.json() == {
             "query_id": job.job_id,
@@ -41,15 +41,15 @@ async def test_the_status_is_flat_and_names_the_error(tmp_path: Path) -> None:
         job = await server.submit()
         path = f"/{job.job_id}/status"
         assert (await server.get(path)).json() == {"query_id": job.job_id, "status": "PENDING"}
-        server.desk.run(job)
-        server.desk.progresses[job.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
+        server.service.run(job)
+        server.service.progresses[job.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
         assert (await server.get(path)).json() == {
             "query_id": job.job_id,
             "status": "RUNNING",
             "progress": {"stages_done": 1, "stages_total": 2, "tasks_done": 3, "tasks_total": 4,
                          "rows": 5, "bytes": 6},
         }  # fmt: skip
-        server.desk.fail(job, "TIMEOUT", "too slow")
+        server.service.fail(job, "TIMEOUT", "too slow")
         assert (await server.get(path)).json() == {
             "query_id": job.job_id,
             "status": "FAILED",
@@ -191,8 +191,8 @@ async def test_waiting_ends_with_the_query(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         job = await server.submit()
         asked = asyncio.create_task(server.get(f"/{job.job_id}/status?wait=60"))
-        await server.desk.waiting.wait()
-        server.desk.succeed(job, SCHEMA)
+        await server.service.waiting.wait()
+        server.service.succeed(job, SCHEMA)
         assert (await asked).json()["status"] == "SUCCEEDED"
 
 
@@ -212,7 +212,7 @@ async def test_waiting_ends_with_the_client(tmp_path: Path) -> None:
         async def receive() -> Any:
             message = next(messages)
             if message["type"] == "http.disconnect":
-                await server.desk.waiting.wait()
+                await server.service.waiting.wait()
             return message
 
         sent: list[Any] = []
@@ -228,7 +228,7 @@ async def test_waiting_ends_with_the_client(tmp_path: Path) -> None:
         async with asyncio.timeout(60):
             await app(scope, receive, send)
         assert sent[0]["status"] == 499
-        assert not server.desk.waiting.is_set()
+        assert not server.service.waiting.is_set()
 
 
 async def test_a_reader_that_leaves_ends_the_reading(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ async def test_a_reader_that_leaves_ends_the_reading(tmp_path: Path) -> None:
         }  # fmt: skip
         async with asyncio.timeout(60):
             await app(scope, receive, send)
-        assert server.desk.reads < 50
+        assert server.service.reads < 50
 
 
 async def test_the_list_is_newest_first_and_counts_what_it_returns(tmp_path: Path) -> None:
@@ -289,9 +289,9 @@ async def test_the_list_is_newest_first_and_counts_what_it_returns(tmp_path: Pat
 async def test_the_list_is_filtered_by_status(tmp_path: Path, status: str, count: int) -> None:
     async with serving(tmp_path) as server:
         await server.submit()
-        server.desk.run(await server.submit())
+        server.service.run(await server.submit())
         await server.succeeded(rows(0, 1))
-        server.desk.expire(await server.succeeded(rows(0, 1)))
+        server.service.expire(await server.succeeded(rows(0, 1)))
         assert (await server.get(f"?status={status}")).json()["total_count"] == count
 
 

@@ -39,7 +39,7 @@ class _Seen:
     since_s: float
 
 
-class Unkept:
+class OrphanCollector:
     """Collects orphaned datasets; every scheduler runs it, and it continues after a crash."""
 
     def __init__(

@@ -14,7 +14,7 @@ from caraway_scheduler.jobs.model import JobRequest
 from caraway_scheduler.jobs.owners import DisplacedError
 from caraway_scheduler.jobs.runner import now
 from tests.scheduler.jobs import making
-from tests.scheduler.jobs.foremen import over, site
+from tests.scheduler.jobs.sites import over, site
 from tests.scheduler.jobs.stepping import Answer, World, play
 
 
@@ -23,8 +23,8 @@ def test_jobs_wait_until_the_catalog_is_loaded() -> None:
         one = await site(world, begins=False)
         job = await one.submit("A-1")
         await asyncio.sleep(60)
-        assert (one.foreman.queued, one.foreman.running) == (1, 0)
-        one.foreman.begin()
+        assert (one.scheduler.queued, one.scheduler.running) == (1, 0)
+        one.scheduler.begin_jobs()
         (done,) = await over(world, job)
         assert done.status == "SUCCEEDED" and one.ended == [done]
         assert dict(one.tallies.finished) == {("SUCCEEDED",): 1}
@@ -40,12 +40,12 @@ def test_no_more_run_at_once_than_there_are_places(places: int) -> None:
         one.engine.script = [Answer((1,), waits=gate)]
         jobs = [await one.submit(f"A-{number}") for number in range(6)]
         await asyncio.sleep(30)
-        assert (one.foreman.running, one.foreman.queued) == (places, 6 - places)
+        assert (one.scheduler.running, one.scheduler.queued) == (places, 6 - places)
         assert len(one.engine.executed) == places
         gate.set()
         assert {job.status for job in await over(world, *jobs)} == {"SUCCEEDED"}
-        assert one.foreman.running == one.foreman.queued == 0
-        assert not one.foreman._queue._running, "what ended counts against nobody's next job"
+        assert one.scheduler.running == one.scheduler.queued == 0
+        assert not one.scheduler._queue._running, "what ended counts against nobody's next job"
 
     play(work)
 
@@ -56,7 +56,7 @@ def test_principals_take_turns() -> None:
         for number in range(3):
             await one.submit(f"A-{number}", "ada")
         jobs = [await one.submit("B-0", "bob"), await one.submit("C-0", "cyd")]
-        one.foreman.begin()
+        one.scheduler.begin_jobs()
         await over(world, *jobs)
         assert {job.job_id for job in one.ended[:3]} == {"A-0", "B-0", "C-0"}
 
@@ -69,11 +69,11 @@ def test_job_that_is_added_again_runs_once_and_one_that_is_over_does_not() -> No
         job = await one.submit("A-1")
         held = await world.held(job)
         for _ in range(3):
-            one.foreman.add(held)
+            one.scheduler.add(held)
         over_already = replace(held, job=states.cancelled(held.job, making.START))
-        one.foreman.add(replace(over_already, job=replace(over_already.job, job_id=JobId("A-2"))))
-        assert one.foreman.queued == 1
-        one.foreman.begin()
+        one.scheduler.add(replace(over_already, job=replace(over_already.job, job_id=JobId("A-2"))))
+        assert one.scheduler.queued == 1
+        one.scheduler.begin_jobs()
         await over(world, job)
         await asyncio.sleep(10)
         assert len(one.engine.executed) == 1
@@ -88,12 +88,12 @@ def test_cancelled_job_is_stopped_or_leaves_the_queue(is_running: bool) -> None:
         one.engine.script = [Answer((1,), waits=asyncio.Event())]
         job = await one.submit("A-1")
         await asyncio.sleep(5)
-        assert one.foreman.running == is_running
+        assert one.scheduler.running == is_running
         standing = await world.held(job)
         cancelled = states.cancelled(standing.job, now())
         assert await world.committer.attempt(standing, cancelled) is not None
         await asyncio.sleep(5)
-        assert one.foreman.running == one.foreman.queued == 0
+        assert one.scheduler.running == one.scheduler.queued == 0
         assert await world.standing(job) == cancelled
         assert await world.results.keys() == [], "what it stored is removed"
         assert one.ended == []
@@ -108,10 +108,10 @@ def test_failure_that_nobody_foresaw_gives_the_place_back() -> None:
         async def broken(_: object) -> None:
             raise KeyError("a defect")
 
-        run, one.foreman._runner.run_job = one.foreman._runner.run_job, broken  # type: ignore[method-assign,assignment]
+        run, one.scheduler._runner.run_job = one.scheduler._runner.run_job, broken  # type: ignore[method-assign,assignment]
         await one.submit("A-1")
-        await world.settled(lambda: one.foreman.queued == 0)
-        one.foreman._runner.run_job = run  # type: ignore[method-assign]
+        await world.settled(lambda: one.scheduler.queued == 0)
+        one.scheduler._runner.run_job = run  # type: ignore[method-assign]
         job = await one.submit("A-2")
         (done,) = await over(world, job)
         assert done.status == "SUCCEEDED"
@@ -197,7 +197,7 @@ def test_stop_lets_jobs_end_and_gives_the_others_away_at_once() -> None:
         one.engine.script = [Answer((1,), waits=gate)]
         first, second = await one.submit("A-1"), await one.submit("A-2")
         await asyncio.sleep(2)
-        stopping = asyncio.create_task(one.foreman.stop(30))
+        stopping = asyncio.create_task(one.scheduler.stop(30))
         await asyncio.sleep(5)
         gate.set()
         await stopping
@@ -205,7 +205,7 @@ def test_stop_lets_jobs_end_and_gives_the_others_away_at_once() -> None:
         waiting = await world.standing(second)
         assert (waiting.status, waiting.owner, waiting.attempts) == ("PENDING", "", 0)
         await one.die()
-        two.foreman.begin()
+        two.scheduler.begin_jobs()
         (done,) = await over(world, second)
         assert (done.status, done.epoch) == ("SUCCEEDED", 2)
 
@@ -219,11 +219,11 @@ def test_stop_that_takes_too_long_gives_the_running_job_back_with_its_attempt() 
         job = await one.submit("A-1")
         await asyncio.sleep(2)
         began = world.loop.time()
-        await one.foreman.stop(10)
+        await one.scheduler.stop(10)
         assert world.loop.time() - began < 35
         standing = await world.standing(job)
         assert (standing.status, standing.owner, standing.attempts) == ("RUNNING", "", 0)
-        assert await world.results.keys() == [] and one.foreman.running == 0
+        assert await world.results.keys() == [] and one.scheduler.running == 0
 
     play(work)
 
@@ -234,7 +234,7 @@ def test_stop_does_not_give_away_a_statement_that_may_have_written() -> None:
         one.engine.script = [Answer((1,), waits=asyncio.Event())]
         job = await one.submit("A-1", request=JobRequest("DELETE FROM notes"))
         await asyncio.sleep(2)
-        await one.foreman.stop(1)
+        await one.scheduler.stop(1)
         standing = await world.standing(job)
         assert (standing.status, standing.owner) == ("RUNNING", one.owner)
         assert standing.writes and standing.attempts == 1
@@ -248,7 +248,7 @@ def test_stop_ends_in_time_without_a_store() -> None:
         await one.submit("A-1")
         world.store.away = errors.StateAwayError("away")
         began = world.loop.time()
-        await one.foreman.stop(5)
+        await one.scheduler.stop(5)
         assert world.loop.time() - began < 12
 
     play(work)
@@ -257,7 +257,7 @@ def test_stop_ends_in_time_without_a_store() -> None:
 def test_nothing_begins_once_a_stop_has_begun() -> None:
     async def work(world: World) -> None:
         one = await site(world)
-        await one.foreman.stop(1)
+        await one.scheduler.stop(1)
         await one.submit("A-1")
         await asyncio.sleep(60)
         assert one.engine.executed == []
@@ -284,17 +284,17 @@ def test_store_that_is_away_is_told_with_the_progress_and_passes() -> None:
         one.engine.script = [Answer((1,), waits=gate)]
         job = await one.submit("A-1")
         await asyncio.sleep(3)
-        told = one.foreman.progress(job.job_id)
+        told = one.scheduler.progress(job.job_id)
         assert told is not None and told.waits_for == "" and told.rows == 1
         world.store.away = errors.StateAwayError("the state store is away")
         await asyncio.sleep(10)
-        told = one.foreman.progress(job.job_id)
+        told = one.scheduler.progress(job.job_id)
         assert told is not None and "away" in told.waits_for and told.rows == 1
         world.store.away = None
         await asyncio.sleep(10)
-        told = one.foreman.progress(job.job_id)
+        told = one.scheduler.progress(job.job_id)
         assert told is not None and told.waits_for == ""
-        assert one.foreman.progress(JobId("B-1")) is None
+        assert one.scheduler.progress(JobId("B-1")) is None
         gate.set()
         await over(world, job)
 

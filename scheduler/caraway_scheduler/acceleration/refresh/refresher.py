@@ -22,7 +22,7 @@ from caraway_scheduler.acceleration.refresh.refreshing import RefreshState
 from caraway_scheduler.acceleration.refresh.reloading import Identify, LoadPlan, Reloading
 from caraway_scheduler.acceleration.refresh.turns import VersionTurns
 from caraway_scheduler.acceleration.versions.claims import RENEW_S
-from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import StoredSize
 from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.wishes import Ask

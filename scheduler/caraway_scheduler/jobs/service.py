@@ -13,10 +13,10 @@ from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.foreman import Foreman
 from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
+from caraway_scheduler.jobs.scheduling import JobScheduler
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
 from caraway_scheduler.queries.storing import StoredAnswer
@@ -27,7 +27,7 @@ MOST_WAIT_S = 60.0
 _MANIFESTS_KEPT = 64
 
 
-class Desk:
+class JobService:
     """Implements `JobDesk` over the state store and the jobs of this process."""
 
     def __init__(
@@ -35,7 +35,7 @@ class Desk:
         records: JobRecords,
         replica: Replica,
         committer: Committer,
-        foreman: Foreman,
+        scheduler: JobScheduler,
         results: ResultStore,
         tallies: JobTallies,
         clock: Callable[[], datetime],
@@ -46,7 +46,7 @@ class Desk:
         self._records = records
         self._replica = replica
         self._committer = committer
-        self._foreman = foreman
+        self._scheduler = scheduler
         self._results = results
         self._tallies = tallies
         self._clock = clock
@@ -86,16 +86,16 @@ class Desk:
             principal.id,
             not principal.may_write,
             request,
-            self._foreman.owner,
+            self._scheduler.owner,
             self._clock(),
         )
-        self._foreman.check_room(job)
+        self._scheduler.check_room(job)
         held = await self._records.create(job)
         if held.job != job:
             return held.job  # The same request was submitted twice at the same time.
         self._tallies.submitted += 1
         self._replica.saw(held)
-        self._foreman.add(held, span)
+        self._scheduler.add(held, span)
         return held.job
 
     async def find(self, principal: PrincipalId, job_id: JobId) -> Job:
@@ -154,7 +154,7 @@ class Desk:
         """Return how far a job is and what it waits for, if that is known here."""
         if job.is_over:
             return None
-        return self._foreman.progress(job.job_id) or await self._records.progress(job)
+        return self._scheduler.progress(job.job_id) or await self._records.progress(job)
 
     async def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:
         """Yield the rows of some chunks of the job's manifest; each is checked before it is shown.

@@ -14,7 +14,7 @@ from caraway_core.errors import (
 from tests.kit.deadlines import eventually
 from tests.kit.disks import disk_with_room_for
 from tests.kit.job_schedulers import ADA, MortalStore, site
-from tests.scheduler.jobs.desks import NUMBERS, nothing_is_left
+from tests.scheduler.jobs.services import NUMBERS, nothing_is_left
 
 
 async def test_job_waits_for_room_on_a_full_disk_and_says_so(tmp_path: Path) -> None:
@@ -26,8 +26,8 @@ async def test_job_waits_for_room_on_a_full_disk_and_says_so(tmp_path: Path) -> 
             one.dispatch.may_begin.set()
 
             async def look() -> bool:
-                running = await one.jobs.desk.find(ADA.id, job.job_id)
-                told = await one.jobs.desk.progress(running)
+                running = await one.jobs.service.find(ADA.id, job.job_id)
+                told = await one.jobs.service.progress(running)
                 return told is not None and "free or add space" in told.waits_for
 
             await eventually(look, "the job says what it waits for")
@@ -60,11 +60,11 @@ async def test_job_that_cannot_be_written_says_what_it_waits_for(
         monkeypatch.setattr(MortalStore, "compare_and_set", full)
         with pytest.raises(StateFullError):
             await one.submit("SELECT 2")
-        one.jobs.begin()
+        one.jobs.begin_jobs()
 
         async def look() -> bool:
-            pending = await one.jobs.desk.find(ADA.id, job.job_id)
-            told = await one.jobs.desk.progress(pending)
+            pending = await one.jobs.service.find(ADA.id, job.job_id)
+            told = await one.jobs.service.progress(pending)
             assert pending.status == "PENDING"
             return told is not None and told.waits_for == "the state store has no room"
 
@@ -79,13 +79,13 @@ async def test_expired_answer_is_closed_and_removed(tmp_path: Path) -> None:
         job = await one.submit(NUMBERS)
 
         async def closed() -> bool:
-            return (await one.jobs.desk.find(ADA.id, job.job_id)).status == "CLOSED"
+            return (await one.jobs.service.find(ADA.id, job.job_id)).status == "CLOSED"
 
         await eventually(closed, "the job is closed")
 
         await nothing_is_left(place)
-        assert await one.jobs.desk.list(ADA.id, None, 10) == []
-        assert [each.job_id for each in await one.jobs.desk.list(ADA.id, "CLOSED", 10)] == [
+        assert await one.jobs.service.list(ADA.id, None, 10) == []
+        assert [each.job_id for each in await one.jobs.service.list(ADA.id, "CLOSED", 10)] == [
             job.job_id
         ]
 
@@ -117,7 +117,7 @@ async def test_outage_of_the_store_loses_nothing(tmp_path: Path) -> None:
         with pytest.raises(StateAwayError):
             await one.submit("SELECT 2")
         with pytest.raises(StateAwayError):
-            await one.jobs.desk.find(ADA.id, job.job_id)
+            await one.jobs.service.find(ADA.id, job.job_id)
         one.store.away = None
         assert (await one.ended(job.job_id)).status == "SUCCEEDED"
         assert len(one.dispatch.executed) == 1

@@ -8,12 +8,12 @@ from typing import Any
 from caraway_core.ids import PUBLIC, CatalogVersion, TableName
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.foreman import Foreman
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.owners import JobOwner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import JobRunner
+from caraway_scheduler.jobs.scheduling import JobScheduler
 from caraway_scheduler.jobs.tallies import JobTallies
 from tests.scheduler.jobs import making
 from tests.scheduler.jobs.stepping import KEPT_S, RETENTION_S, Engine, World
@@ -26,7 +26,7 @@ class Site:
     """One scheduler as far as its jobs go."""
 
     world: World
-    foreman: Foreman
+    scheduler: JobScheduler
     replica: Replica
     engine: Engine
     tallies: JobTallies
@@ -35,20 +35,20 @@ class Site:
 
     @property
     def owner(self) -> str:
-        return self.foreman.owner
+        return self.scheduler.owner
 
     async def submit(self, job_id: str, principal: str = PUBLIC, **changes: Any) -> Job:
         job = making.job(job_id, principal, **{"owner": self.owner, **changes})
         held = await self.world.keep(job)
         self.replica.saw(held)
-        self.foreman.add(held)
+        self.scheduler.add(held)
         return held.job
 
     async def die(self) -> None:
         """End it as SIGKILL would: it says nothing to anybody."""
-        for task in [*self.tasks, *self.foreman._tasks._tasks]:
+        for task in [*self.tasks, *self.scheduler._tasks._tasks]:
             task.cancel()
-        await asyncio.gather(*self.tasks, *self.foreman._tasks._tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, *self.scheduler._tasks._tasks, return_exceptions=True)
 
 
 async def site(
@@ -68,7 +68,7 @@ async def site(
         timedelta(seconds=RETENTION_S),
         KEPT_S,
     )
-    foreman = Foreman(
+    scheduler = JobScheduler(
         runner,
         FairQueue(100),
         Owners(world.store, JobOwner(name, incarnation), world.loop.time, 3.0, 6.0),
@@ -81,11 +81,11 @@ async def site(
         KEPT_S,
         ROUND_S,
     )
-    tasks = [asyncio.create_task(replica.run()), asyncio.create_task(foreman.run())]
-    made = Site(world, foreman, replica, engine, tallies, ended, tasks)
+    tasks = [asyncio.create_task(replica.follow_jobs()), asyncio.create_task(scheduler.run_jobs())]
+    made = Site(world, scheduler, replica, engine, tallies, ended, tasks)
     await world.settled(lambda: replica.is_current)
     if begins:
-        foreman.begin()
+        scheduler.begin_jobs()
     return made
 
 

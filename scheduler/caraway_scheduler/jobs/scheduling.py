@@ -28,7 +28,7 @@ _ROUND_LIMIT_S = 10.0
 Ended = Callable[[JobRun, Job], None]
 
 
-class Foreman:
+class JobScheduler:
     """Runs the jobs of this process, and takes over jobs whose owner is gone.
 
     `places` returns how many jobs may run at once and is called before each start. `on_end` is
@@ -85,7 +85,7 @@ class Foreman:
         """The number of jobs that run here."""
         return len(self._running)
 
-    def begin(self) -> None:
+    def begin_jobs(self) -> None:
         """Allow jobs to run, once the catalog is loaded."""
         self._may_begin = True
         self._news.set()
@@ -116,7 +116,7 @@ class Foreman:
         progress = found[0].current_progress()
         return replace(progress, waits_for=cause) if cause else progress
 
-    async def run(self) -> None:
+    async def run_jobs(self) -> None:
         """Run and take over jobs until cancelled.
 
         Raises:

@@ -17,7 +17,7 @@ from caraway_core.ids import JobId
 from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import ADA, BOB, site
 from tests.kit.panics import Panic
-from tests.scheduler.jobs.desks import NUMBERS, nothing_is_left
+from tests.scheduler.jobs.services import NUMBERS, nothing_is_left
 
 
 async def test_answer_is_stored_in_chunks_and_read_back(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ async def test_answer_is_stored_in_chunks_and_read_back(tmp_path: Path) -> None:
         assert job.totals.rows == 25_000
         table = await one.rows(job)
         assert sorted(table["n"].to_pylist()) == list(range(1, 25_001))
-        manifest = await one.jobs.desk.manifest(job)
+        manifest = await one.jobs.service.manifest(job)
         assert job.totals.chunks == len(manifest.chunks) >= 2
 
 
@@ -144,27 +144,27 @@ async def test_cancel_stops_a_running_job_and_is_final(tmp_path: Path) -> None:
         one.dispatch.may_begin.clear()
         job = await one.submit("SELECT 1")
         await one.dispatch.began.wait()
-        cancelled = await one.jobs.desk.cancel(ADA.id, job.job_id)
+        cancelled = await one.jobs.service.cancel(ADA.id, job.job_id)
         assert cancelled.status == "CANCELLED"
         assert cancelled.error is not None
         assert cancelled.error.code == "CANCELLED"
 
         async def idle() -> bool:
-            return one.jobs.foreman.running == 0
+            return one.jobs.scheduler.running == 0
 
         await eventually(idle, "the work has stopped")
-        again = await one.jobs.desk.cancel(ADA.id, job.job_id)
-        assert again == await one.jobs.desk.find(ADA.id, job.job_id) == cancelled
+        again = await one.jobs.service.cancel(ADA.id, job.job_id)
+        assert again == await one.jobs.service.find(ADA.id, job.job_id) == cancelled
 
 
 async def test_cancelled_before_its_turn_a_job_never_runs(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler(begins=False)
         job = await one.submit("SELECT 1")
-        await one.jobs.desk.cancel(ADA.id, job.job_id)
-        assert one.jobs.foreman.queued == 0
+        await one.jobs.service.cancel(ADA.id, job.job_id)
+        assert one.jobs.scheduler.queued == 0
         other = await one.submit("SELECT 2")
-        one.jobs.begin()
+        one.jobs.begin_jobs()
         await one.ended(other.job_id)
         assert [statement.sql for statement in one.dispatch.executed] == ["SELECT 2"]
 
@@ -173,16 +173,16 @@ async def test_jobs_of_other_principals_do_not_exist(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
         job = await one.submit("SELECT 1")
-        desk = one.jobs.desk
+        service = one.jobs.service
         for asking in (
-            desk.find(BOB.id, job.job_id),
-            desk.cancel(BOB.id, job.job_id),
-            desk.wait(BOB.id, job.job_id, 1),
-            desk.find(ADA.id, JobId("../x")),
+            service.find(BOB.id, job.job_id),
+            service.cancel(BOB.id, job.job_id),
+            service.wait(BOB.id, job.job_id, 1),
+            service.find(ADA.id, JobId("../x")),
         ):
             with pytest.raises(JobNotFoundError):
                 await asking
-        assert await desk.list(BOB.id, None, 10) == []
+        assert await service.list(BOB.id, None, 10) == []
 
 
 async def test_list_is_newest_first_and_filters(tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ async def test_list_is_newest_first_and_filters(tmp_path: Path) -> None:
         bad = await one.submit("SELEC")
         for job in (good, bad):
             await one.ended(job.job_id)
-        desk = one.jobs.desk
-        assert [job.job_id for job in await desk.list(ADA.id, None, 10)] == [
+        service = one.jobs.service
+        assert [job.job_id for job in await service.list(ADA.id, None, 10)] == [
             bad.job_id,
             good.job_id,
         ]
-        assert [job.job_id for job in await desk.list(ADA.id, None, 1)] == [bad.job_id]
-        assert [job.job_id for job in await desk.list(ADA.id, "SUCCEEDED", 10)] == [good.job_id]
+        assert [job.job_id for job in await service.list(ADA.id, None, 1)] == [bad.job_id]
+        assert [job.job_id for job in await service.list(ADA.id, "SUCCEEDED", 10)] == [good.job_id]
         assert one.jobs.replica.counts == {"SUCCEEDED": 1, "FAILED": 1}
         assert dict(one.jobs.tallies.finished) == {("SUCCEEDED",): 1, ("FAILED",): 1}
 
@@ -208,8 +208,11 @@ async def test_wait_ends_with_the_job_or_the_time(tmp_path: Path) -> None:
         one = await place.scheduler()
         one.dispatch.may_begin.clear()
         job = await one.submit("SELECT 1")
-        assert (await one.jobs.desk.wait(ADA.id, job.job_id, 0.05)).status in ("PENDING", "RUNNING")
-        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 60))
+        assert (await one.jobs.service.wait(ADA.id, job.job_id, 0.05)).status in (
+            "PENDING",
+            "RUNNING",
+        )
+        waiting = asyncio.create_task(one.jobs.service.wait(ADA.id, job.job_id, 60))
         await one.dispatch.began.wait()
         one.dispatch.may_begin.set()
         assert (await waiting).status == "SUCCEEDED"
@@ -220,7 +223,7 @@ async def test_stop_ends_all_waits(tmp_path: Path) -> None:
         one = await place.scheduler()
         one.dispatch.may_begin.clear()
         job = await one.submit("SELECT 1")
-        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 60))
+        waiting = asyncio.create_task(one.jobs.service.wait(ADA.id, job.job_id, 60))
         await one.dispatch.began.wait()
         await one.jobs.stop(0)
         assert (await waiting).status == "RUNNING"
@@ -251,7 +254,7 @@ async def test_queue_is_bounded(tmp_path: Path) -> None:
             await one.submit("SELECT 1", by=BOB)
         with pytest.raises(OverloadedError, match="max_queued"):
             await one.submit("SELECT 1", by=BOB)
-        assert len(await one.jobs.desk.list(ADA.id, None, 10)) == 2
+        assert len(await one.jobs.service.list(ADA.id, None, 10)) == 2
 
 
 async def test_keys_take_turns(tmp_path: Path) -> None:
@@ -260,7 +263,7 @@ async def test_keys_take_turns(tmp_path: Path) -> None:
         for number in range(3):
             await one.submit(f"SELECT {number} AS ada")
         last = [await one.submit(f"SELECT {number} AS bob", by=BOB) for number in range(2)]
-        one.jobs.begin()
+        one.jobs.begin_jobs()
         await one.ended(last[-1].job_id, BOB)
         ran = [statement.sql[-3:] for statement in one.dispatch.executed]
         assert ran[:4] == ["ada", "bob", "ada", "bob"]
@@ -279,7 +282,7 @@ async def test_work_is_in_the_background_and_not_more_than_allowed(tmp_path: Pat
         one.dispatch.may_begin.clear()
         jobs = [await one.submit(f"SELECT {number}") for number in range(3)]
         await one.dispatch.began.wait()
-        assert (one.jobs.foreman.running, one.jobs.foreman.queued) == (1, 2)
+        assert (one.jobs.scheduler.running, one.jobs.scheduler.queued) == (1, 2)
         one.dispatch.may_begin.set()
         for job in jobs:
             await one.ended(job.job_id)

@@ -16,8 +16,8 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.acceleration.upkeep import unkept
-from caraway_scheduler.acceleration.upkeep.unkept import GONE_AFTER, WATCHED_S, Unkept
+from caraway_scheduler.acceleration.upkeep import orphans
+from caraway_scheduler.acceleration.upkeep.orphans import GONE_AFTER, WATCHED_S, OrphanCollector
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor, VersionStore
@@ -63,7 +63,7 @@ class Site:
     results: FolderResultStore
     now: datetime = START
     now_s: float = 0.0
-    seen: list[Unkept] = field(default_factory=list)
+    seen: list[OrphanCollector] = field(default_factory=list)
 
     def clock(self) -> datetime:
         return self.now
@@ -75,8 +75,8 @@ class Site:
     def versions(self, store: Any = None, ahead: timedelta = timedelta()) -> VersionStore:
         return VersionStore(store or self.store, "one", lambda: self.now + ahead)
 
-    def unkept(self, store: Any = None, ahead: timedelta = timedelta()) -> Unkept:
-        return Unkept(
+    def unkept(self, store: Any = None, ahead: timedelta = timedelta()) -> OrphanCollector:
+        return OrphanCollector(
             self.versions(store, ahead),
             self.results,
             HERE,
@@ -116,7 +116,7 @@ async def site(folder: Path) -> AsyncIterator[Site]:
         await store.aclose()
 
 
-async def watch(place: Site, sweeper: Unkept, kept: Sequence[TableName] = ()) -> None:
+async def watch(place: Site, sweeper: OrphanCollector, kept: Sequence[TableName] = ()) -> None:
     """Let the required time pass, with checks in between."""
     await sweeper.look(kept)
     place.pass_(GONE_AFTER)
@@ -242,7 +242,7 @@ async def test_nothing_of_a_returning_scheduler_is_removed(tmp_path: Path) -> No
             await sweeper.look(())
             place.pass_(GONE_AFTER + timedelta(seconds=1))
 
-            async def sweep(sweeper: Unkept = sweeper) -> None:
+            async def sweep(sweeper: OrphanCollector = sweeper) -> None:
                 await sweeper.look(())
 
             store.before = step, sweep
@@ -290,7 +290,7 @@ async def test_used_datasets_are_marked(tmp_path: Path, caplog: pytest.LogCaptur
         marks = place.versions().marks
         key = "accelerated-kept/damaged"
         await place.store.compare_and_set(key, b"no time", expected=None)
-        place.pass_(2 * unkept._WARN_AFTER)
+        place.pass_(2 * orphans._WARN_AFTER)
         sweeper = place.unkept()
         running = asyncio.create_task(sweeper.run(lambda: [TableName("damaged"), NAME]))
         async with asyncio.timeout(60):

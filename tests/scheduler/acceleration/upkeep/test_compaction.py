@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from caraway_scheduler.acceleration.upkeep import logs, upkeep
+from caraway_scheduler.acceleration.upkeep import compaction, logs
 from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import Successor
 from tests.kit.members import Member, World
@@ -20,7 +20,7 @@ _CLIENTS, _CHANGES = 4, 40
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the thresholds for merging entries and for compaction."""
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 6)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 6)
 
 
 async def begun(world: World) -> list[Member]:
@@ -52,7 +52,7 @@ def test_two_schedulers_never_compact_in_vain(seed: int) -> None:
                 for number in range(_CLIENTS)
             ]
         await asyncio.sleep(1)  # Virtual time advances only when no task can run.
-        compactions = sum(member.upkeep.compactions for member in members)
+        compactions = sum(member.compactor.compactions for member in members)
         assert compactions > 1
         assert sum(member.readers.made for member in members) == compactions
         assert max(each.result() for each in inserting) < _CLIENTS * _CHANGES / 3
@@ -89,7 +89,7 @@ def overtaken(
 
 
 def test_concurrent_changes_do_not_repeat_a_compaction() -> None:
-    overtakes = 2 * upkeep._TRIES + 1
+    overtakes = 2 * compaction._TRIES + 1
 
     async def work(world: World) -> None:
         members = await begun(world)
@@ -103,11 +103,11 @@ def test_concurrent_changes_do_not_repeat_a_compaction() -> None:
             return bases.index(version.key) == 1
 
         tries = overtaken(members, overtakes, is_first_made)
-        await insert(members[0], upkeep.LEAST_LOGGED + 1)
+        await insert(members[0], compaction.LEAST_LOGGED + 1)
         await asyncio.sleep(1)
         assert len(tries) > overtakes
         made = sum(member.readers.made for member in members)
-        assert made == sum(member.upkeep.compactions for member in members)
+        assert made == sum(member.compactor.compactions for member in members)
         await settled(world, members)
 
     play(1, work, steps_take_time=False)
@@ -116,7 +116,7 @@ def test_concurrent_changes_do_not_repeat_a_compaction() -> None:
 def test_concurrent_changes_do_not_repeat_a_merge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 1000)
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 1000)
 
     async def work(world: World) -> None:
         members = await begun(world)

@@ -17,7 +17,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import logs
 from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.head import CurrentVersion, MovedError
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion
 
@@ -31,7 +31,7 @@ _TRIES = 16
 _DELAYS = Delays(10.0, 60.0, jitter=0.2)
 
 
-class Upkeep:
+class Compactor:
     """The maintenance of one dataset in one scheduler; only one scheduler works at a time."""
 
     def __init__(
