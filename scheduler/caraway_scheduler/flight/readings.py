@@ -1,10 +1,12 @@
 """Answers under way to one reader, and those that wait between GetFlightInfo and DoGet.
 
-Everything here runs on the event loop.
+Everything here runs on the event loop, unless it says otherwise.
 """
 
 import asyncio
 from collections import OrderedDict
+from dataclasses import replace
+from threading import Lock
 
 import pyarrow as pa
 
@@ -26,7 +28,7 @@ class FlightReading:
 
     def __init__(self, services: Services, request: QueryRequest) -> None:
         self._services = services
-        self._request = request
+        self._request = replace(request, takes_plain=True)
         self._rows: LiveRows | None = None
         self._ready: list[pa.RecordBatch] = []
         self.principal: PrincipalId = request.principal.id
@@ -51,7 +53,6 @@ class FlightReading:
             # Nothing is left to wait for, so give back the place among the running queries.
             self._ready = [batch async for batch in rows]
         else:
-            rows.leave_plain()
             self._rows = rows
         return answer.query_id
 
@@ -83,9 +84,18 @@ class FlightReading:
                 self._rows = None
             else:
                 batches = [batch]
+        self.count(batches)
+        return batches
+
+    def take_whole(self) -> list[pa.RecordBatch]:
+        """Return all rows of a statement that has ended; any thread may take them."""
+        batches, self._ready = self._ready, []
+        return batches
+
+    def count(self, batches: list[pa.RecordBatch]) -> None:
+        """Count bytes that are sent."""
         sent = self._services.tallies.query_returned_bytes
         sent[(self._request.protocol,)] += sum(batch.nbytes for batch in batches)
-        return batches
 
     def close(self, error: BaseException | None = None) -> None:
         """End the statement, unless it has ended; more than once does no harm."""
@@ -109,6 +119,7 @@ class WaitingRoom:
         self._expiries: dict[QueryId, asyncio.TimerHandle] = {}
         self._is_empty = asyncio.Event()
         self._is_empty.set()
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -122,7 +133,8 @@ class WaitingRoom:
         query_id = await reading.open()
         if reading.offered is not None:
             return query_id
-        self._waiting[query_id] = reading
+        with self._lock:
+            self._waiting[query_id] = reading
         self._is_empty.clear()
         loop = asyncio.get_running_loop()
         self._expiries[query_id] = loop.call_later(_WAIT_S, self._dismiss, query_id)
@@ -131,29 +143,53 @@ class WaitingRoom:
 
     def take(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
         """Hand an answer to the one who asked for it, once."""
-        reading = self._waiting.get(query_id)
-        if reading is None or reading.principal != principal:
-            return None
-        return self._remove(query_id)
+        reading = self._found(query_id, principal)
+        self.tidy(query_id)
+        return reading
+
+    def take_whole(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
+        """Hand over an answer whose statement has ended; any thread may ask.
+
+        The event loop then has to `tidy`. So the thread of a call need not wait for it.
+        """
+        return self._found(query_id, principal, must_be_whole=True)
+
+    def tidy(self, query_id: QueryId) -> None:
+        """Forget when an answer would have expired, if it is not here any more."""
+        if query_id in self._waiting:
+            return
+        if (expiry := self._expiries.pop(query_id, None)) is not None:
+            expiry.cancel()
+        if not self._waiting:
+            self._is_empty.set()
+
+    def _found(
+        self, query_id: QueryId, principal: PrincipalId, *, must_be_whole: bool = False
+    ) -> FlightReading | None:
+        with self._lock:
+            reading = self._waiting.get(query_id)
+            if reading is None or reading.principal != principal:
+                return None
+            if must_be_whole and not reading.is_whole:
+                return None
+            return self._waiting.pop(query_id)
 
     def clear(self) -> None:
         for query_id in list(self._waiting):
             self._dismiss(query_id)
 
     def _make_room(self, *, is_whole: bool) -> None:
-        alike = [key for key, reading in self._waiting.items() if reading.is_whole == is_whole]
+        with self._lock:
+            alike = [key for key, each in self._waiting.items() if each.is_whole == is_whole]
         for query_id in alike[: -(_MOST_WHOLE if is_whole else self._most_live)]:
             self._dismiss(query_id)
 
     def _dismiss(self, query_id: QueryId) -> None:
-        self._remove(query_id).close(QueryCancelledError("the client did not fetch the rows"))
-
-    def _remove(self, query_id: QueryId) -> FlightReading:
-        self._expiries.pop(query_id).cancel()
-        reading = self._waiting.pop(query_id)
-        if not self._waiting:
-            self._is_empty.set()
-        return reading
+        with self._lock:
+            reading = self._waiting.pop(query_id, None)
+        self.tidy(query_id)
+        if reading is not None:
+            reading.close(QueryCancelledError("the client did not fetch the rows"))
 
     async def wait_empty(self) -> None:
         """Wait until each answer was fetched or given up."""

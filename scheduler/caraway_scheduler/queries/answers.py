@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, leave_plain, offered_of
+from caraway_core.protocols.dispatch import BatchStream, offered_of
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
@@ -112,11 +112,6 @@ class LiveRows:
         self._kept = []
         self._keep_at_most = at_most_bytes
         self.on_complete = store
-
-    def leave_plain(self) -> None:
-        """Take batches whose strings are plain, in place of views, from now on."""
-        if self._stream is not None:
-            leave_plain(self._stream)
 
     async def prefetch(self) -> None:
         """Fetch the first batch; call this inside a step of the query.

@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Dispatch, GivenRows, Statement
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    Dispatch,
+    GivenRows,
+    Statement,
+    leave_plain,
+)
 from caraway_core.protocols.offers import OfferOrder
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
@@ -50,6 +56,8 @@ class QueryRequest:
     """The only tables and views that it may name; None allows all."""
     offer: OfferOrder | None = None
     """Set where executors may serve the rows; see `Statement`."""
+    takes_plain: bool = False
+    """Whether the reader takes strings and bytes in place of views, which saves copies."""
 
 
 class FreshReads(Protocol):
@@ -137,6 +145,8 @@ class QueryService:
                 await run.enter()
                 stream = await self._dispatch.execute(run.query.query_id, statement)
                 rows = LiveRows(stream, run.query, run.finish)
+                if request.takes_plain:
+                    leave_plain(stream)
                 run.query.release = rows.release
                 if rows.offered is None:
                     await rows.prefetch()

@@ -1,12 +1,14 @@
 """Answers that wait for their reader."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from caraway_core.ids import PrincipalId
+from caraway_core.ids import PrincipalId, QueryId
 from caraway_scheduler.flight import readings
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
+from caraway_scheduler.queries import service
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving import spans
@@ -37,6 +39,37 @@ async def test_answer_is_given_away_once_and_to_its_owner() -> None:
         assert room.take(query_id, PrincipalId("somebody else")) is None
         assert await rows(room.take(query_id, ANONYMOUS.id)) == [{"one": 1}]
         assert room.take(query_id, ANONYMOUS.id) is None
+
+
+async def test_answer_that_is_whole_is_taken_by_any_thread() -> None:
+    async with serving() as server:
+        room = WaitingRoom(None)
+        running = await room.open(reading(server.services, MILLION))
+        whole = await room.open(reading(server.services, "SELECT 1 AS one"))
+
+        def take(query_id: QueryId, principal: PrincipalId = ANONYMOUS.id) -> list[Any]:
+            found = room.take_whole(query_id, principal)
+            return [] if found is None else found.take_whole()
+
+        assert await asyncio.to_thread(take, running) == []
+        assert await asyncio.to_thread(take, whole, PrincipalId("somebody else")) == []
+        [batch] = await asyncio.to_thread(take, whole)
+        assert batch.to_pylist() == [{"one": 1}]
+        assert await asyncio.to_thread(take, whole) == [] and room.take(whole, ANONYMOUS.id) is None
+        room.tidy(whole)
+        assert len(room) == 1
+        room.clear()
+        await asyncio.wait_for(room.wait_empty(), 60)
+
+
+async def test_texts_stay_plain_from_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving() as server:
+        asked: list[object] = []
+        monkeypatch.setattr(service, "leave_plain", asked.append)
+        started = reading(server.services, "SELECT 'a' AS one")
+        await started.open()
+        assert len(asked) == 1
+        assert await rows(started) == [{"one": "a"}]
 
 
 async def test_short_answer_holds_no_place_while_it_waits() -> None:
