@@ -184,6 +184,8 @@ class LocalExecutor:
         names = version.names if pieces is None else tuple(pieces)
         view = version.at(log)
         rows = await self._started_with_chunks(partial(view.load, names, self._chunks))
+        # Not in a planning thread: it may take seconds. Until then earlier versions are searched.
+        await asyncio.to_thread(self._searches.prepare, view, names)
         self._chunks.settle({each.key or spec.key for each in spec.chunks})
         with self._moving:
             if self._session is None or version not in list(self._session.versions):
@@ -409,6 +411,7 @@ class LocalExecutor:
     def close(self) -> None:
         """Cancel planning, and release all sessions."""
         self._products.close()
+        self._searches.close()
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._session = None
         self._kept = {}

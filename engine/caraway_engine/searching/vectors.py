@@ -45,8 +45,8 @@ def _best(
     read = ColumnVectors.read(vectors, len(wanted.values))
     chosen = np.flatnonzero(read.usable)
     # Most often every vector can be scored, and the matrix need not be copied.
-    matrix = read.matrix if len(chosen) == len(read.matrix) else read.matrix[chosen]
-    found = exact.scores(matrix, wanted)
+    is_whole = len(chosen) == len(read.matrix) and len(read.matrix.matrices) == 1
+    found = exact.scores(read.matrix.matrices[0] if is_whole else read.matrix.take(chosen), wanted)
     found, chosen = found[np.isfinite(found)], chosen[np.isfinite(found)]
     if read.rows is None or read.parts is None:
         best[chosen] = found

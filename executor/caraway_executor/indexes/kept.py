@@ -1,16 +1,21 @@
-"""Segments of indexes over rows in memory: built when a search first needs them, then kept.
+"""Segments of indexes over rows in memory: built when they are needed, then kept.
 
-A segment belongs to the batch of a chunk, so versions that share a chunk share its segments, and
-they go with it.
+A segment covers batches of chunks, which never change. So versions that have the same chunks share
+its segments. What is new gets a segment of its own; many small ones are joined in the background.
 """
 
 import logging
 import time
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, Generic, Protocol, TypeVar
 
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
@@ -19,6 +24,13 @@ from caraway_engine.rows.units import RowUnit
 
 logger = logging.getLogger(__name__)
 _LONG_S = 1.0
+_LARGEST_ROWS = 1 << 18
+"""Larger segments are no faster, and joining them takes longer."""
+_MOST_SEGMENTS = 4
+"""More are joined: each adds some tenths of a millisecond to a search."""
+_KEPT_S = 60.0
+"""How long statements may read the versions that had the parts of a joined segment."""
+_MOST_WANTED = 8
 
 
 class Segment(Protocol):
@@ -29,57 +41,228 @@ class Segment(Protocol):
 
 
 SegmentT = TypeVar("SegmentT", bound=Segment)
+Place = tuple[int, int, int]
+"""The number of the object that owns a batch, its place there, and how often it came before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted(Generic[SegmentT]):
-    """A segment over a unit: `name` tells segments of one unit apart."""
+    """Segments of an index: `name` tells indexes apart, `build` makes a segment over units."""
 
     name: Hashable
-    build: Callable[[], SegmentT]
+    build: Callable[[Sequence[RowUnit]], SegmentT]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSegment(Generic[SegmentT]):
+    """A segment, and the places of its units among those that were asked for, in its row order."""
+
+    segment: SegmentT
+    places: Sequence[int]
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """A segment, the batches that it covers, and its memory for as long as it is kept."""
+
+    segment: Any
+    places: tuple[Place, ...]
+    owners: Mapping[int, "weakref.ref[object]"]
+    row_count: int
+    hold: object
+    joined_s: float | None = None
+
+    def covers(self, unit: RowUnit) -> bool:
+        """Whether the unit is meant: numbers of objects are used again."""
+        owner = self.owners.get(id(unit.key))
+        return owner is not None and owner() is unit.key
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class _Index:
+    """The segments of one index of a dataset."""
+
+    segments: tuple[_Kept, ...] = ()
+    is_joining: bool = False
+    building: Lock = field(default_factory=Lock)
 
 
 class KeptSegments:
-    """The segments of all datasets of this process. Thread-safe; each is built by one thread."""
+    """The segments of all datasets of this process. Thread-safe."""
 
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
-        self._kept: WeakKeyDictionary[object, dict[Hashable, tuple[object, object]]] = (
-            WeakKeyDictionary()
-        )
-        self._building = Lock()
+        self._indexes: dict[tuple[TableName, Hashable], _Index] = {}
+        self._wanted: dict[TableName, dict[Hashable, Wanted[Any]]] = {}
+        self._lock = Lock()
+        self._joining = ThreadPoolExecutor(1, thread_name_prefix="indexes")
 
-    def of(self, table: TableName, unit: RowUnit, wanted: Wanted[SegmentT]) -> SegmentT:
-        """Return a segment over all rows of a unit, built if it is not kept.
+    def of(
+        self, table: TableName, units: Sequence[RowUnit], wanted: Wanted[SegmentT]
+    ) -> list[FoundSegment[SegmentT]]:
+        """Return segments over all rows of some units; what is missing is built.
 
         Without room in memory it is built for this search alone.
         """
-        found = self._find(unit, wanted)
-        if found is not None:
-            return found
-        with self._building:
-            found = self._find(unit, wanted)
-            if found is not None:
-                return found
-            started_s = time.monotonic()
-            made = wanted.build()
-            try:
-                hold = self._chunks.take(table, made.nbytes)
-            except OutOfMemoryQueryError:
-                logger.warning(
-                    "no room for an index in memory; each search builds it",
-                    extra={"dataset": table, "size_bytes": made.nbytes},
-                )
-                return made
-            kept = self._kept.setdefault(unit.key, {})
-            # A copy for each addition: other threads read it without the lock.
-            self._kept[unit.key] = {**kept, (unit.place, wanted.name): (made, hold)}
-            if (took_s := time.monotonic() - started_s) > _LONG_S:
-                extra = {"dataset": table, "rows": unit.batch.num_rows, "seconds": took_s}
-                logger.info("index of a chunk was built", extra=extra)
-            return made
+        with self._lock:
+            index = self._indexes.setdefault((table, wanted.name), _Index())
+            known = self._wanted.setdefault(table, {})
+            known[wanted.name] = known.pop(wanted.name, wanted)
+            while len(known) > _MOST_WANTED:
+                del self._indexes[table, gone := next(iter(known))]
+                del known[gone]
+        placed = dict(zip(_places(units), units, strict=True))
+        found, missing = _chosen(index.segments, placed)
+        if missing:
+            with index.building:
+                found, missing = _chosen(index.segments, placed)
+                for part in _parts(missing):
+                    made = self._built(table, index, part, wanted)
+                    self._add(index, made)
+                    found.append(made)
+        if len(found) > _MOST_SEGMENTS and not index.is_joining:
+            index.is_joining = True
+            with suppress(RuntimeError):  # it was closed
+                self._joining.submit(self._join, table, index, placed, wanted)
+        numbers = {place: number for number, place in enumerate(placed)}
+        return [FoundSegment(e.segment, [numbers[place] for place in e.places]) for e in found]
 
-    def _find(self, unit: RowUnit, wanted: Wanted[SegmentT]) -> SegmentT | None:
-        entry = self._kept.get(unit.key, {}).get((unit.place, wanted.name))
-        # Names tell kinds of segments apart, see `Wanted`.
-        return None if entry is None else entry[0]  # type: ignore[return-value]
+    def prepare(self, table: TableName, units: Sequence[RowUnit]) -> None:
+        """Build what recent searches of a dataset wanted, for rows that will be read."""
+        with self._lock:
+            wanted = list(self._wanted.get(table, {}).values())
+        for each in wanted:
+            self.of(table, units, each)
+
+    def close(self, *, wait: bool = False) -> None:
+        """Join no more segments, but those that are being joined."""
+        self._joining.shutdown(wait=wait, cancel_futures=not wait)
+
+    def _add(self, index: _Index, made: _Kept) -> None:
+        if made.hold is None:
+            return
+        with self._lock:
+            now_s = time.monotonic()
+            index.segments = (
+                *(each for each in index.segments if _is_of_use(each, now_s)),
+                made,
+            )
+
+    def _built(
+        self,
+        table: TableName,
+        index: _Index,
+        placed: Mapping[Place, RowUnit],
+        wanted: Wanted[Any],
+    ) -> _Kept:
+        started_s = time.monotonic()
+        units = list(placed.values())
+        segment = wanted.build(units)
+        row_count = sum(unit.batch.num_rows for unit in units)
+        hold: object = None
+        try:
+            hold = self._chunks.take(table, segment.nbytes) or self
+        except OutOfMemoryQueryError:
+            logger.warning(
+                "no room for an index in memory; each search builds it",
+                extra={"dataset": table, "size_bytes": segment.nbytes},
+            )
+        if (took_s := time.monotonic() - started_s) > _LONG_S:
+            extra = {"dataset": table, "rows": row_count, "seconds": round(took_s, 3)}
+            logger.info("part of an index was built", extra=extra)
+        gone = partial(_forget, weakref.ref(index))
+        owners = {id(unit.key): weakref.ref(unit.key, gone) for unit in units}
+        return _Kept(segment, tuple(placed), owners, row_count, hold)
+
+    def _join(
+        self,
+        table: TableName,
+        index: _Index,
+        placed: Mapping[Place, RowUnit],
+        wanted: Wanted[Any],
+    ) -> None:
+        """Replace the smallest segments by one; those that are read meanwhile stay a while."""
+        try:
+            found, _ = _chosen(index.segments, placed)
+            small = _to_join(found)
+            if len(small) > 1:
+                parts = {place: placed[place] for each in small for place in each.places}
+                made = self._built(table, index, parts, wanted)
+                for each in small if made.hold is not None else ():
+                    each.joined_s = time.monotonic()
+                self._add(index, made)
+        except Exception:
+            logger.exception("segments of an index were not joined", extra={"dataset": table})
+        finally:
+            index.is_joining = False
+
+
+def _places(units: Sequence[RowUnit]) -> list[Place]:
+    """Name units; a version may have the same chunk several times."""
+    seen: Counter[tuple[int, int]] = Counter()
+    places = []
+    for unit in units:
+        batch = id(unit.key), unit.place
+        places.append((*batch, seen[batch]))
+        seen[batch] += 1
+    return places
+
+
+def _chosen(
+    segments: Sequence[_Kept], placed: Mapping[Place, RowUnit]
+) -> tuple[list[_Kept], dict[Place, RowUnit]]:
+    """The largest segments over nothing but these units, and the units that they leave."""
+    left = dict(placed)
+    found = []
+    for each in sorted(segments, key=lambda segment: -segment.row_count):
+        if all(place in left and each.covers(left[place]) for place in each.places):
+            found.append(each)
+            for place in each.places:
+                del left[place]
+    return found, left
+
+
+def _parts(placed: Mapping[Place, RowUnit]) -> list[dict[Place, RowUnit]]:
+    """Cut units into runs of limited size."""
+    parts: list[dict[Place, RowUnit]] = []
+    room = 0
+    for place, unit in placed.items():
+        if not parts or unit.batch.num_rows > room:
+            parts.append({})
+            room = _LARGEST_ROWS
+        parts[-1][place] = unit
+        room -= unit.batch.num_rows
+    return parts
+
+
+def _to_join(found: Sequence[_Kept]) -> list[_Kept]:
+    """The smallest segments, up to the first that is more than twice as large as they together.
+
+    So a row is indexed again only when its segment at least grows by half.
+    """
+    ordered = sorted(found, key=lambda segment: segment.row_count)
+    sums = accumulate(each.row_count for each in ordered)
+    small: list[_Kept] = []
+    for each, total in zip(ordered, sums, strict=True):
+        before = total - each.row_count
+        if total > _LARGEST_ROWS or (len(small) > 1 and each.row_count > 2 * before):
+            break
+        small.append(each)
+    return small
+
+
+def _forget(index: "weakref.ref[_Index]", _owner: object) -> None:
+    """Drop the segments over rows that are gone.
+
+    Without a lock, because it is called wherever the rows are freed. A segment that is added at the
+    same moment may be dropped with them; then it is built again.
+    """
+    if (known := index()) is not None:
+        now_s = time.monotonic()
+        known.segments = tuple(each for each in known.segments if _is_of_use(each, now_s))
+
+
+def _is_of_use(segment: _Kept, now_s: float) -> bool:
+    if any(owner() is None for owner in segment.owners.values()):
+        return False
+    return segment.joined_s is None or now_s - segment.joined_s < _KEPT_S

@@ -1,6 +1,7 @@
 """Runs the orders of searches on an executor, over the rows that it has in memory."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from caraway_core.errors import NotDistributableError
+from caraway_core.errors import CarawayError, NotDistributableError
 from caraway_core.protocols.dispatch import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks
@@ -56,6 +57,18 @@ class IndexedSearches:
         passing = partial(self._passing, view, order.pieces, units)
         share = searching.SearchedShare(order.table, version.spec.schema, units, passing)
         return searching.answered(order, share, self._segments())
+
+    def prepare(self, view: VersionView, pieces: tuple[str, ...]) -> None:
+        """Build what recent searches of a dataset wanted, for rows of a version that is loaded."""
+        if self._kept is not None:
+            # Away chunks, or changes that fail, are for those who read them.
+            with suppress(CarawayError):
+                self._kept.prepare(view.name, view.units(pieces, self._chunks))
+
+    def close(self) -> None:
+        """Build nothing more in the background."""
+        if self._kept is not None:
+            self._kept.close()
 
     def _segments(self) -> "KeptSegments":
         from caraway_executor.indexes.kept import KeptSegments

@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_engine.rows import choosing
 from caraway_engine.rows.units import RowUnit
-from caraway_executor.indexes.kept import KeptSegments, Wanted
+from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
 from caraway_search import found_rows
 from caraway_search.hits import Hits
 from caraway_search.queries.parsing import parse
@@ -59,36 +59,68 @@ def answered(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.
     if isinstance(order.by, VectorOrder):
         return _rows(order, share, _by_vectors(order, order.by, share, kept))
     words = _SearchedWords.of(order.by, share, kept)
-    if order.by.statistics is None:
-        return _batch(found_rows.counted(words.numbers()))
-    masks = _masks(order, share)
-    return _rows(order, share, words.hits(order.by.statistics, order.limit, masks))
+    statistics = order.by.statistics or words.numbers()
+    if order.by.statistics is None and order.limit == 0:
+        return _batch(found_rows.counted(statistics))
+    return _rows(order, share, words.hits(statistics, order.limit, _masks(order, share)))
 
 
 def _by_vectors(
     order: IndexOrder, by: VectorOrder, share: SearchedShare, kept: KeptSegments
-) -> list[Hits]:
+) -> "list[_PlacedHits]":
     metric = next((each for each in METRICS if each == by.metric), None)
     if metric is None or by.column not in share.schema.names:
         raise NotDistributableError(f"no index of {by.column!r} by {by.metric!r}")
     query = QueryVector.of(np.frombuffer(by.vector, np.float32), metric)
     spec = VectorIndexSpec(len(query.values), metric, by.recall)
-    name = "vectors", by.column, spec
-    segments = []
-    for unit in share.units:
-        build = partial(VectorSegment.build, spec, unit.batch.column(by.column))
-        segments.append(kept.of(share.table, unit, Wanted(name, build)))
-    return searching.search(segments, query, order.limit, _masks(order, share))
+    wanted = Wanted(("vectors", by.column, spec), partial(_vectors_built, spec, by.column))
+    found = kept.of(share.table, share.units, wanted)
+    masks = _masks(order, share)
+    hits = searching.search(
+        [each.segment for each in found],
+        query,
+        order.limit,
+        [_joined(masks, share.units, each.places) for each in found],
+    )
+    return [_PlacedHits.of(e, share.units, f.places) for e, f in zip(hits, found, strict=True)]
+
+
+def _vectors_built(spec: VectorIndexSpec, column: str, units: Sequence[RowUnit]) -> VectorSegment:
+    return VectorSegment.build(spec, pa.chunked_array([u.batch.column(column) for u in units]))
+
+
+def _words_built(spec: TextIndexSpec, units: Sequence[RowUnit]) -> TextSegment:
+    texts = {
+        name: pa.chunked_array([unit.batch.column(name) for unit in units]) for name in spec.boosts
+    }
+    return TextSegment.build(spec, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedHits:
+    """Hits with the units that they are in; `rows` are counted in each unit."""
+
+    places: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    hits: Hits
+
+    @classmethod
+    def of(cls, hits: Hits, units: Sequence[RowUnit], places: Sequence[int]) -> Self:
+        """Place the hits of a segment over some of the units."""
+        ends = np.cumsum([units[place].batch.num_rows for place in places])
+        owners = np.searchsorted(ends, hits.rows, side="right")
+        starts = np.concatenate(([0], ends[:-1]))
+        return cls(np.asarray(places, np.int64)[owners], hits.rows - starts[owners], hits)
 
 
 @dataclass(frozen=True, slots=True)
 class _SearchedWords:
-    """A query, and the segments of the units of a share."""
+    """A query, and the segments of a share."""
 
     query: QueryNode
     columns: tuple[str, ...]
     units: Sequence[RowUnit]
-    segments: Sequence[TextSegment]
+    found: Sequence[FoundSegment[TextSegment]]
 
     @classmethod
     def of(cls, by: WordOrder, share: SearchedShare, kept: KeptSegments) -> Self:
@@ -97,29 +129,39 @@ class _SearchedWords:
             raise NotDistributableError(f"no index of {', '.join(by.columns)}")
         spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
         name = "words", by.columns, by.boosts, by.language
-        segments = []
-        for unit in share.units:
-            texts = {column: unit.batch.column(column) for column in by.columns}
-            wanted = Wanted(name, partial(TextSegment.build, spec, texts))
-            segments.append(kept.of(share.table, unit, wanted))
-        return cls(parse(by.text, spec.analyzer), by.columns, share.units, segments)
+        found = kept.of(share.table, share.units, Wanted(name, partial(_words_built, spec)))
+        return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
 
     def numbers(self) -> list[int]:
         """What scores need to know of these rows."""
+        seen = [_seen(unit) for unit in self.units]
         parts = [
-            segment.statistics(self.query, _seen(unit))
-            for unit, segment in zip(self.units, self.segments, strict=True)
+            each.segment.statistics(self.query, _joined(seen, self.units, each.places))
+            for each in self.found
         ]
         none = TextStatistics({name: ColumnStatistics() for name in self.columns})
         return numbers.packed(TextStatistics.merged([none, *parts]), self.query, self.columns)
 
-    def hits(self, statistics: Sequence[int], limit: int, masks: Masks) -> list[Hits]:
-        """The best rows of each unit."""
+    def hits(self, statistics: Sequence[int], limit: int, masks: Masks) -> list[_PlacedHits]:
+        """The best rows of each segment."""
         known = numbers.unpacked(statistics, self.query, self.columns)
-        return [
-            segment.search(self.query, known, limit, mask)
-            for segment, mask in zip(self.segments, masks, strict=True)
-        ]
+        found = []
+        for each in self.found:
+            mask = _joined(masks, self.units, each.places)
+            hits = each.segment.search(self.query, known, limit, mask)
+            found.append(_PlacedHits.of(hits, self.units, each.places))
+        return found
+
+
+def _joined(masks: Masks, units: Sequence[RowUnit], places: Sequence[int]) -> Flags | None:
+    """The mask of a segment over some of the units; None if all of its rows may be found."""
+    if all(masks[place] is None for place in places):
+        return None
+    parts = []
+    for place in places:
+        mask = masks[place]
+        parts.append(np.ones(units[place].batch.num_rows, np.bool_) if mask is None else mask)
+    return np.concatenate(parts)
 
 
 def _masks(order: IndexOrder, share: SearchedShare) -> Masks:
@@ -145,13 +187,11 @@ def _seen(unit: RowUnit) -> Flags | None:
     return mask
 
 
-def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[Hits]) -> pa.RecordBatch:
+def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits]) -> pa.RecordBatch:
     """Take the best rows: first only what decides between them, then all that was asked for."""
-    places = np.concatenate(
-        [np.zeros(0, np.int64), *(np.full(len(hits.rows), n) for n, hits in enumerate(found))]
-    )
-    rows = np.concatenate([np.zeros(0, np.int64), *(hits.rows for hits in found)])
-    scores = np.concatenate([np.zeros(0), *(hits.scores for hits in found)])
+    places = np.concatenate([np.zeros(0, np.int64), *(each.places for each in found)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
+    scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in found)])
     ties = [_taken(share, name, places, rows) for name in order.ties]
     deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
     first = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit)
@@ -160,7 +200,8 @@ def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[Hits]) -> pa.
     columns += [choosing.take(tie, first) for tie in ties]
     columns.append(pa.array(scores[best]))
     if isinstance(order.by, VectorOrder) and order.by.has_parts:
-        parts = [np.zeros(len(h.rows), np.int64) if h.parts is None else h.parts for h in found]
+        hits = (each.hits for each in found)
+        parts = [np.zeros(len(h.rows), np.int64) if h.parts is None else h.parts for h in hits]
         columns.append(pa.array(np.concatenate([np.zeros(0, np.int64), *parts])[best]))
     share_rows = pa.table(columns, [f"c{n}" for n in range(len(columns))])
     if order.pieces is None:

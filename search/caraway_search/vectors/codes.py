@@ -6,6 +6,7 @@ normal distribution. So nothing is learnt but a centre and a scale, and building
 """
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -31,7 +32,8 @@ _FAR = 2.0
 """A vector whose error is so many times the usual one is always looked at exactly."""
 _MOST_FAR = 0.1
 """With a greater share of such vectors, codes are of no use."""
-_BLOCK = 8192
+BLOCK = 8192
+"""Vectors that are encoded together."""
 
 
 @dataclass(frozen=True)
@@ -49,26 +51,31 @@ class VectorCodes:
     far: NDArray[np.int64]
 
     @classmethod
-    def build(cls, vectors: Floats) -> Self | None:
-        """Encode vectors; None if the codes would say too little about them."""
-        dimensions = vectors.shape[1]
-        centre = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-        spread = float(
-            np.mean([np.square(b - centre, dtype=np.float64).mean() for b in _blocks(vectors)])
-        )
+    def build(cls, blocks: Callable[[], Iterator[Floats]], dimensions: int) -> Self | None:
+        """Encode vectors, which `blocks` yields anew at each call.
+
+        None if the codes would say too little about them.
+        """
+        count, total = 0, np.zeros(dimensions)
+        for block in blocks():
+            count += len(block)
+            total += block.sum(axis=0, dtype=np.float64)
+        centre = (total / count).astype(np.float32)
+        squares = sum(float(np.square(b - centre, dtype=np.float64).sum()) for b in blocks())
+        spread = squares / (count * dimensions)
         if not (0 < spread < 1e30):
             return None
         scale = math.sqrt(spread * dimensions / _even(dimensions))
         quantizer = _quantizer(_even(dimensions))
         codes, errors = [], []
-        for block in _blocks(vectors):
+        for block in blocks():
             turned = _turned((block - centre) / np.float32(scale), dimensions)
             codes.append(quantizer.sa_encode(turned))
             errors.append(np.square(turned - quantizer.sa_decode(codes[-1])).sum(axis=1))
         error = np.sqrt(np.concatenate(errors))
         usual = float(np.median(error))
         far = np.flatnonzero(error > _FAR * usual)
-        if len(far) > _MOST_FAR * len(vectors):
+        if len(far) > _MOST_FAR * count:
             return None
         return cls(np.concatenate(codes).ravel(), centre, scale, usual * scale, far)
 
@@ -109,10 +116,6 @@ class VectorCodes:
         """The standard deviation of an estimate."""
         norm = float(np.linalg.norm(query.astype(np.float64)))
         return norm * self.error / math.sqrt(_even(self.dimensions)) / (1 - _LOSS)
-
-
-def _blocks(vectors: Floats) -> list[Floats]:
-    return [vectors[start : start + _BLOCK] for start in range(0, len(vectors), _BLOCK)]
 
 
 def _even(dimensions: int) -> int:

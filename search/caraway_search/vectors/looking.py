@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,7 @@ class Look:
     def _score(self, numbers: Numbers) -> None:
         new = numbers[~self._scored[numbers]]
         self._scored[new] = True
-        scores = exact.scores(self.segment.vectors.matrix[new], self._query)
+        scores = exact.scores(self.segment.vectors.matrix.take(new), self._query)
         valid = ~np.isnan(scores)  # products of huge numbers overflow
         self._numbers.append(new[valid])
         self._scores.append(scores[valid])
@@ -170,13 +170,13 @@ class Look:
 
     def _rough(self, numbers: Numbers, norms: Floats, largest: float) -> tuple[Floats, float]:
         """Values in the order of scores, and how wrong one may be."""
-        matrix: NDArray[Any] = self.segment.vectors.matrix
+        matrix = self.segment.vectors.matrix
         query = self._query.values.astype(matrix.dtype, copy=False)
         with np.errstate(all="ignore"):
             if len(numbers) < _GATHERED_SHARE * len(matrix):
-                dots = (matrix[numbers] @ query).astype(np.float64)
+                dots = (matrix.take(numbers) @ query).astype(np.float64)
             else:
-                dots = (matrix @ query)[numbers].astype(np.float64)
+                dots = matrix.dots(query)[numbers].astype(np.float64)
         epsilon = (len(query) + 8) * float(np.finfo(matrix.dtype).eps)
         product = self._query.norm * largest
         if self._query.metric == "cosine":

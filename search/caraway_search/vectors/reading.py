@@ -1,5 +1,6 @@
 """Reads the vectors of an Arrow column: one for each row, or several."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caraway_search.errors import InvalidSearchError
+from caraway_search.vectors.stacked import StackedVectors
 
 Matrix = NDArray[np.floating[Any]]
 _BLOCK = 4096
@@ -23,7 +25,7 @@ class ColumnVectors:
     searched: of zeros, not finite or of another length; those that are NULL are not counted.
     """
 
-    matrix: Matrix
+    matrix: StackedVectors
     norms: NDArray[np.float64]
     usable: NDArray[np.bool_]
     row_count: int
@@ -39,6 +41,8 @@ class ColumnVectors:
             InvalidSearchError: the type of the column is another one.
         """
         if isinstance(column, pa.ChunkedArray):
+            if column.num_chunks > 1:
+                return cls._joined([cls.read(each, dimensions) for each in column.chunks])
             column = column.combine_chunks()
         if not _is_list(column.type):
             raise InvalidSearchError(f"vectors are lists of floats, not {column.type}")
@@ -53,6 +57,24 @@ class ColumnVectors:
         parts = np.arange(len(rows)) - np.repeat(first, counts)
         return cls(
             single.matrix, single.norms, single.usable, len(column), single.left_out, rows, parts
+        )
+
+    @classmethod
+    def _joined(cls, parts: Sequence[Self]) -> Self:
+        """The vectors of several columns, one below the other."""
+        rows = places = None
+        if all(each.rows is not None for each in parts):
+            firsts = np.cumsum([0, *(each.row_count for each in parts[:-1])])
+            rows = np.concatenate([p.rows + first for p, first in zip(parts, firsts, strict=True)])
+            places = np.concatenate([each.parts for each in parts])
+        return cls(
+            StackedVectors.of([each.matrix for each in parts]),
+            np.concatenate([each.norms for each in parts]),
+            np.concatenate([each.usable for each in parts]),
+            sum(each.row_count for each in parts),
+            sum(each.left_out for each in parts),
+            rows,
+            places,
         )
 
     @classmethod
@@ -72,7 +94,7 @@ class ColumnVectors:
         norms = _norms(matrix)
         usable = fits & np.isfinite(norms) & (norms > 0)
         left_out = int(np.count_nonzero(present & ~usable))
-        return cls(matrix, norms, usable, len(matrix), left_out)
+        return cls(StackedVectors((matrix,)), norms, usable, len(matrix), left_out)
 
 
 def _is_list(type_: Any) -> bool:

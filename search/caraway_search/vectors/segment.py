@@ -1,6 +1,6 @@
 """One immutable vector index over some rows of a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caraway_search.errors import DamagedIndexError
 from caraway_search.packing import Packed, pack, unpack
 from caraway_search.vector_scores import Metric
-from caraway_search.vectors.codes import VectorCodes
+from caraway_search.vectors.codes import BLOCK, VectorCodes
 from caraway_search.vectors.reading import ColumnVectors
 
 _KIND = "vectors"
@@ -49,7 +49,7 @@ class VectorSegment:
         usable = np.count_nonzero(vectors.usable)
         if usable < FEWEST_CODED or spec.recall >= 1:
             return cls(spec, vectors, None)
-        return cls(spec, vectors, VectorCodes.build(_prepared(vectors, spec.metric)))
+        return cls(spec, vectors, _coded(vectors, spec.metric))
 
     def packed(self) -> bytes:
         """The serialised form, which has the codes and not the vectors."""
@@ -107,16 +107,35 @@ class VectorSegment:
         return np.flatnonzero(self.vectors.usable)
 
 
-def _prepared(vectors: ColumnVectors, metric: Metric) -> NDArray[np.float32]:
+@dataclass(frozen=True)
+class _Prepared:
     """Vectors whose dot products with a query, see `searching`, are in the order of its scores."""
-    matrix = vectors.matrix if vectors.usable.all() else vectors.matrix[vectors.usable]
-    norms = vectors.norms[vectors.usable]
-    if metric == "dot":
-        return np.ascontiguousarray(matrix, np.float32)
-    if metric == "cosine":
-        return (matrix / norms.astype(matrix.dtype)[:, np.newaxis]).astype(np.float32)
-    # |q - x|² = |q|² - 2 (q·x - |x|²/2), which is a dot product with one more dimension.
-    return np.hstack((matrix, (norms * norms / -2)[:, np.newaxis])).astype(np.float32)
+
+    vectors: ColumnVectors
+    metric: Metric
+
+    @property
+    def dimensions(self) -> int:
+        width: int = self.vectors.matrix.matrices[0].shape[1]
+        return width + (self.metric == "l2")
+
+    def __call__(self) -> Iterator[NDArray[np.float32]]:
+        vectors = self.vectors
+        for matrix, numbers in vectors.matrix.blocks(vectors.usable, BLOCK):
+            norms = vectors.norms[numbers]
+            if self.metric == "dot":
+                yield np.ascontiguousarray(matrix, np.float32)
+            elif self.metric == "cosine":
+                yield (matrix / norms.astype(matrix.dtype)[:, np.newaxis]).astype(np.float32)
+            else:
+                # |q - x|² = |q|² - 2 (q·x - |x|²/2), a dot product with one more dimension.
+                halves = (norms * norms / -2)[:, np.newaxis]
+                yield np.hstack((matrix, halves)).astype(np.float32)
+
+
+def _coded(vectors: ColumnVectors, metric: Metric) -> VectorCodes | None:
+    prepared = _Prepared(vectors, metric)
+    return VectorCodes.build(prepared, prepared.dimensions)
 
 
 def _opened_codes(found: Mapping[str, Any], arrays: Mapping[str, Any]) -> VectorCodes | None:

@@ -3,6 +3,7 @@
 import gc
 import logging
 import weakref
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,7 +14,8 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows import units
 from caraway_engine.rows.held import Chunk
-from caraway_executor.indexes.kept import KeptSegments, Wanted
+from caraway_engine.rows.units import RowUnit
+from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
 
 T = TableName("t")
 BATCH = pa.RecordBatch.from_pydict({"k": list(range(10))})
@@ -45,35 +47,86 @@ class Room:
 
 
 class Built:
+    """A segment over some batches."""
+
     nbytes = 100
+
+    def __init__(self, parts: Sequence[RowUnit]) -> None:
+        self.row_count = sum(unit.batch.num_rows for unit in parts)
+
+
+def of_chunks(*chunks: Chunk) -> list[RowUnit]:
+    # Each version cuts the chunks anew.
+    return [unit for chunk in chunks for unit in units.of_chunk(T, BATCH.schema, chunk)]
 
 
 def test_a_segment_is_built_once_and_goes_with_its_chunk() -> None:
     room, built = Room(1000), []
 
-    def build() -> Built:
-        built.append(1)
-        return Built()
+    def build(parts: Sequence[RowUnit]) -> Built:
+        built.append(len(parts))
+        return Built(parts)
 
     kept = KeptSegments(room)
     chunk = Chunk((BATCH, BATCH))
     for _ in range(2):
-        # Each version cuts the chunk anew.
-        first, second = units.of_chunk(T, BATCH.schema, chunk)
-        assert kept.of(T, first, Wanted("a", build)) is kept.of(T, first, Wanted("a", build))
-        assert kept.of(T, first, Wanted("b", build)) is not kept.of(T, second, Wanted("a", build))
-    assert (len(built), room.left) == (3, 700)
-    del chunk, first, second
+        (a,), (b,) = (kept.of(T, of_chunks(chunk), Wanted(name, build)) for name in "ab")
+        assert a.segment is not b.segment
+        assert a.places == [0, 1]
+    assert (built, room.left) == ([2, 2], 800)
+    del chunk, a, b
     gc.collect()
     assert room.left == 1000
+    kept.close()
+
+
+def test_only_new_chunks_are_indexed_and_small_segments_are_joined() -> None:
+    room, wanted = Room(10_000), Wanted("a", Built)
+    kept = KeptSegments(room)
+    chunks: list[Chunk] = []
+    found: list[FoundSegment[Built]] = []
+    for _ in range(5):
+        chunks.append(Chunk((BATCH,)))
+        found = kept.of(T, of_chunks(*chunks), wanted)
+    assert sorted(each.segment.row_count for each in found) == [10] * 5
+    kept.close(wait=True)
+    (joined,) = kept.of(T, of_chunks(*chunks), wanted)
+    assert (joined.segment.row_count, joined.places) == (50, [0, 1, 2, 3, 4])
+    # An earlier version has other segments for a while.
+    assert len(kept.of(T, of_chunks(*chunks[:3]), wanted)) == 3
+    # A version without one of the chunks, which are twice in it.
+    again = kept.of(T, of_chunks(*chunks[1:], *chunks[1:]), wanted)
+    assert sum(each.segment.row_count for each in again) == 80
+    assert sorted(place for each in again for place in each.places) == list(range(8))
+
+
+def test_what_searches_wanted_is_prepared_for_a_new_version() -> None:
+    built: list[int] = []
+
+    def build(parts: Sequence[RowUnit]) -> Built:
+        built.append(len(parts))
+        return Built(parts)
+
+    kept = KeptSegments(Room(1000))
+    first, second = Chunk((BATCH,)), Chunk((BATCH, BATCH))
+    kept.prepare(T, of_chunks(first))
+    assert built == []
+    kept.of(T, of_chunks(first), Wanted("a", build))
+    kept.prepare(T, of_chunks(first, second))
+    kept.of(T, of_chunks(first, second), Wanted("a", build))
+    assert built == [1, 2]
+    kept.close()
 
 
 def test_without_room_a_segment_is_built_for_each_search(caplog: pytest.LogCaptureFixture) -> None:
     room = Room(50)
     kept = KeptSegments(room)
-    (unit,) = units.of_chunk(T, BATCH.schema, Chunk((BATCH,)))
+    chunk = Chunk((BATCH,))
+    (unit,) = of_chunks(chunk)
     with caplog.at_level(logging.WARNING):
-        assert kept.of(T, unit, Wanted("a", Built)) is not kept.of(T, unit, Wanted("a", Built))
+        (first,), (second,) = (kept.of(T, [unit], Wanted("a", Built)) for _ in range(2))
+    assert first.segment is not second.segment
     assert "no room for an index in memory" in caplog.text
     assert (unit.is_whole, replace(unit, dead=(1,)).is_whole) == (True, False)
     assert room.left == 50
+    kept.close()

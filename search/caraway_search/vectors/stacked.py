@@ -1,0 +1,63 @@
+"""Vectors of several arrays as one matrix, without a copy."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.floating[Any]]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StackedVectors:
+    """Matrices one below the other, all of one type and with rows of one length."""
+
+    matrices: tuple[Matrix, ...]
+
+    @classmethod
+    def of(cls, stacks: Sequence[Self]) -> Self:
+        """Put the matrices of several below each other."""
+        return cls(tuple(each for stack in stacks for each in stack.matrices))
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the numbers."""
+        return self.matrices[0].dtype
+
+    def take(self, numbers: Numbers) -> Matrix:
+        """Copy some vectors, in the order of their numbers in `numbers`."""
+        if len(self.matrices) == 1:
+            return self.matrices[0][numbers]
+        taken = np.empty((len(numbers), self.matrices[0].shape[1]), self.dtype)
+        owners = np.searchsorted(self._ends, numbers, side="right")
+        for owner in np.unique(owners):
+            wanted = np.flatnonzero(owners == owner)
+            taken[wanted] = self.matrices[owner][numbers[wanted] - self._starts[owner]]
+        return taken
+
+    def dots(self, query: Matrix) -> Matrix:
+        """The dot product of each vector with a query, in the precision of the vectors."""
+        return np.concatenate([each @ query for each in self.matrices])
+
+    def blocks(self, flags: NDArray[np.bool_], size: int) -> Iterator[tuple[Matrix, Numbers]]:
+        """Yield the vectors that flags tell, at most `size` at a time, with their numbers."""
+        chosen = np.flatnonzero(flags)
+        for start in range(0, len(chosen), size):
+            numbers = chosen[start : start + size]
+            yield self.take(numbers), numbers
+
+    @cached_property
+    def _ends(self) -> Numbers:
+        return np.cumsum([len(each) for each in self.matrices])
+
+    @cached_property
+    def _starts(self) -> Numbers:
+        starts: Numbers = self._ends - np.array([len(each) for each in self.matrices], np.int64)
+        return starts
