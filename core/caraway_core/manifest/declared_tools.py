@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-ToolKind = Literal["builtin", "http", "mcp", "sql"]
+ToolKind = Literal["builtin", "http", "mcp", "sql", "websearch"]
 BUILTIN_TOOLS = (
     "get_readiness",
     "list_datasets",

@@ -23,8 +23,9 @@ PARAMS: Mapping[ToolKind, tuple[str, ...]] = {
     "sql": (),
     "http": ("url", "method", "headers", "auth_token", "timeout"),
     "mcp": ("mcp_args", "mcp_headers", "mcp_auth_token", "timeout"),
+    "websearch": ("engine", "perplexity_auth_token", "endpoint", "model", "timeout"),
 }
-_PLANNED = ("memory:load", "memory:store", "memory", "websearch", "document_similarity")
+_PLANNED = ("memory:load", "memory:store", "memory", "document_similarity")
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _IN_URL = re.compile(r"\{(\w+)\}")
 
@@ -58,12 +59,12 @@ def tool(document: Document) -> Iterator[Problem]:
     yield from _params(document, kind)
     if kind != "mcp" and content.get("env"):
         yield document.problem(("env",), "only an MCP server that is started has an environment")
-    if kind in ("builtin", "mcp") and content.get("parameters"):
+    if kind not in ("sql", "http") and content.get("parameters"):
         message = "the tool has parameters of its own; remove 'parameters'"
         yield document.problem(("parameters",), message)
     if kind != "sql" and content.get("sql"):
         yield document.problem(("sql",), "only a tool `from: sql` has a statement")
-    if kind in ("sql", "http") and content.get("name") in RESERVED_TOOLS:
+    if kind in ("sql", "http", "websearch") and content.get("name") in RESERVED_TOOLS:
         message = f"'{content['name']}' is the name of a built-in tool; choose another"
         yield document.problem(("name",), message)
     match kind:
@@ -75,6 +76,8 @@ def tool(document: Document) -> Iterator[Problem]:
             yield from _http(document, target)
         case "mcp":
             yield from _mcp(document, target)
+        case "websearch":
+            yield from _web_search(document, target)
 
 
 def declared(shape: shapes.ToolSection) -> DeclaredTool:
@@ -124,6 +127,8 @@ def _builtin(document: Document, target: str) -> Iterator[Problem]:
         names = ", ".join(BUILTIN_TOOLS)
         message = f"the tool '{target}' is not implemented yet; known: {names}"
         yield document.problem(("from",), message)
+    elif target == "websearch":
+        yield document.problem(("from",), "write `from: websearch`, with the params of its engine")
     elif target not in BUILTIN_TOOLS:
         yield document.problem(("from",), registry.unknown("built-in tool", target, BUILTIN_TOOLS))
     elif document.value.get("name") != target:
@@ -185,6 +190,23 @@ def _mcp(document: Document, target: str) -> Iterator[Problem]:
     if is_web and document.value.get("env"):
         message = "only an MCP server that is started has an environment"
         yield document.problem(("env",), message)
+    yield from _timeout(document, params)
+
+
+def _web_search(document: Document, target: str) -> Iterator[Problem]:
+    params = _mapping(document.value.get("params"))
+    if target:
+        message = "write `from: websearch`, and the engine in the param 'engine'"
+        yield document.problem(("from",), message)
+    if (engine := params.get("engine", "perplexity")) != "perplexity":
+        message = f"'{engine}' is not one of: perplexity"
+        yield document.problem(("params", "engine"), message)
+    if params.get("endpoint") is None and not params.get("perplexity_auth_token"):
+        message = "the param 'perplexity_auth_token' is missing, the key of the search engine"
+        yield document.problem(("params",), message)
+    if params.get("endpoint") is not None and not _is_address(str(params["endpoint"])):
+        message = "must be an address, such as https://api.perplexity.ai"
+        yield document.problem(("params", "endpoint"), message)
     yield from _timeout(document, params)
 
 

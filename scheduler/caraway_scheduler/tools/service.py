@@ -147,6 +147,11 @@ class ToolService:
 
                 params = secrets.expand_all(declared.params)
                 made.append(HttpTool(declared, HttpService.of(declared, params)))
+            case "websearch":
+                # As for HTTP.
+                from caraway_ai.tools.web_search import WebSearchTool
+
+                made.append(WebSearchTool(declared, secrets.expand_all(declared.params)))
             case "mcp":
                 known = self._servers.get(declared.name)
                 is_same = known is not None and known.declared == declared

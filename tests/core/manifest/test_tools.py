@@ -41,11 +41,13 @@ def test_every_kind_is_read(tmp_path: Path) -> None:
     params: {headers: 'X-Key: ${env:KEY}', timeout: 5s}
   - {from: http, name: plain, params: {url: 'http://api.test/x', method: post}}
   - {from: 'mcp:https://mcp.test/mcp', name: remote, params: {mcp_auth_token: '${env:T}'}}
+  - {from: websearch, name: web, params: {engine: perplexity, perplexity_auth_token: k}}
   - {from: 'mcp:npx', name: started, params: {mcp_args: '-y @x/server'}, env: {A: b}}
   - {from: 'builtin:list_datasets', name: list_datasets, params: {table_allowlist: a}}
 """,
     )
-    orders, weather, plain, remote, started, listing = found
+    orders, weather, plain, remote, web, started, listing = found
+    assert web.kind == "websearch"
     assert (orders.kind, orders.groups) == ("sql", ("shop",))
     assert orders.parameters == {
         "type": "object",
@@ -102,7 +104,18 @@ def test_every_kind_is_read(tmp_path: Path) -> None:
         ("from: 'mcp:npx', name: a, parameters: {x: {type: string}}", "parameters of its own"),
         ("from: 'mcp:npx', name: a, as_sql: true", "'as_sql' is not implemented yet"),
         ("from: 'builtin:sqll', name: sqll", "no built-in tool 'sqll'; did you mean 'sql'?"),
-        ("from: 'builtin:websearch', name: websearch", "'websearch' is not implemented yet"),
+        ("from: 'builtin:websearch', name: websearch", "write `from: websearch`, with the params"),
+        (
+            "from: 'websearch:bing', name: w, params: {endpoint: 'http://x'}",
+            "write `from: websearch`, and the engine in the param",
+        ),
+        ("from: websearch, name: w", "the param 'perplexity_auth_token' is missing"),
+        (
+            "from: websearch, name: w, params: {engine: bing, perplexity_auth_token: k}",
+            "'bing' is not one of: perplexity",
+        ),
+        ("from: websearch, name: w, params: {endpoint: nowhere}", "must be an address, such as"),
+        ("from: websearch, name: sql, params: {perplexity_auth_token: k}", "is the name of a"),
         ("from: 'builtin:sql', name: query", "write `name: sql`"),
         ("from: 'builtin:sql', name: sql, params: {table_allowlist: a}", "has no params"),
         ("from: sql, name: a, sql: SELECT 1, grops: [x]", "unknown key 'grops'"),
