@@ -21,7 +21,7 @@ from caraway_scheduler.acceleration.refresh import overrides
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshRefusedError
 from caraway_scheduler.acceleration.versions import wishes
-from caraway_scheduler.acceleration.versions.making import Maker
+from caraway_scheduler.acceleration.versions.making import VersionMaker
 from caraway_scheduler.acceleration.versions.versions import VersionStore
 
 GRACE_S = 5.0
@@ -36,7 +36,7 @@ class RefreshRequests:
         self,
         kept: Mapping[TableName, Accelerated],
         versions: VersionStore,
-        maker: Maker,
+        maker: VersionMaker,
         source_schema: Callable[[TableName], pa.Schema],
         *,
         is_shared: bool,

@@ -43,7 +43,7 @@ from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.versions import partition_listing
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
-from caraway_scheduler.acceleration.versions.making import Maker, StoredSize
+from caraway_scheduler.acceleration.versions.making import StoredSize, VersionMaker
 from caraway_scheduler.acceleration.versions.versions import VersionStore, name_in
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
@@ -96,7 +96,7 @@ class Accelerations:
         self.counting = Counting(record)
         self._identify, self._embed = identify, embed
         self.catalog = catalog = make_catalog(self)
-        self._maker = Maker(dispatch, place, self.damaged)
+        self._maker = VersionMaker(dispatch, place, self.damaged)
         self._versions = VersionStore(store, owner)
         self._results = results
         self._dispatch = dispatch
@@ -351,7 +351,7 @@ class Accelerations:
                 extra={"dataset": current.name},
             )
             return None
-        store = DatasetSnapshots(current, Maker(self._dispatch, place.place), place.store)
+        store = DatasetSnapshots(current, VersionMaker(self._dispatch, place.place), place.store)
         return Snapshotting(current, store, wanted, place.on_failure)
 
     def _changing(self, name: TableName) -> Accelerated:

@@ -13,7 +13,7 @@ from caraway_core.backoff import Delays
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_plugins.embeddings import remote
-from caraway_scheduler.acceleration.versions.making import Maker
+from caraway_scheduler.acceleration.versions.making import VersionMaker
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.json_provider import (
@@ -277,15 +277,15 @@ async def test_vectors_are_made_anew_where_the_known_ones_do_not_fit(
     tmp_path: Path, provider: JsonProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.csv").write_text(ROWS)
-    make, asked = Maker.make, []
+    make, asked = VersionMaker.make, []
 
-    async def short(self: Maker, name: TableName, sql: str, *args: Any, **more: Any) -> Any:
+    async def short(self: VersionMaker, name: TableName, sql: str, *args: Any, **more: Any) -> Any:
         asked.append("LEFT JOIN" in sql)
         if "LEFT JOIN" in sql:
             raise OutOfMemoryQueryError("too large")
         return await make(self, name, sql, *args, **more)
 
-    monkeypatch.setattr(Maker, "make", short)
+    monkeypatch.setattr(VersionMaker, "make", short)
     text = manifest(provider, dataset("t", "acceleration: {primary_key: id}"))
     async with running(tmp_path, text) as runtime:
         assert len(await rows(runtime, "SELECT * FROM t")) == 4

@@ -15,7 +15,7 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_plugins.stores.sqlite import errors as sqlite_errors
 from caraway_scheduler.acceleration.upkeep import compaction
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
-from caraway_scheduler.acceleration.versions.making import Maker
+from caraway_scheduler.acceleration.versions.making import VersionMaker
 from tests.kit.deadlines import eventually
 from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
 from tests.kit.runtime import Running, running
@@ -131,15 +131,15 @@ class Overtaken:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *changes: Any) -> None:
         self.runtime: Running | None = None
         self.times = 0
-        make = Maker.make
+        make = VersionMaker.make
 
-        async def overtaken(maker: Maker, *args: Any, **options: Any) -> Any:
+        async def overtaken(maker: VersionMaker, *args: Any, **options: Any) -> Any:
             if self.runtime is not None:
                 self.times += 1
                 await send(self.runtime, *changes)
             return await make(maker, *args, **options)
 
-        monkeypatch.setattr(Maker, "make", overtaken)
+        monkeypatch.setattr(VersionMaker, "make", overtaken)
 
 
 async def test_rows_without_a_key_exist_once_after_a_compaction(

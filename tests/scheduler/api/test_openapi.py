@@ -145,25 +145,28 @@ def test_every_route_is_in_the_reference(path: str) -> None:
     assert path.replace(":path", "") in DOCS.read_text()
 
 
-def test_generated_requests_get_what_the_description_promises(tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.full)])
+def test_generated_requests_get_what_the_description_promises(
+    tmp_path: Path, examples: int
+) -> None:
     with child(tmp_path, write(tmp_path)) as caraway:
         base = f"http://{caraway.addresses['http']}"
         schema = schemathesis.openapi.from_url(f"{base}/openapi.json")
 
         operations = 0
         for result in schema.get_all_operations():
-            conformance(result.ok())()
+            conformance(result.ok(), examples)()
             operations += 1
         assert operations == 40
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 
 
-def conformance(operation: Any) -> Callable[[], None]:
+def conformance(operation: Any, examples: int) -> Callable[[], None]:
     """Return a test of one operation with generated requests, the same ones each time."""
 
     @given(case=operation.as_strategy())
-    @settings(max_examples=40, deadline=None, derandomize=True, database=None,
+    @settings(max_examples=examples, deadline=None, derandomize=True, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     def conforms(case: Any) -> None:
         case.call_and_validate(checks=CHECKS, timeout=60)

@@ -25,7 +25,7 @@ from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.acceleration.recipes.recipes import quoted
 from caraway_scheduler.acceleration.versions import making, version_codec
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
-from caraway_scheduler.acceleration.versions.making import Maker
+from caraway_scheduler.acceleration.versions.making import VersionMaker
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
@@ -54,7 +54,7 @@ class DatasetSnapshots:
     `maker` stores rows in the place of the snapshots, and `store` reads their chunks.
     """
 
-    def __init__(self, current: CurrentVersion, maker: Maker, store: ResultStore) -> None:
+    def __init__(self, current: CurrentVersion, maker: VersionMaker, store: ResultStore) -> None:
         self._current = current
         self._maker = maker
         self._store = store

@@ -19,7 +19,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys, StoredTable
 from caraway_scheduler.acceleration.versions import making, reads
 from caraway_scheduler.acceleration.versions.claims import Claim
-from caraway_scheduler.acceleration.versions.making import NO_LOGS, Maker, StoredSize
+from caraway_scheduler.acceleration.versions.making import NO_LOGS, StoredSize, VersionMaker
 from caraway_scheduler.acceleration.versions.requests import Requests
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor, VersionStore
@@ -60,7 +60,7 @@ class CurrentVersion:
     def __init__(
         self,
         subject: Subject,
-        maker: Maker,
+        maker: VersionMaker,
         versions: VersionStore,
         results: ResultStore,
         show: Show,
@@ -122,7 +122,7 @@ class CurrentVersion:
         """Store the rows of a statement as a part of a new version.
 
         Raises:
-            QueryError: as in `Maker.make`.
+            QueryError: as in `VersionMaker.make`.
         """
         is_kept = not self.subject.is_mapped
         return await self.maker.make(self.name, sql, on_progress, cut, logs, is_kept=is_kept)

@@ -40,7 +40,7 @@ class StoredSize:
     size_bytes: int = 0
 
 
-class Maker:
+class VersionMaker:
     """Runs load statements in the background, and has executors store their rows."""
 
     def __init__(

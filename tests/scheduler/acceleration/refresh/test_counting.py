@@ -27,7 +27,7 @@ from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
-from caraway_scheduler.acceleration.versions.making import Maker
+from caraway_scheduler.acceleration.versions.making import VersionMaker
 from caraway_scheduler.acceleration.versions.versions import VersionStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import TaskRecord
@@ -103,7 +103,7 @@ class Kept:
             LoadPlan(NAME, Timetable(), settings, Recipe(NAME)),
             CurrentVersion(
                 Subject(NAME, "origin"),
-                Maker(dispatch, place),
+                VersionMaker(dispatch, place),
                 VersionStore(store, "one"),
                 FolderResultStore.at(place),
                 _show,

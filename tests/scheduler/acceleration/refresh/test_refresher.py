@@ -26,7 +26,7 @@ from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
 from caraway_scheduler.acceleration.versions.claims import CLAIM_TTL_S
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
-from caraway_scheduler.acceleration.versions.making import Maker, StoredSize
+from caraway_scheduler.acceleration.versions.making import StoredSize, VersionMaker
 from caraway_scheduler.acceleration.versions.versions import VersionStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.clocks import Clock
@@ -129,7 +129,7 @@ class Site:
 
         current = CurrentVersion(
             Subject(NAME, "origin"),
-            Maker(dispatch, self.place),
+            VersionMaker(dispatch, self.place),
             VersionStore(store, scheduler),
             FolderResultStore.at(self.place),
             show,
