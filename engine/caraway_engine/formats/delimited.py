@@ -15,8 +15,9 @@ class Csv:
     def begin(self, schema: pa.Schema) -> bytes:
         """Return the header row."""
         line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(schema.names)
-        return line.getvalue().encode() if schema.names else b""
+        # The writer quotes names with characters of its line end, so this one has both.
+        csv.writer(line, lineterminator="\r\n").writerow(schema.names)
+        return f"{line.getvalue()[:-2]}\n".encode() if schema.names else b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Return the rows of a batch."""
