@@ -160,6 +160,8 @@ class Registered:
         """Create a context for planning only, with the same tables as the other contexts."""
         context = self.contexts.scratch()
         context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
+        # A plan keeps the functions of the context that planned it, wherever it runs.
+        embedding.register(context, self.snapshot.embedding.vectors)
         self._add_schemas(context, {name: each.copy() for name, each in self._schemas.items()})
         return context
 

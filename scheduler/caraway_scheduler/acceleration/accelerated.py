@@ -139,6 +139,7 @@ class Accelerated:
         """Note that the source can be read."""
         self._has_source.set()
         self.refresher.source_loaded()
+        self._check_models()
 
     def news(self, revision: int | None = None) -> None:
         """Note that the state store has another version, possibly of another scheduler."""
@@ -193,6 +194,13 @@ class Accelerated:
             for each in self.plan.search.embedded
             if each.embedder in self._marks
         ]
+        if version is not None and self.feed is not None and self._has_source.is_set():
+            has = set(self.feed.schema.names)
+            made = [each for each in self.plan.search.embedded if each.vector_column not in has]
+            if made and all(each.embedder in self._marks for each in made):
+                self.compactor.vectors_by(
+                    [GeneratedVectors.of(each, self._marks[each.embedder]) for each in made]
+                )
         if version is None or mode not in ("full", "append"):
             return
         if not generated.is_outdated(version.sql, wanted) or version.sql == self._outdated:

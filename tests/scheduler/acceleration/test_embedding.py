@@ -1,5 +1,6 @@
 """Vectors that are made when rows are loaded, over a real engine and a provider."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,79 @@ async def test_changes_get_vectors(tmp_path: Path, provider: JsonProvider) -> No
         )
         assert failed.status_code == 500 and "denied access" in failed.text
         assert len(await rows(runtime, "SELECT id FROM t")) == 2
+
+
+@pytest.mark.parametrize("more", ["", ", chunking: {enabled: true, target_chunk_size: 4}"])
+async def test_another_model_makes_the_vectors_of_changes_again(
+    tmp_path: Path, provider: JsonProvider, more: str
+) -> None:
+    embedded = f"embeddings: [{{from: m{more}}}]"
+    text = manifest(
+        provider, "  - from: cdc:t\n    name: t\n    access: read_write",
+        f"    columns: [{{name: id, type: bigint}}, {{name: body, type: text, {embedded}}}]",
+        "    acceleration: {primary_key: id}",
+    )  # fmt: skip
+    number = 0
+
+    async def lengths(runtime: Running) -> list[int]:
+        nonlocal number
+        number += 1  # Answers are cached for a second.
+        found = await runtime.sql(f"SELECT body_embedding AS v FROM t WHERE {number} > 0")
+        assert found.status_code == 200, found.text
+        vectors = [row["v"] for row in found.json()]
+        return sorted(len(each[0] if more else each) for each in vectors if each is not None)
+
+    async def changed(runtime: Running, sql: str) -> None:
+        answer = await runtime.sql(sql)
+        assert answer.status_code == 200, answer.text
+
+    async with running(tmp_path, text) as runtime:
+        assert await rows(runtime, "SELECT * FROM t") == []
+        await changed(runtime, "INSERT INTO t (id, body) VALUES (1, 'one'), (2, 'two'), (3, NULL)")
+        assert await lengths(runtime) == [4, 4]
+        # The statement reads the log, so it is planned at its position.
+        (row,) = await rows(runtime, "SELECT embed(body, 'm') AS v FROM t WHERE id = 1")
+        assert row["v"][0] == 3.0
+        kept = runtime.services.accelerations._kept[TableName("t")]
+
+        async def is_noted() -> bool:
+            held = kept.current.ours
+            return held is not None and held.version.sql.startswith("-- vectors by")
+
+        await eventually(is_noted, "the model is noted")
+        before = kept.current.ours
+        assert before is not None and before.version.log, "nothing was made again"
+
+        may_answer = threading.Event()
+
+        def longer(request: ProviderRequest) -> ProviderAnswer:
+            if len(request.body["input"]) > 1:
+                assert may_answer.wait(60)
+            request.body["dimensions"] = 6
+            return openai_embeddings(request)
+
+        provider.answer = longer
+        path = tmp_path / "caraway.yaml"
+        path.write_text(path.read_text().replace("openai:x", "openai:y"))
+        loaded = manifests.load(path)
+        await runtime.services.catalog.apply(loaded, manifests.build_resolver(loaded, {}))
+
+        async def is_asked() -> bool:
+            return any(len(each.body["input"]) > 1 for each in provider.requests
+                       if each.body["model"] == "y")  # fmt: skip
+
+        await eventually(is_asked, "the new model is asked for all texts")
+        assert await lengths(runtime) == [4, 4]
+        await changed(runtime, "INSERT INTO t (id, body) VALUES (4, 'new')")
+        assert await lengths(runtime) == [4, 4, 6]
+        may_answer.set()
+
+        async def is_made() -> bool:
+            return await lengths(runtime) == [6, 6, 6]
+
+        await eventually(is_made, "the vectors of the new model")
+        found = await rows(runtime, "SELECT id, body FROM t ORDER BY id")
+        assert [row["body"] for row in found] == ["one", "two", None, "new"]
 
 
 async def test_executors_of_a_cluster_make_the_vectors(

@@ -89,6 +89,25 @@ def is_outdated(sql: str, vectors: Sequence[GeneratedVectors]) -> bool:
     return bool(found) and not found >= {f"'{each.mark}'" for each in vectors}
 
 
+def made_by(vectors: Sequence[GeneratedVectors]) -> str:
+    """Return a note of the models that made vectors, for rows that no statement loads."""
+    return "-- vectors by " + ", ".join(sorted({f"'{each.mark}'" for each in vectors}))
+
+
+def says_models(sql: str) -> bool:
+    """Tell whether a statement or a note says which models made vectors."""
+    return _MARK.search(sql) is not None
+
+
+def made_again(name: str, loaded: pa.Schema, vectors: Sequence[GeneratedVectors]) -> str:
+    """Return the query for the rows of a table, whose vectors are made by the present models."""
+    made = {column for each in vectors for column in each.columns}
+    others = ", ".join(_name(column) for column in loaded.names if column not in made)
+    rows = f"SELECT {others} FROM {name}"
+    columns = ", ".join(map(_name, loaded.names))
+    return f"SELECT {columns} FROM ({with_vectors(rows, vectors)})"
+
+
 def checked(
     name: TableName, source: pa.Schema, embedded: Sequence[EmbeddedColumn]
 ) -> list[EmbeddedColumn]:

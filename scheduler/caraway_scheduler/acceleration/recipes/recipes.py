@@ -111,6 +111,11 @@ class Recipe:
         """Return the statement for the loaded rows without expired ones."""
         return self._finished(f"SELECT * FROM {quoted(self.name)}", loaded, now)
 
+    def reindexed(self, loaded: pa.Schema, now: datetime) -> str:
+        """Return the statement for the loaded rows with vectors of the present models."""
+        rows = generated.made_again(quoted(self.name), loaded, self.vectors)
+        return self._finished(rows, loaded, now)
+
     def expired(self, loaded: pa.Schema, now: datetime) -> str | None:
         """Return the query that counts expired rows, or None if rows cannot expire."""
         conditions = self._conditions(loaded, now)
@@ -134,10 +139,7 @@ class Recipe:
         """Return the loaded rows as a table, with vectors of the present models."""
         if not self.vectors or self.reuses_vectors:
             return quoted(self.name)
-        made = {column for each in self.vectors for column in each.columns}
-        others = ", ".join(_name(column) for column in loaded.names if column not in made)
-        rows = f"SELECT {others} FROM {quoted(self.name)}"
-        return f"({generated.with_vectors(rows, self.vectors)})"
+        return f"({generated.made_again(quoted(self.name), loaded, self.vectors)})"
 
     def _left_in_place(self, time: TimeColumn, newest_tick: int | None) -> str:
         if not self.primary_key and newest_tick is not None:

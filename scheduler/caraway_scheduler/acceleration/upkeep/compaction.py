@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ from caraway_core.backoff import Backoff, Delays
 from caraway_core.changes import Log, LogEntry
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.results import ResultStore
+from caraway_scheduler.acceleration.recipes import generated
+from caraway_scheduler.acceleration.recipes.generated import GeneratedVectors
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import logs
 from caraway_scheduler.acceleration.versions import making
@@ -46,12 +49,19 @@ class Compactor:
         self._results = results
         self._every_s = every_s
         self._news = asyncio.Event()
+        self._vectors: tuple[GeneratedVectors, ...] = ()
         self._claims = {work: current.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
     def news(self) -> None:
         """Note that changes were logged."""
         self._news.set()
+
+    def vectors_by(self, vectors: Sequence[GeneratedVectors]) -> None:
+        """Have the vectors of a dataset whose rows come as changes made by these models."""
+        if (wanted := tuple(vectors)) != self._vectors:
+            self._vectors = wanted
+            self._news.set()
 
     async def run(self) -> None:
         """Maintain the dataset until cancelled."""
@@ -70,6 +80,7 @@ class Compactor:
                 if due_s is not None and loop.time() >= due_s:
                     await self._trim()
                     looked_s = loop.time()
+                await self._reindex()
                 await self._gather()
                 await self._compact()
                 again.succeeded()
@@ -94,6 +105,46 @@ class Compactor:
                 held = await self._shown()
                 if held is not None:
                     await self._rewrite(held.version)
+
+    async def _reindex(self) -> None:
+        """Make vectors of other models again, while readers see the old ones and changes go on.
+
+        The changes that arrive meanwhile have vectors of the present models.
+        """
+        current, vectors = self._current, self._vectors
+        if not vectors or not _is_of_others(current.ours, vectors):
+            return
+        async with self._claims[""].held() as is_mine:
+            if not is_mine:
+                return
+            await self._claims[_UPKEEP].wait()
+            async with self._claims[_UPKEEP].held():
+                held = await self._shown()
+                if held is None or not _is_of_others(held, vectors):
+                    return
+                note = generated.made_by(vectors)
+                if not generated.says_models(held.version.sql):
+                    # The first models of the dataset: all its vectors are theirs.
+                    return await self._note(note)
+                logger.info("vectors are made again", extra={"dataset": current.name})
+                recipe = replace(self._recipe, vectors=vectors)
+                sql = recipe.reindexed(held.version.schema, current.clock())
+                if await self._rewrite(held.version, sql, note):
+                    logger.info("vectors were made again", extra={"dataset": current.name})
+
+    async def _note(self, note: str) -> None:
+        """Write down which models make the vectors of the dataset."""
+        current = self._current
+        async with current.moving:
+            for _ in range(_TRIES):
+                held = await current.look()
+                if held is None or generated.says_models(held.version.sql):
+                    return
+                try:
+                    await current.flip(await current.loaded(current.next(held, sql=note)))
+                except MovedError:
+                    continue
+                return await current.show()
 
     async def _gather(self) -> None:
         """Merge many small log entries into one, because each costs every statement that reads
@@ -172,18 +223,24 @@ class Compactor:
             await current.show()
         return held
 
-    async def _rewrite(self, before: DatasetVersion) -> bool:
-        """Rewrite a base together with the log that statements read, while changes continue."""
+    async def _rewrite(
+        self, before: DatasetVersion, sql: str | None = None, note: str | None = None
+    ) -> bool:
+        """Rewrite a base together with the log that statements read, while changes continue.
+
+        `sql` returns the rows, by default those that are loaded; `note` replaces the statement
+        that the version names.
+        """
         gathering = tasks.begin(self._gather_after(before))
         try:
-            return await self._rewritten(before)
+            return await self._rewritten(before, sql, note)
         finally:
             gathering.cancel()
             self._news.set()  # It may have consumed a notification without handling it.
 
-    async def _rewritten(self, before: DatasetVersion) -> bool:
+    async def _rewritten(self, before: DatasetVersion, sql: str | None, note: str | None) -> bool:
         current = self._current
-        sql = self._recipe.rewritten(before.schema, current.clock())
+        sql = sql or self._recipe.rewritten(before.schema, current.clock())
         read = {before.key: before.read_log}
         part = await current.make(sql, lambda _: None, before.cut, read)
         kept = await self._kept(before)
@@ -193,10 +250,12 @@ class Compactor:
         while is_done is None:
             # Between rounds, changes of this scheduler can proceed.
             async with current.moving:
-                is_done = await self._rebase(before, part, kept)
+                is_done = await self._rebase(before, part, kept, note)
         return is_done
 
-    async def _rebase(self, before: DatasetVersion, part: VersionPart, kept: Log) -> bool | None:
+    async def _rebase(
+        self, before: DatasetVersion, part: VersionPart, kept: Log, note: str | None
+    ) -> bool | None:
         """Replace a base by its rewritten one; returns False if that base is not current any more.
 
         Returns None if other schedulers logged changes in every try; the rewritten base is still
@@ -211,7 +270,8 @@ class Compactor:
             if standing.log[:past] != before.read_log:
                 return False
             log = (*kept, *standing.log[past:])
-            following = current.next(held, parts=(part,), log=log, live_rows=None)
+            made_by = standing.sql if note is None else note
+            following = current.next(held, parts=(part,), log=log, live_rows=None, sql=made_by)
             try:
                 await current.flip(await current.loaded(following))
             except MovedError:
@@ -234,6 +294,14 @@ class Compactor:
         chunk = await self._results.write_chunk(key, 0, rows.schema, batches)
         now_ms = time.time_ns() // 1_000_000
         return LogEntry(replace(chunk, key=key), now_ms if made_ms is None else made_ms)
+
+
+def _is_of_others(held: HeldVersion | None, vectors: Sequence[GeneratedVectors]) -> bool:
+    """Return whether the vectors of a version are of other models, or nobody noted whose."""
+    if held is None:
+        return False
+    sql = held.version.sql
+    return not generated.says_models(sql) or generated.is_outdated(sql, vectors)
 
 
 def _crumbs(version: DatasetVersion, past: int = 0) -> int:
