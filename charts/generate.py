@@ -1,6 +1,6 @@
-"""Writes what is made of the chart's values.yaml and CRDs: schema, README, and the reference.
+"""Generates files from the values.yaml and CRDs of the chart: schema, README and reference.
 
-Run it after values.yaml, the CRDs or the operator's rules have changed; a test compares.
+Run it after you change values.yaml, the CRDs or the rules of the operator; a test compares them.
 """
 # ruff: noqa: INP001 -- a script for people to run, not part of a package.
 
@@ -38,7 +38,7 @@ QUANTITIES: Schema = {
 
 
 def closed(**properties: Schema) -> Schema:
-    """An object with these keys, and no others."""
+    """Return the schema of an object with exactly these keys allowed."""
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
@@ -78,7 +78,7 @@ def schema(cluster_spec: Schema) -> Schema:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart caraway",
         **closed(
-            # Helm itself sets these of a chart that is part of another.
+            # Helm sets these itself if the chart is a dependency of another one.
             **{"global": closed(
                 imageRegistry=TEXT, imagePullSecrets={"type": "array", "items": NAME}
             ) | {"additionalProperties": True}},
@@ -117,7 +117,7 @@ def schema(cluster_spec: Schema) -> Schema:
 
 
 def of_values(written: Schema) -> Schema:
-    """Turn a structural schema of a CRD into one that values must match: no key that it lacks."""
+    """Turn a structural schema of a CRD into one for values, which refuses unknown keys."""
     kept = {
         key: value
         for key, value in written.items()
@@ -133,7 +133,7 @@ def of_values(written: Schema) -> Schema:
     if "items" in written:
         kept["items"] = of_values(written["items"])
     if "type" in kept:
-        # Null takes a default of the chart away.
+        # Null removes a default of the chart.
         known = kept["type"] if isinstance(kept["type"], list) else [kept["type"]]
         kept["type"] = [*known, "null"]
     if "enum" in kept:
@@ -143,7 +143,7 @@ def of_values(written: Schema) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of values.yaml, as it is documented there."""
+    """A value of values.yaml, with its comment."""
 
     path: str
     default: Any
@@ -187,7 +187,7 @@ def table(found: list[Value]) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Return the text of every file that this makes."""
+    """Return the text of each generated file."""
     definition = yaml.safe_load((CHART / "crds" / "carawayclusters.caraway.dev.yaml").read_text())
     spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     text = (CHART / "values.yaml").read_text()

@@ -6,46 +6,46 @@ CarawayError
 ├── NotInstalledError        a known name whose package is missing; names the extra
 ├── DatasetError             a dataset that cannot be loaded; carries a stable code
 ├── InvalidRequestError      a request that its dataset cannot serve; also the base of others
-├── NotFoundError            a name of the request that stands for nothing
-├── DeadlineError            a request that was not done within its time; it may be sent again
-├── UnavailableError         a part that is away or starting; come back after `retry_after_s`
+├── NotFoundError            a name in the request that does not exist
+├── DeadlineError            a request that took longer than its time limit; it may be retried
+├── UnavailableError         a component is away or starting; retry after `retry_after_s`
 ├── ShuttingDownError        work that arrived after the process began to stop
 ├── ExecutorLostError        an executor is gone or does not respond
-├── NotDistributableError    a statement that turns out to be one that runs whole
-├── PlanLostError            the planner of a statement under way is gone
-├── PartLostError            a table of an exchange is gone with the executor that made it
-├── CatalogMovedError        a task names a version of the catalog that the executor has not
-├── StateAwayError           the state store does not respond; come back after `retry_after_s`
-│   ├── StateFullError           it has no room; come back after `retry_after_s`
-│   └── StateUnsureError         it did not respond to a write, which may have been done
+├── NotDistributableError    a statement that can only run whole, on one executor
+├── PlanLostError            the planner of a running statement is gone
+├── PartLostError            rows of an exchange were lost with the executor that held them
+├── CatalogMovedError        a task names a catalog version that the executor does not have
+├── StateAwayError           the state store does not respond; retry after `retry_after_s`
+│   ├── StateFullError           it is full; retry after `retry_after_s`
+│   └── StateUnsureError         it did not respond to a write, which may have succeeded
 ├── ModelError               a model that cannot be loaded, or a call of it that failed; has a code
 │   ├── ModelInputError          the call is wrong; another one can succeed
 │   └── ModelAwayError           the model is loading, limited or away; has `retry_after_s`
-├── ToolError                a tool failed, or what it asked did
-├── JobNotFoundError         no such job, or one of somebody else
+├── ToolError                a tool failed, or a service that it called
+├── JobNotFoundError         the job does not exist, or belongs to another principal
 ├── JobConflictError         an Idempotency-Key was used for another statement
-└── QueryError               one statement failed; the process lives on
+└── QueryError               one statement failed; the process is not affected
     ├── InvalidQueryError        the statement or its parameters are wrong
     │   ├── ParametersError          the values do not fit the statement
-    │   └── TableNotFoundError       the statement names a table that is not there
+    │   └── TableNotFoundError       the statement names a table that does not exist
     ├── DatasetLoadingError      a dataset is still loading; retry after `retry_after_s`
     ├── ModelNotReadyError       it uses a model that is loading or away; has `retry_after_s`
-    ├── SourceNotReadError       sources were to answer, and none of them is read
-    ├── MovedOnError             rows to change were changed meanwhile; run it again
+    ├── SourceNotReadError       sources had to answer, but the statement reads none of them
+    ├── MovedOnError             the rows to change were changed concurrently; run it again
     ├── QueryForbiddenError      the caller may not do this
-    ├── StatementRefusedError    it ended the engine before, and is refused for a while
+    ├── StatementRefusedError    it ended the engine before, and is refused for some minutes
     ├── QueryTimeoutError        the time limit passed
-    ├── QueryCancelledError      somebody cancelled it
-    ├── OverloadedError          the queue is full; come back after `retry_after_s`
+    ├── QueryCancelledError      it was cancelled
+    ├── OverloadedError          the queue is full; retry after `retry_after_s`
     ├── OutOfMemoryQueryError    it does not fit in the memory limit
     ├── AnswerCutError           an executor was lost in the middle of the answer
-    ├── ResultTooLargeError      an answer that is stored grows beyond what was allowed
+    ├── ResultTooLargeError      a stored answer is larger than allowed
     └── ExecutionError           a source or the engine failed while it ran
         ├── DatasetDamagedError  stored rows of a dataset are damaged; they are loaded again
-        ├── DiskFullError        a disk has no room for it; come back after `retry_after_s`
+        ├── DiskFullError        a disk is full; retry after `retry_after_s`
         └── ResultStoreError     an answer cannot be stored, or cannot be read from its store
-            ├── ResultStoreAwayError  the store fails for now; come back after `retry_after_s`
-            └── DamagedChunkError     a chunk is missing, or its bytes are not those written
+            ├── ResultStoreAwayError  the store is away; retry after `retry_after_s`
+            └── DamagedChunkError     a chunk is missing or its bytes have changed
 
 What each class means to a client (its status, its code, a retry) is one table: `outcomes`.
 """

@@ -3,12 +3,11 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-PACKAGES = ("core", "engine", "plugins", "scheduler", "executor", "cluster", "operator", "client")
+from tests.kit import sources
+
 _PATTERN = re.compile(
     r"""--\[\^\\n\]        # a comment to the end of the line
       | --\|/              # how comments begin
@@ -26,8 +25,8 @@ def lexes(text: str) -> bool:
     return _PATTERN.search(re.sub(r"\s", "", text)) is not None
 
 
-def texts(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+def texts(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
@@ -49,9 +48,8 @@ def test_patterns_of_lexers_are_known(pattern: str) -> None:
 
 def test_no_other_module_has_a_lexer_of_sql() -> None:
     found = {
-        str(path.relative_to(ROOT))
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        if "sqltext" not in path.parts and any(map(lexes, texts(path)))
+        path
+        for path, tree in sources.modules().items()
+        if "/sqltext/" not in path and any(map(lexes, texts(tree)))
     }
     assert found == set()
