@@ -34,6 +34,9 @@ def prepare() -> None:
     """Configure what must be set before the engine is first used; forked processes inherit it."""
     processes.prepare()
     os.environ["RUST_MIN_STACK"] = str(STACK_BYTES)
+    # Searches run side by side. Each is a few small products, for which threads cost more than they
+    # give: they wait for each other in loops.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     threading.stack_size(STACK_BYTES)
     # Existing objects are never freed, so the collector need not visit them and copy their pages.
     gc.collect()

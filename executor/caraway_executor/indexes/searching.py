@@ -27,6 +27,8 @@ from caraway_search.vectors import searching
 from caraway_search.vectors.exact import QueryVector
 from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
 
+_FEW_ROWS = 256
+"""So few rows are cut out one by one, which is faster than taking some of each batch."""
 Flags = NDArray[np.bool_]
 Masks = Sequence[Flags | None]
 
@@ -196,8 +198,12 @@ def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits])
     deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
     first = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit)
     best = first.to_numpy()
-    columns = [_taken(share, name, places[best], rows[best]) for name in order.columns]
-    columns += [choosing.take(tie, first) for tie in ties]
+    decided = {name: choosing.take(tie, first) for name, tie in zip(order.ties, ties, strict=True)}
+    columns = [
+        decided[name] if name in decided else _taken(share, name, places[best], rows[best])
+        for name in order.columns
+    ]
+    columns += decided.values()
     columns.append(pa.array(scores[best]))
     if isinstance(order.by, VectorOrder) and order.by.has_parts:
         hits = (each.hits for each in found)
@@ -224,6 +230,12 @@ def _taken(
     type_ = share.schema.field(name).type
     if len(rows) == 0:
         return pa.array([], type_)
+    if len(rows) <= _FEW_ROWS:
+        cut = [
+            share.units[place].batch.column(name).slice(row, 1)
+            for place, row in zip(places.tolist(), rows.tolist(), strict=True)
+        ]
+        return _compact(pa.concat_arrays(cut))
     order = np.argsort(places, kind="stable")
     parts = []
     for place in np.unique(places):
