@@ -12,6 +12,7 @@ import mmap
 import os
 import weakref
 from bisect import insort
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -62,7 +63,7 @@ class HeldPlace:
 
     def __del__(self) -> None:
         if not self.is_sent:
-            self._room.give_back(self.place.start)
+            self._room.dropped.append(self.place.start)
 
 
 class WritableMemory:
@@ -79,11 +80,16 @@ class WritableMemory:
         self._taken: dict[int, int] = {}
         self._provided = 0
         self._lock = Lock()
+        self.dropped: deque[int] = deque()
+        """Places that were not sent. They end up here without the lock, because Python's garbage
+        collector may drop them in the middle of any other call."""
 
     @property
     def taken_bytes(self) -> int:
         """The size of all places that are taken."""
-        return sum(self._taken.values())
+        with self._lock:
+            self._free_dropped()
+            return sum(self._taken.values())
 
     def take(self, size_bytes: int) -> HeldPlace | None:
         """Take a place of at least this size; None if there is none, or it is too large a share."""
@@ -91,6 +97,7 @@ class WritableMemory:
         if not 0 < size <= self._size // _LARGEST_SHARE:
             return None
         with self._lock:
+            self._free_dropped()
             # The first one that fits, so that pages are used again before others are touched.
             at = next((i for i, each in enumerate(self._free) if each.size >= size), None)
             if at is None:
@@ -105,16 +112,23 @@ class WritableMemory:
     def give_back(self, start: int) -> None:
         """Make a place free again."""
         with self._lock:
-            place = Place(start, self._taken.pop(start))
-            insort(self._free, place)
-            at = self._free.index(place)
-            for left in (at, at - 1):
-                self._join(left)
+            self._make_free(start)
 
     def buffer(self, place: Place) -> pa.Buffer:
         """Return the memory of a place."""
         # A slice of an Arrow buffer could not be written.
         return pa.py_buffer(self._memory[place.start : place.start + place.size])
+
+    def _free_dropped(self) -> None:
+        while self.dropped:
+            self._make_free(self.dropped.popleft())
+
+    def _make_free(self, start: int) -> None:
+        place = Place(start, self._taken.pop(start))
+        insort(self._free, place)
+        at = self._free.index(place)
+        for left in (at, at - 1):
+            self._join(left)
 
     def _join(self, left: int) -> None:
         """Join a free place with the next one if they touch."""

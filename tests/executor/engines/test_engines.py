@@ -22,7 +22,7 @@ from caraway_core.errors import (
 from caraway_core.ids import PrincipalId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, leave_plain
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.engines import trials, watching
+from caraway_executor.engines import shared_memory, trials, watching
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.engines import Engines
 from caraway_executor.engines.messages import EngineOptions
@@ -113,6 +113,16 @@ async def test_long_answers_come_as_they_are_read() -> None:
         found = [batch async for batch in stream]
         assert sum(batch.num_rows for batch in found) == 100_000
         assert not made.processes[0].works
+
+
+async def test_rows_cross_where_no_memory_can_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise PermissionError(1, "not permitted")
+
+    monkeypatch.setattr(shared_memory, "create", refused)
+    async with engines() as made:
+        stream = await opened(made, "SELECT n FROM big")
+        assert sum([batch.num_rows async for batch in stream]) == 100_000
 
 
 async def test_system_tables_show_what_the_viewer_may_see() -> None:

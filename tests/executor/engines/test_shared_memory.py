@@ -61,6 +61,22 @@ def test_place_that_was_sent_is_taken_until_it_is_given_back() -> None:
         assert memory.taken_bytes == 0
 
 
+def test_place_may_be_dropped_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the garbage collector does: it runs in any thread, whatever lock that holds."""
+    with writable() as memory:
+        held = [memory.take(PAGE)]
+        fallocate = os.posix_fallocate
+
+        def collects(descriptor: int, start: int, size: int) -> None:
+            held.clear()
+            fallocate(descriptor, start, size)
+
+        monkeypatch.setattr(os, "posix_fallocate", collects)
+        second = memory.take(PAGE)
+        assert second is not None and second.place == Place(PAGE, PAGE) and not held
+        assert memory.taken_bytes == PAGE
+
+
 def test_no_place_without_memory_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: int) -> None:
         raise OSError(28, "no space left")
