@@ -14,7 +14,7 @@ _PATTERN = re.compile(
       | /\\\*(?:\.\*|\(\?:|\[)  # a comment of several lines
       | ''\||\|''          # a quote that is written twice
       | ""\||\|""
-      | ``\||\|``
+      | (?<!`)``\||\|``(?!`)  # three of them are a fence of Markdown
       | \\\$\(\?P<\w+>[^)]*\)\\\$  # a text between tags
     """,
     re.VERBOSE,
@@ -44,6 +44,11 @@ def texts(tree: ast.Module) -> Iterator[str]:
 )
 def test_patterns_of_lexers_are_known(pattern: str) -> None:
     assert lexes(pattern)
+
+
+def test_fences_of_markdown_are_no_quotes() -> None:
+    assert not lexes(r"```(.*?)(?:```|\Z)")
+    assert lexes(r"`(?:[^`]|``)*`")
 
 
 def test_no_other_module_has_a_lexer_of_sql() -> None:
