@@ -1,10 +1,11 @@
 """GGUF models of a Hugging Face hub, downloaded once and then run as local files."""
 
+import io
 import re
 from pathlib import Path
 from typing import Any
 
-from caraway_ai.local.model import LocalModel, weights
+from caraway_ai.local.model import LocalModel, Tell, weights
 from caraway_ai.protocols import ChatModel
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
@@ -28,7 +29,26 @@ def build(spec: ModelSpec) -> ChatModel:
         )
     hub = HubModel(spec, params, match["repository"], match["revision"])
     name = match["file"] or weights(spec)
-    return LocalModel(spec, params, lambda: hub.download(name))
+    return LocalModel(spec, params, lambda tell: hub.download(name, tell))
+
+
+def _bar(tell: Tell) -> type[Any]:
+    """Return a class of progress bars that print nothing and tell how far they are."""
+    from tqdm import tqdm  # type: ignore[import-untyped]  # the client of the hub needs it
+
+    class ToldBar(tqdm):  # type: ignore[misc]  # it has no types
+        def __init__(self, *args: Any, **options: Any) -> None:
+            # Only its own kind of bar knows the name of a group.
+            options.pop("name", None)
+            super().__init__(*args, **{**options, "disable": False, "file": io.StringIO()})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            shown: bool | None = super().update(n)
+            whole = f" of {int(self.total) >> 20}" if self.total else ""
+            tell(f"downloading: {int(self.n) >> 20}{whole} MiB")
+            return shown
+
+    return ToldBar
 
 
 class HubModel:
@@ -44,8 +64,10 @@ class HubModel:
         # Without one of its own, a model must not be asked for with the token of another user.
         self._token = params.text("hf_token") or False
 
-    def download(self, name: str | None) -> Path:
+    def download(self, name: str | None, tell: Tell = lambda _progress: None) -> Path:
         """Return the local copy of a file; without a name, of the one that fits best.
+
+        `tell` is called with what has been downloaded.
 
         Raises:
             ModelError: there is no such file, access is denied, or the hub does not respond.
@@ -69,6 +91,7 @@ class HubModel:
                     endpoint=self._endpoint,
                     token=self._token,
                     cache_dir=self._spec.cache_dir / "hub",
+                    tqdm_class=_bar(tell),
                 )
             )
         except errors.LocalEntryNotFoundError as exc:

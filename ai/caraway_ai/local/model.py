@@ -17,6 +17,8 @@ from caraway_core import cores, tasks
 from caraway_core.backoff import Cooldown, Delays
 from caraway_core.errors import ModelAwayError, ModelError
 
+Tell = Callable[[str], None]
+"""Takes what loading does now, in a few words."""
 _MAGIC = b"GGUF"
 _CONTEXT = 4096
 _PARALLEL = 2
@@ -31,7 +33,7 @@ def build(spec: ModelSpec) -> ChatModel:
     if not text:
         raise params.wrong("'from: file' names no file; write 'file:path/to/model.gguf'")
     path = spec.base_dir / text
-    return LocalModel(spec, params, lambda: path)
+    return LocalModel(spec, params, lambda _tell: path)
 
 
 def weights(spec: ModelSpec) -> str | None:
@@ -43,8 +45,8 @@ def weights(spec: ModelSpec) -> str | None:
 class LocalModel:
     """A model in a process of its own, which is started by the first check."""
 
-    def __init__(self, spec: ModelSpec, params: ModelParams, find: Callable[[], Path]) -> None:
-        """Take what finds the file; it may block and download."""
+    def __init__(self, spec: ModelSpec, params: ModelParams, find: Callable[[Tell], Path]) -> None:
+        """Take what finds the file; it may block and download, and tells how far it is."""
         self._spec = spec
         self._params = params
         self._find = find
@@ -137,7 +139,7 @@ class LocalModel:
             await process.aclose()
 
     def _checked_file(self) -> Path:
-        path = self._find()
+        path = self._find(self._tell)
         try:
             with path.open("rb") as file:
                 magic = file.read(len(_MAGIC))
@@ -153,6 +155,9 @@ class LocalModel:
                 "invalid",
             )
         return path
+
+    def _tell(self, progress: str) -> None:
+        self.progress = progress
 
     def _template(self) -> str:
         found = [file.path for file in self._spec.files if file.type == "chat_template"]

@@ -61,6 +61,10 @@ async def test_the_file_that_fits_best_is_fetched(tmp_path: Path) -> None:
         assert path.read_bytes() == b"GGUF"
         path = await asyncio.to_thread(model(url, tmp_path, "o/m").download, "m-q8_0.gguf")
         assert path.name == "m-q8_0.gguf"
+        told: list[str] = []
+        other = model(url, tmp_path / "other", "o/m").download
+        await asyncio.to_thread(other, "m-q8_0.gguf", told.append)
+        assert told[-1].startswith("downloading: 0")
         for repository, name, words in (
             ("o/m", "other.gguf", "has no file 'other.gguf'"),
             ("o/empty", None, "has no GGUF file"),
