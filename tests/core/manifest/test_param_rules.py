@@ -68,3 +68,19 @@ def test_each_param_is_taken(connector: str, tmp_path: Path) -> None:
         manifest.load(write(tmp_path, text), checks_params=True)
     except ManifestError as exc:
         assert not [each for each in exc.problems if "params" in each.path]
+
+
+@pytest.mark.parametrize(
+    ("section", "local", "remote"),
+    [("models", "file:a.gguf", "openai:x"), ("embeddings", "builtin:minilm", "openai:x")],
+)
+def test_only_models_of_the_runtime_have_resources(
+    tmp_path: Path, section: str, local: str, remote: str
+) -> None:
+    item = "{name: m, from: '%s', resources: {cpu: 2, copies: 2}}"
+    [found] = problems(write(tmp_path, f"{section}: [{item % remote}]\n"))
+    assert found.startswith(f"4: {section}[0].resources: a model of 'openai' runs at its provider")
+    kept = manifest.load(write(tmp_path, f"{section}: [{item % local}]\n"), checks_params=True)
+    found_all = [*kept.models, *kept.embedders]
+    resources = next(each.resources for each in found_all if each.name == "m")
+    assert resources is not None and (resources.cpu, resources.copies) == (2, 2)
