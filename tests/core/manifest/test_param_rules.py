@@ -81,6 +81,7 @@ def test_only_models_of_the_runtime_have_resources(
     [found] = problems(write(tmp_path, f"{section}: [{item % remote}]\n"))
     assert found.startswith(f"4: {section}[0].resources: a model of 'openai' runs at its provider")
     kept = manifest.load(write(tmp_path, f"{section}: [{item % local}]\n"), checks_params=True)
-    found_all = [*kept.models, *kept.embedders]
-    resources = next(each.resources for each in found_all if each.name == "m")
+    models = {each.name: each.resources for each in kept.models}
+    embedders = {each.name: each.resources for each in kept.embedders}
+    resources = {**embedders, **models}["m"]
     assert resources is not None and (resources.cpu, resources.copies) == (2, 2)
