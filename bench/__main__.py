@@ -26,6 +26,7 @@ from bench import (
     operator_idle,
     remote,
     report,
+    search,
     startup,
     throughput,
     tpch,
@@ -56,6 +57,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "ingest": ingest.measure,
     "flight": flight.measure,
     "models": models.measure,
+    "search": search.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

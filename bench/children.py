@@ -106,7 +106,7 @@ def plain(folder: Path) -> Iterator[Rival]:
 @contextlib.contextmanager
 def other(name: str, folder: Path) -> Iterator[Rival]:
     """Run a rival in the environment of `requirements/rivals.txt`, created if missing."""
-    with _running(name, folder, _other_python()) as rival:
+    with _running(name, folder, other_python()) as rival:
         yield rival
 
 
@@ -120,7 +120,7 @@ def _running(name: str, folder: Path, python: Path) -> Iterator[Rival]:
             rival.close()
 
 
-def _other_python() -> Path:
+def other_python() -> Path:
     python = _OTHERS / "bin" / "python"
     wanted = (_ROOT / "requirements" / "rivals.txt").read_text()
     installed = _OTHERS / "installed.txt"

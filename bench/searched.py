@@ -68,12 +68,13 @@ def vectors_of(path: Path) -> Vectors:
     return found
 
 
-def nearest(vectors: Vectors, query: Vectors, count: int) -> list[int]:
-    """The numbers of the nearest vectors by their cosine, compared exactly."""
-    scores = vectors.astype(np.float64) @ query.astype(np.float64)
-    scores /= np.linalg.norm(vectors.astype(np.float64), axis=1)
-    best = np.argpartition(-scores, count)[:count]
-    return [int(each) for each in best[np.argsort(-scores[best])]]
+def nearest(vectors: Vectors, queries: Vectors, count: int) -> list[list[int]]:
+    """The numbers of the nearest unit vectors to each query by their cosine, all compared."""
+    found = []
+    for scores in (vectors @ queries.T).T:
+        best = np.argpartition(-scores, count)[:count]
+        found.append([int(each) for each in best[np.argsort(-scores[best])]])
+    return found
 
 
 def _unit(chosen: np.random.Generator, count: int) -> Vectors:
