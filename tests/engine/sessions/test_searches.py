@@ -338,3 +338,16 @@ def test_searches_are_planned_once_unless_they_depend_on_the_time() -> None:
     assert _planned(of, same) is _planned(of, same)
     timed = f"{same} AND at < now() - INTERVAL '1 hour'"
     assert _planned(of, timed) != _planned(of, timed)
+
+
+def test_a_statement_with_too_many_conditions_is_refused(made: Session) -> None:
+    several = " OR ".join(f"(id = {n} AND cat = 'x')" for n in range(251))
+    with pytest.raises(
+        InvalidQueryError, match=r"more than 500 ANDs and ORs.*`column IN \(\.\.\.\)`"
+    ):
+        _planned(made, f"SELECT id FROM vector_search(docs, 'q') WHERE {several}")
+    with pytest.raises(InvalidQueryError, match="more than 500 ANDs and ORs"):
+        _planned(made, f"SELECT id FROM others WHERE {several}")
+    assert not _planned(made, f"SELECT id FROM docs WHERE {several}")
+    values = ", ".join(map(str, range(2_000)))
+    assert _search(made, f"SELECT id FROM vector_search(docs, 'q') WHERE id IN ({values})").where
