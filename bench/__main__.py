@@ -27,6 +27,7 @@ from bench import (
     remote,
     report,
     search,
+    search_relevance,
     startup,
     throughput,
     tpch,
@@ -58,6 +59,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "flight": flight.measure,
     "models": models.measure,
     "search": search.measure,
+    "search-relevance": search_relevance.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 
