@@ -54,6 +54,15 @@ const operations = {
   },
   listActiveQueries: async () => (await client.listActiveQueries()).length,
   cancelActiveQuery: () => client.cancelActiveQuery('00000000-0000-0000-0000-000000000000'),
+  search: async () => {
+    const found = await client.search('it', {
+      datasets: ['items'], limit: 1, where: 'id > 1', additional_columns: ['title'] });
+    const [best] = found.results;
+    return { count: found.results.length, key: best.primary_key, dataset: best.dataset,
+             matches: best.matches, isScored: best.score > 0, duration: typeof found.duration_ms };
+  },
+  keywords: async () => (await client.search('nothing', {
+    datasets: ['items'], keywords: ['one'] })).results.map((each) => each.primary_key.id),
   refresh: async () => typeof (await client.refreshAcceleration('kept')).message,
   isSpiceHealthy: () => client.isSpiceHealthy(),
   isSpiceReady: () => client.isSpiceReady(),

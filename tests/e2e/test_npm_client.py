@@ -27,6 +27,7 @@ datasets:
   - from: memory:items
     name: items
     params: {data: '[{"id": 1, "title": "one"}, {"id": 2, "title": "it''s"}]'}
+    columns: [{name: title, full_text_search: {enabled: true, row_id: id}}]
   - from: memory:kept
     name: kept
     params: {data: '[{"id": 1}]'}
@@ -43,6 +44,15 @@ EXPECTED: dict[str, Any] = {
     "query": [{"value": number} for number in range(1, 6)],
     "listQueries": 1,
     "listActiveQueries": 0,
+    "search": {
+        "count": 1,
+        "key": {"id": 2},
+        "dataset": "items",
+        "matches": {"title": ["it's"]},
+        "isScored": True,
+        "duration": "number",
+    },
+    "keywords": [1],
     "refresh": "string",
     "isSpiceHealthy": True,
     "isSpiceReady": True,
