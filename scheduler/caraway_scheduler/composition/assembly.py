@@ -209,7 +209,7 @@ async def _accelerations(
         # Alone, a scheduler has itself acknowledged every change.
         is_shared=backend.is_shared,
         asks_newest=backend.is_shared and settings.query.consistency == "strong",
-        identify=embeddings.embedder,
+        identify=embeddings.settled_embedder,
         embed=embeddings.vectors,
     )
 

@@ -134,6 +134,18 @@ class Embeddings:
             await state.settled.wait()
         return state.callable()
 
+    async def settled_embedder(self, name: str) -> Embedder:
+        """Return a model, after waiting for the first attempt to load it.
+
+        Refreshes use this: one that is not retried would otherwise fail for good at the start.
+
+        Raises: as `embedder`.
+        """
+        state = self.find(name)
+        if state.declared.is_declared:
+            await state.settled.wait()
+        return await self.embedder(name)
+
     async def vectors(self, name: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
         """Embed texts for the runtime itself.
 

@@ -13,8 +13,10 @@ from caraway_core import manifest as manifests
 from caraway_core.backoff import Delays
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
+from caraway_core.protocols.embedding import Embedder
 from caraway_plugins.embeddings import remote
 from caraway_scheduler.acceleration.versions.making import VersionMaker
+from caraway_scheduler.embeddings.service import Embeddings
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.json_provider import (
@@ -173,6 +175,27 @@ async def test_a_provider_that_fails_leaves_the_version(
         await refreshed(runtime)
         (row,) = await rows(runtime, "SELECT *, 2 AS n FROM t")
         assert row["body_embedding"][0] == 5.0
+
+
+async def test_the_first_load_waits_for_a_model_that_is_loading(
+    tmp_path: Path, provider: JsonProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text(ROWS)
+    wanted, settled = threading.Event(), Embeddings.settled_embedder
+
+    async def noted(self: Embeddings, name: str) -> Embedder:
+        wanted.set()
+        return await settled(self, name)
+
+    def late(request: ProviderRequest) -> ProviderAnswer:
+        assert wanted.wait(60), "no load asked for the model"
+        return openai_embeddings(request)
+
+    monkeypatch.setattr(Embeddings, "settled_embedder", noted)
+    provider.answer = late
+    text = manifest(provider, dataset("t", "acceleration: {refresh_retry_enabled: false}"))
+    async with running(tmp_path, text) as runtime:
+        assert len(await rows(runtime, "SELECT * FROM t")) == 4
 
 
 async def test_another_model_makes_vectors_anew_while_the_old_ones_are_read(
