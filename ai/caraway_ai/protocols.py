@@ -5,7 +5,7 @@ a client sends reaches a provider that speaks this wire unchanged, and costs no 
 """
 
 from collections.abc import AsyncGenerator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 JsonObject = dict[str, Any]
 ChatRequest = JsonObject
@@ -54,3 +54,35 @@ class ChatModel(Protocol):
     async def aclose(self) -> None:
         """Release connections and processes; calls under way fail."""
         ...
+
+
+class ResponsesModel(Protocol):
+    """A model whose provider has the responses API itself.
+
+    Nothing is kept by the provider: a request has the whole conversation as its `input`.
+    """
+
+    async def respond(self, request: JsonObject) -> JsonObject:
+        """Return the response to a request, which is `completed` or `incomplete`.
+
+        Raises: as `ChatModel.chat`.
+        """
+        ...
+
+    def events(self, request: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        """Yield the events of a response as the provider sends them.
+
+        A stream that ends by itself ends with `response.completed` or `response.incomplete`.
+        Closing the generator stops the call of the provider.
+
+        Raises: as `ChatModel.chat`, also between events.
+        """
+        ...
+
+
+@runtime_checkable
+class HasResponses(Protocol):
+    """A chat model whose provider may have the responses API, too."""
+
+    @property
+    def responses(self) -> ResponsesModel | None: ...

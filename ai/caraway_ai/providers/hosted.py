@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 from caraway_ai.protocols import ChatModel
 from caraway_ai.providers.openai_compatible import OpenAICompatible, WireEndpoint
+from caraway_ai.providers.openai_responses import ResponsesEndpoint
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 
@@ -18,12 +19,14 @@ def openai(spec: ModelSpec) -> ChatModel:
     address = params.text("endpoint")
     is_own = address is None or urlsplit(address).hostname == "api.openai.com"
     key = params.secret("openai_api_key") if is_own else params.text("openai_api_key")
+    model = spec.model or "gpt-4o-mini"
     endpoint = WireEndpoint(
         base_url=checked_address(params, address or _OPENAI),
-        model=spec.model or "gpt-4o-mini",
+        model=model,
         api_key=key,
         key_param="openai_api_key",
         lists_all=is_own,
+        responses=ResponsesEndpoint(model) if has_responses(params, is_own) else None,
     )
     return OpenAICompatible(spec, params, endpoint)
 
@@ -64,6 +67,8 @@ def azure(spec: ModelSpec) -> ChatModel:
     version = params.text("azure_api_version") or _AZURE_VERSION
     root = address.removesuffix("/v1").removesuffix("/openai")
     is_versionless = address.endswith("/openai/v1")
+    # Its versions of the past have no responses API, or a preview of it.
+    responses = ResponsesEndpoint(deployment, f"{root}/openai/v1/responses", has_query=False)
     endpoint = WireEndpoint(
         base_url=address if is_versionless else f"{root}/openai/deployments/{deployment}",
         model=deployment,
@@ -72,6 +77,7 @@ def azure(spec: ModelSpec) -> ChatModel:
         headers=headers,
         query={} if is_versionless else {"api-version": version},
         check_url=f"{root}/openai/{'v1/' if is_versionless else ''}models",
+        responses=responses if has_responses(params, default=True) else None,
     )
     return OpenAICompatible(spec, params, endpoint)
 
@@ -79,13 +85,15 @@ def azure(spec: ModelSpec) -> ChatModel:
 def _keyed(spec: ModelSpec, base_url: str, *key_params: str, has_listing: bool = True) -> ChatModel:
     params = ModelParams(spec)
     address = params.text("endpoint")
+    model = named(spec, params)
     endpoint = WireEndpoint(
         base_url=checked_address(params, address or base_url),
-        model=named(spec, params),
+        model=model,
         api_key=params.secret(*key_params),
         key_param=key_params[0],
         has_listing=has_listing,
         lists_all=address is None,
+        responses=ResponsesEndpoint(model) if has_responses(params, default=False) else None,
     )
     return OpenAICompatible(spec, params, endpoint)
 
@@ -101,6 +109,18 @@ def named(spec: ModelSpec, params: ModelParams) -> str:
             f"'from: {spec.provider}' names no model; write '{spec.provider}:<model>'"
         )
     return spec.model
+
+
+def has_responses(params: ModelParams, default: bool) -> bool:
+    """Return whether the provider is asked by its responses API.
+
+    Raises:
+        ModelError: the param is neither enabled nor disabled.
+    """
+    wanted = params.text("responses_api") or ("enabled" if default else "disabled")
+    if wanted not in ("enabled", "disabled"):
+        raise params.wrong("the param 'responses_api' must be enabled or disabled")
+    return wanted == "enabled"
 
 
 def checked_address(params: ModelParams, address: str) -> str:

@@ -19,6 +19,7 @@ from caraway_ai.chat.completeness import StreamCheck, check_completion
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest, JsonObject
 from caraway_ai.providers import event_streams
 from caraway_ai.providers.failures import FailureReader
+from caraway_ai.providers.openai_responses import OpenAIResponses, ResponsesEndpoint
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
@@ -45,6 +46,8 @@ class WireEndpoint:
     """What to ask for instead of the listing."""
     socket: str | None = None
     """The path of a Unix socket to connect to."""
+    responses: ResponsesEndpoint | None = None
+    """Where its responses API is, if it has one."""
 
 
 class OpenAICompatible:
@@ -65,6 +68,11 @@ class OpenAICompatible:
         self._headers: dict[str, str | openai.Omit] = (
             {"Authorization": openai.Omit()} if endpoint.api_key is None else {}
         )
+        self.responses = (
+            None
+            if endpoint.responses is None
+            else OpenAIResponses(spec.name, endpoint.responses, self, self._failures)
+        )
 
     async def check(self) -> None:
         if not self._endpoint.has_listing:
@@ -76,25 +84,44 @@ class OpenAICompatible:
             raise self._failures.of_transport(exc, is_timeout=True) from exc
 
     async def chat(self, request: ChatRequest) -> ChatCompletion:
-        response = await self._post(request, is_stream=False)
+        response = await self._chat(request, is_stream=False)
+        return check_completion(self.read_whole(response, "choices"), self._name)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
+        check = StreamCheck(self._name, request.get("n") or 1)
+        response = await self._chat(request, is_stream=True)
+        async with aclosing(self.read_stream(response)) as chunks:
+            async for chunk in chunks:
+                yield check.take(chunk)
+        check.end()
+
+    def read_whole(self, response: httpx2.Response, needed: str) -> Any:
+        """Return the JSON of an answer.
+
+        Raises:
+            ModelError: it is an error, or is not JSON.
+        """
         try:
             answer = orjson.loads(response.content)
         except ValueError as exc:
             raise self._failures.damaged("it is not JSON") from exc
-        if isinstance(answer, dict) and answer.get("error") and "choices" not in answer:
+        if isinstance(answer, dict) and answer.get("error") and needed not in answer:
             raise self._failures.in_stream(answer)
-        return check_completion(answer, self._name)
+        return answer
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
-        check = StreamCheck(self._name, request.get("n") or 1)
-        response = await self._post(request, is_stream=True)
+    async def read_stream(self, response: httpx2.Response) -> AsyncGenerator[Any, None]:
+        """Yield the JSON of each event, until the stream ends or says that it is done.
+
+        Raises:
+            ModelError: an event is an error or damaged, or the connection was lost.
+        """
         try:
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
                     if event.data == _DONE:
                         await _drain(parts)
                         break
-                    yield check.take(self._chunk(event))
+                    yield self._chunk(event)
         except httpx2.TimeoutException as exc:
             raise self._failures.of_transport(exc, is_timeout=True) from exc
         except (httpx2.HTTPError, httpx2.StreamError) as exc:
@@ -103,7 +130,6 @@ class OpenAICompatible:
             raise self._failures.damaged(str(exc)) from exc
         finally:
             await response.aclose()
-        check.end()
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -117,7 +143,7 @@ class OpenAICompatible:
             raise self._failures.in_stream(chunk)
         return chunk
 
-    async def _post(self, request: ChatRequest, *, is_stream: bool) -> httpx2.Response:
+    async def _chat(self, request: ChatRequest, *, is_stream: bool) -> httpx2.Response:
         body = {**request, "model": self._endpoint.model, "stream": is_stream}
         if is_stream:
             options = request.get("stream_options")
@@ -126,14 +152,26 @@ class OpenAICompatible:
             }  # fmt: skip
         else:
             body.pop("stream_options", None)
+        return await self.post("/chat/completions", body, is_stream=is_stream)
+
+    async def post(
+        self, url: str, body: JsonObject, *, is_stream: bool, has_query: bool = True
+    ) -> httpx2.Response:
+        """Send a body to a path or an address, with or without the query of the endpoint.
+
+        Raises:
+            ModelError: the provider refused, failed or does not respond.
+        """
+        query = {} if has_query else dict.fromkeys(self._endpoint.query, openai.Omit())
         try:
             response: httpx2.Response = await self._client.post(
-                "/chat/completions",
+                url,
                 cast_to=httpx2.Response,
                 content=orjson.dumps(body),
                 options={
                     "headers": {"content-type": "application/json", **self._headers},
                     "timeout": self._timeout if is_stream else self._whole_timeout,
+                    "params": query,
                 },
                 stream=is_stream,
                 stream_cls=None,

@@ -94,22 +94,6 @@ def output_items(message: JsonObject) -> list[JsonObject]:
     return items or [message_item(new_id("msg"), "completed", [text_part("")])]
 
 
-def said(output: Iterable[JsonObject]) -> JsonObject:
-    """Return the chat message of some items, for the next turn."""
-    texts, calls = [], []
-    for item in output:
-        if item["type"] == "function_call":
-            function = {"name": item["name"], "arguments": item["arguments"]}
-            calls.append({"id": item["call_id"], "type": "function", "function": function})
-        else:
-            texts += [part.get("text") or part.get("refusal") or "" for part in item["content"]]
-    message: JsonObject = {
-        "role": "assistant",
-        "content": "".join(texts) or (None if calls else ""),
-    }
-    return {**message, "tool_calls": calls} if calls else message
-
-
 def text_part(text: str, annotations: Iterable[JsonObject] = ()) -> JsonObject:
     return {"type": "output_text", "annotations": list(annotations), "logprobs": [], "text": text}
 
@@ -146,6 +130,15 @@ def usage(counts: Mapping[str, Any]) -> JsonObject:
         "output_tokens_details": {name: reply.get(name) or 0 for name in names},
         "total_tokens": counts.get("total_tokens") or 0,
     }
+
+
+def chat_usage(counts: Any) -> dict[str, Any] | None:
+    """Return the counts of tokens under the names of the chat wire."""
+    if not isinstance(counts, Mapping):
+        return None
+    names = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"),
+             ("total_tokens", "total_tokens"))  # fmt: skip
+    return {name: counts.get(given) or 0 for name, given in names}
 
 
 def _or(value: Any, default: float) -> Any:

@@ -21,6 +21,8 @@ _HARMLESS: Mapping[str, Callable[[Any], bool]] = {
     "top_logprobs": lambda value: value == 0,
     "stream_options": lambda _: True,
 }
+_CHAT_ITEMS = ("message", "function_call", "function_call_output")
+"""What of an earlier response the chat wire can say."""
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 
@@ -35,11 +37,6 @@ def check_request(body: Any) -> JsonObject:
     model = body.get("model")
     if not isinstance(model, str) or not model:
         raise RequestFieldError("model", "must be the name of a model; GET /v1/models lists them")
-    for name, value in body.items():
-        if name in _TRANSLATED or value is None:
-            continue
-        if not (name in _HARMLESS and _HARMLESS[name](value)):
-            raise RequestFieldError(name, "is not supported here; leave it out")
     for name, type_, words in (
         ("instructions", str, "a text"), ("store", bool, "true or false"),
         ("stream", bool, "true or false"), ("previous_response_id", str, "the id of a response"),
@@ -51,17 +48,60 @@ def check_request(body: Any) -> JsonObject:
     return body
 
 
+def check_native(body: JsonObject) -> None:
+    """Check what a request to the responses API of a provider may not have.
+
+    Raises:
+        RequestFieldError: it asks for what the provider would have to keep.
+    """
+    if body.get("background"):
+        raise RequestFieldError("background", "is not supported here; leave it out")
+    if body.get("conversation") is not None:
+        raise RequestFieldError(
+            "conversation", "is not supported here; go on from a 'previous_response_id'"
+        )
+    for index, item in enumerate(input_items(body.get("input"))):
+        if item.get("type") == "item_reference":
+            raise RequestFieldError(
+                f"input[{index}].type",
+                "'item_reference' is not supported here: the provider keeps no items; send the "
+                "item itself, or a 'previous_response_id'",
+            )
+
+
+def input_items(given: Any) -> list[JsonObject]:
+    """Return an input as a list of items.
+
+    Raises:
+        RequestFieldError: it is none.
+    """
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}]
+    if not isinstance(given, list) or not given:
+        raise RequestFieldError("input", "must be a text or a list of at least one item")
+    for index, item in enumerate(given):
+        if not isinstance(item, dict):
+            raise RequestFieldError(f"input[{index}]", "must be an object")
+    return given
+
+
 def chat_request(body: JsonObject, before: Sequence[JsonObject] = ()) -> ChatRequest:
-    """Return the chat request for a checked request, after the messages of an earlier response.
+    """Return the chat request for a checked request, after the items of an earlier response.
 
     Raises:
         RequestFieldError: a field is wrong.
     """
+    for name, value in body.items():
+        if name in _TRANSLATED or value is None:
+            continue
+        if not (name in _HARMLESS and _HARMLESS[name](value)):
+            raise RequestFieldError(name, "is not supported here; leave it out")
     found: ChatRequest = {"model": body["model"]}
     messages: list[JsonObject] = []
     if body.get("instructions"):
         messages.append({"role": "developer", "content": body["instructions"]})
-    messages += [*before, *input_messages(body.get("input"))]
+    known = [item for item in before if item.get("type", "message") in _CHAT_ITEMS]
+    messages += [*input_messages(known), *input_messages(input_items(body.get("input")))]
     for name in _SAME:
         if body.get(name) is not None:
             found[name] = body[name]
@@ -88,21 +128,15 @@ def chat_request(body: JsonObject, before: Sequence[JsonObject] = ()) -> ChatReq
     return found
 
 
-def input_messages(given: Any) -> list[JsonObject]:
+def input_messages(items: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the items of an input as messages.
 
     Raises:
         RequestFieldError: an item is wrong.
     """
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    if not isinstance(given, list):
-        raise RequestFieldError("input", "must be a text or a list of items")
     found: list[JsonObject] = []
-    for index, item in enumerate(given):
+    for index, item in enumerate(items):
         at = f"input[{index}]"
-        if not isinstance(item, dict):
-            raise RequestFieldError(at, "must be an object")
         match item.get("type", "message"):
             case "message":
                 found.append(_message(at, item))

@@ -1,57 +1,23 @@
 """A model with tools, which is a model: it answers after it has called what it needed."""
 
-import asyncio
-import json
-import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
 from caraway_ai.tool_loop import calls as tool_calls
 from caraway_ai.tool_loop.calls import StreamedCalls, ToolCall
 from caraway_ai.tool_loop.rounds import ToolRounds
-from caraway_ai.tools import arguments as arguments_
-from caraway_ai.tools import bounding
-from caraway_ai.tools.bounding import ToolLimits
-from caraway_ai.tools.protocol import ToolCaller
-from caraway_ai.tools.selecting import ToolSelection
-from caraway_core.errors import CarawayError, ModelError
+from caraway_ai.tool_loop.running import LoopTools
 
-logger = logging.getLogger(__name__)
-DEFAULT_ROUNDS = 10
-_AT_ONCE = 8
 _LONGEST_PROGRESS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class LoopSettings:
-    """The limits of a loop. Results are smaller than over HTTP, for a model reads all of them.
-
-    With `shows_progress`, the calls are told in the text of a stream.
-    """
-
-    most_rounds: int = DEFAULT_ROUNDS
-    rows: int = 200
-    bytes: int = 32 * 1024
-    shows_progress: bool = False
 
 
 class ModelWithTools:
     """Wraps a model. Tools of the request itself are left to the caller, as without tools."""
 
-    def __init__(
-        self,
-        chat: ChatModel,
-        selection: ToolSelection,
-        caller: Callable[[], ToolCaller],
-        settings: LoopSettings | None = None,
-    ) -> None:
+    def __init__(self, chat: ChatModel, tools: LoopTools) -> None:
         self._chat = chat
-        self._selection = selection
-        self._caller = caller
-        self._settings = settings or LoopSettings()
+        self._tools = tools
 
     async def check(self) -> None:
         """Check that the model can be called; see `ChatModel`."""
@@ -81,8 +47,8 @@ class ModelWithTools:
                 return _only_others(answer, frozenset(call.id for call in own))
             if not own:
                 return answer
-            self._check_end(rounds)
-            await self._run(rounds, rounds.take_calls(message.get("content"), own))
+            rounds.check_end()
+            await self._tools.run(rounds, rounds.take_calls(message.get("content"), own))
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
         """Yield the chunks of an answer; text before calls of tools is part of it.
@@ -106,58 +72,15 @@ class ModelWithTools:
                 if rounds.usage:
                     yield _usage(stamp, rounds.usage)
                 return
-            self._check_end(rounds)
+            rounds.check_end()
             kept = rounds.take_calls("".join(text), called)
-            if self._settings.shows_progress:
+            if self._tools.settings.shows_progress:
                 for call in kept:
                     yield _progress(stamp, call)
-            await self._run(rounds, kept)
+            await self._tools.run(rounds, kept)
 
     def _rounds(self, request: ChatRequest) -> ToolRounds:
-        return ToolRounds(request, self._selection.definitions, self._settings.most_rounds)
-
-    def _check_end(self, rounds: ToolRounds) -> None:
-        if rounds.is_last:
-            raise ModelError(
-                f"the model called tools {rounds.round_count} times in a row and was told to "
-                "answer, but called again; ask for less, or raise its tool_recursion_limit"
-            )
-
-    async def _run(self, rounds: ToolRounds, wanted: Sequence[ToolCall]) -> None:
-        """Run calls concurrently; results are in the order of the calls."""
-        room = asyncio.Semaphore(_AT_ONCE)
-        refusals = [rounds.refusal(call) for call in wanted]
-
-        async def run(call: ToolCall, refusal: str | None) -> str:
-            async with room:
-                return _error(refusal) if refusal else await self._result(call)
-
-        async with asyncio.TaskGroup() as group:
-            running = [
-                group.create_task(run(call, refusal))
-                for call, refusal in zip(wanted, refusals, strict=True)
-            ]
-        for call, result in zip(wanted, running, strict=True):
-            rounds.take_result(call, result.result())
-
-    async def _result(self, call: ToolCall) -> str:
-        """Return the text that a model reads; a failure is a text, too."""
-        limits = ToolLimits(self._settings.rows, self._settings.bytes)
-        try:
-            arguments = arguments_.parse(call.arguments)
-            result = await self._selection.call(call.name, arguments, self._caller())
-            if isinstance(result, dict) and result.get("is_truncated"):
-                result = result["rows"]
-                kept = bounding.bounded(call.name, result, limits)
-                result = kept if isinstance(kept, dict) else bounding.cut(kept)
-            else:
-                result = bounding.bounded(call.name, result, limits)
-        except CarawayError as exc:
-            return _error(exc.message)
-        except Exception:
-            logger.exception("tool failed", extra={"tool": call.name})
-            return _error(f"tool '{call.name}' failed; try another way")
-        return _dumped(result)
+        return ToolRounds(request, self._tools.definitions, self._tools.settings.most_rounds)
 
 
 def _only_others(answer: ChatCompletion, own: frozenset[str]) -> ChatCompletion:
@@ -206,11 +129,3 @@ def _progress(stamp: JsonObject, call: ToolCall) -> ChatChunk:
     told = f"\n[{call.name} {call.arguments[:_LONGEST_PROGRESS]}]\n"
     choice = {"index": 0, "delta": {"content": told}, "finish_reason": None}
     return {"object": "chat.completion.chunk", "model": "", **stamp, "choices": [choice]}
-
-
-def _error(message: str) -> str:
-    return _dumped({"error": message})
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -8,7 +8,7 @@ from typing import Any
 from caraway_ai.protocols import ChatRequest, JsonObject
 from caraway_ai.tool_loop.calls import ToolCall
 from caraway_ai.tools.protocol import ToolDefinition
-from caraway_core.errors import ModelInputError
+from caraway_core.errors import ModelError, ModelInputError
 
 _MOST_CALLS = 32
 """Of one answer."""
@@ -48,13 +48,25 @@ class ToolRounds:
         """Whether the model may call no more tools of the runtime."""
         return self._must_answer or self.round_count >= self.most_rounds
 
+    def check_end(self) -> None:
+        """Check that the model may call tools once more.
+
+        Raises:
+            ModelError: it was told to answer, and calls again.
+        """
+        if self.is_last:
+            raise ModelError(
+                f"the model called tools {self.round_count} times in a row and was told to "
+                "answer, but called again; ask for less, or raise its tool_recursion_limit"
+            )
+
     def next_request(self) -> ChatRequest:
         """Return what to send to the provider."""
         own = self.own
-        asked = {**self.request, "messages": [*self.request["messages"], *self._added]}
+        asked = {**self.request, **self._conversation()}
         if not own:
             return asked
-        functions = [_function(tool) for tool in self.definitions if tool.name in own]
+        functions = [self._function(tool) for tool in self.definitions if tool.name in own]
         asked["tools"] = [*(self.request.get("tools") or ()), *functions]
         if self.is_last:
             asked["tool_choice"] = "none"
@@ -88,10 +100,21 @@ class ToolRounds:
         """Take the result of a call."""
         self._added.append({"role": "tool", "tool_call_id": call.id, "content": text})
 
+    @property
+    def added(self) -> Sequence[JsonObject]:
+        """What the loop has added to the conversation: calls and results."""
+        return self._added
+
     def take_usage(self, usage: Any) -> None:
         """Add what one answer cost."""
         if isinstance(usage, Mapping):
             self.usage = _sum(self.usage, usage)
+
+    def _conversation(self) -> JsonObject:
+        return {"messages": [*self.request["messages"], *self._added]}
+
+    def _function(self, tool: ToolDefinition) -> JsonObject:
+        return {"type": "function", "function": _described(tool)}
 
     def _given_names(self) -> frozenset[str]:
         functions = (tool.get("function") or {} for tool in self.request.get("tools") or ())
@@ -102,13 +125,12 @@ class ToolRounds:
         return choice == "required" or (choice is not None and choice not in _NOTHING_CHOSEN)
 
 
-def _function(tool: ToolDefinition) -> JsonObject:
-    function = {
+def _described(tool: ToolDefinition) -> JsonObject:
+    return {
         "name": tool.name,
         "description": tool.description,
         "parameters": dict(tool.parameters),
     }
-    return {"type": "function", "function": function}
 
 
 def _sum(left: Mapping[str, Any], right: Mapping[str, Any]) -> JsonObject:
@@ -122,3 +144,47 @@ def _sum(left: Mapping[str, Any], right: Mapping[str, Any]) -> JsonObject:
         else:
             total[name] = value
     return total
+
+
+class ResponseRounds(ToolRounds):
+    """The state of a loop over the responses API, whose conversation is a list of items."""
+
+    def take_output(self, output: Sequence[JsonObject], calls: Sequence[ToolCall]) -> None:
+        """Take the items of one answer, of which `calls` are run."""
+        self.round_count += 1
+        run = {call.id for call in calls}
+        self._added += [
+            item
+            for item in output
+            if item.get("type") != "function_call" or item.get("call_id") in run
+        ]
+
+    def calls_of(self, output: Sequence[JsonObject]) -> Sequence[ToolCall]:
+        """Return the calls of the runtime's tools, no more than are run at once."""
+        found = [
+            ToolCall(str(item.get("call_id")), str(item["name"]), str(item.get("arguments") or ""))
+            for item in output
+            if self.is_own(item)
+        ]
+        return found[:_MOST_CALLS]
+
+    def is_own(self, item: Mapping[str, Any]) -> bool:
+        """Whether an item is a call of a tool that the runtime runs."""
+        return item.get("type") == "function_call" and item.get("name") in self.own
+
+    def take_result(self, call: ToolCall, text: str) -> None:
+        """Take the result of a call."""
+        self._added.append({"type": "function_call_output", "call_id": call.id, "output": text})
+
+    def _conversation(self) -> JsonObject:
+        given = self.request["input"]
+        if isinstance(given, str):
+            given = [{"type": "message", "role": "user", "content": given}]
+        return {"input": [*given, *self._added]}
+
+    def _function(self, tool: ToolDefinition) -> JsonObject:
+        # Without this the provider makes every parameter required.
+        return {"type": "function", **_described(tool), "strict": False}
+
+    def _given_names(self) -> frozenset[str]:
+        return frozenset(str(tool.get("name")) for tool in self.request.get("tools") or ())

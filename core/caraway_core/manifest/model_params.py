@@ -40,16 +40,17 @@ _GENERAL = frozenset(
 _AWS = "aws_region aws_access_key_id aws_secret_access_key aws_session_token aws_profile"
 _LOCAL = "context_length threads gpu_layers parallel"
 OF_PROVIDER: Mapping[str, frozenset[str]] = {
-    "openai": frozenset({"openai_api_key", "openai_org_id", "openai_project_id"}),
+    "openai": frozenset({"openai_api_key", "openai_org_id", "openai_project_id", "responses_api"}),
     "azure": frozenset(
-        "azure_api_key azure_api_version azure_deployment_name azure_entra_token".split()
+        "azure_api_key azure_api_version azure_deployment_name azure_entra_token "
+        "responses_api".split()
     ),
     "anthropic": frozenset({"anthropic_api_key", "anthropic_auth_token"}),
     "bedrock": frozenset(f"{_AWS} bedrock_guardrail_identifier bedrock_guardrail_version".split()),
-    "google": frozenset({"google_api_key"}),
-    "xai": frozenset({"xai_api_key"}),
-    "groq": frozenset({"groq_api_key"}),
-    "perplexity": frozenset({"perplexity_auth_token", "perplexity_api_key"}),
+    "google": frozenset({"google_api_key", "responses_api"}),
+    "xai": frozenset({"xai_api_key", "responses_api"}),
+    "groq": frozenset({"groq_api_key", "responses_api"}),
+    "perplexity": frozenset({"perplexity_auth_token", "perplexity_api_key", "responses_api"}),
     "databricks": frozenset(
         "databricks_endpoint databricks_token databricks_client_id databricks_client_secret".split()
     ),

@@ -108,7 +108,7 @@ async def services(
         "tools": tools.statuses,
     }
     stack.push_async_callback(tools.aclose)
-    models.extension = extending.extension(tools)
+    models.tools_of = extending.tools_of(tools)
     workers = WorkerService(
         WorkerRuns(models, queries, history), WorkerTurns(stored.state, str(owner))
     )

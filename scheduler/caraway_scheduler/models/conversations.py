@@ -19,10 +19,10 @@ _ID = re.compile(r"resp_[0-9a-f]{48}")
 
 @dataclass(frozen=True, slots=True)
 class KeptResponse:
-    """A response, and the messages that led to it and are in it, as a chat."""
+    """A response, and the items of the whole conversation, which ends with it."""
 
     response: JsonObject
-    messages: list[JsonObject]
+    items: list[JsonObject]
 
 
 class Conversations:
@@ -34,7 +34,7 @@ class Conversations:
 
     async def keep(self, principal: PrincipalId, kept: KeptResponse) -> bool:
         """Keep a response; return whether it is kept. The answer itself is never lost for it."""
-        value = orjson.dumps([kept.response, kept.messages])
+        value = orjson.dumps([kept.response, kept.items])
         if len(value) > MOST_BYTES:
             logger.warning("response not kept: it is too large", extra={"bytes": len(value)})
             return False

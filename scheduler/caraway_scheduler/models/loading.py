@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from caraway_ai.protocols import ChatModel
+from caraway_ai.protocols import ChatModel, HasResponses
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 from caraway_core.backoff import Backoff, Delays
@@ -17,6 +17,7 @@ from caraway_core.manifest.models import LOCAL_PROVIDERS, ModelResources
 from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.models.hosted import HostedChatModel
 from caraway_scheduler.models.limits import LimitSettings, ModelLimits
+from caraway_scheduler.models.metering import CallMeter, MeteredModel, MeteredResponses
 from caraway_scheduler.models.states import LoadedModel, ModelState
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class ModelKeeper:
         state: ModelState,
         secrets: SecretResolver,
         cache_dir: Path,
-        metered: Callable[[ModelState, ChatModel, ModelLimits], ChatModel],
+        meter_of: Callable[[ModelState, ModelLimits], CallMeter],
         ends_now: Callable[[], bool],
         hosting: Hosting | None = None,
     ) -> None:
@@ -65,7 +66,7 @@ class ModelKeeper:
         self._state = state
         self._secrets = secrets
         self._cache_dir = cache_dir
-        self._metered = metered
+        self._meter_of = meter_of
         self._ends_now = ends_now
         self._chat: ChatModel | None = None
 
@@ -127,12 +128,15 @@ class ModelKeeper:
         params = ModelParams(spec)
         limits = ModelLimits(spec.name, _limits(params))
         chat = self._chat = self._state.running = await self._built(spec)
+        meter = self._meter_of(self._state, limits)
+        native = chat.responses if isinstance(chat, HasResponses) else None
         loaded = LoadedModel(
-            self._metered(self._state, chat, limits),
+            MeteredModel(chat, meter),
             limits,
             params.defaults(),
             params.text("system_prompt"),
             params.duration_s("health_check_interval", 300.0) or 10**9,
+            MeteredResponses(native, meter) if native is not None else None,
         )
         self._state.loaded = loaded
         return loaded

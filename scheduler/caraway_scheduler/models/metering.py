@@ -2,12 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
+from caraway_ai.protocols import (
+    ChatChunk,
+    ChatCompletion,
+    ChatModel,
+    ChatRequest,
+    JsonObject,
+    ResponsesModel,
+)
+from caraway_ai.responses import answers
 from caraway_core.errors import CarawayError, ModelError
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.models.limits import ModelLimits
@@ -76,51 +84,28 @@ class CallRecord:
         )
 
 
-class MeteredModel:
-    """A model within its limits. Every call of its provider is one `ai_completion`."""
+class CallMeter:
+    """Limits, counts and records the calls of one model's provider."""
 
     def __init__(
-        self,
-        state: ModelState,
-        chat: ChatModel,
-        limits: ModelLimits,
-        tallies: ModelTallies,
-        history: TaskHistory,
+        self, state: ModelState, limits: ModelLimits, tallies: ModelTallies, history: TaskHistory
     ) -> None:
         self._state = state
-        self._chat = chat
         self._limits = limits
         self._tallies = tallies
         self._history = history
 
-    async def check(self) -> None:
-        await self._chat.check()
+    @asynccontextmanager
+    async def call(self, *, is_stream: bool) -> AsyncIterator[CallRecord]:
+        """Take part in the calls under way; each is one `ai_completion`.
 
-    async def aclose(self) -> None:
-        await self._chat.aclose()
-
-    async def chat(self, request: ChatRequest) -> ChatCompletion:
-        record = self._begin(is_stream=False)
+        Raises:
+            ModelError: the model is at its limits.
+        """
+        record = self._begin(is_stream=is_stream)
         try:
             async with self._limits.slot():
-                answer = await self._chat.chat(request)
-            record.take_usage(answer.get("usage"))
-            return answer
-        except BaseException as exc:
-            self._failed(record, exc)
-            raise
-        finally:
-            self._end(record)
-
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
-        record = self._begin(is_stream=True)
-        try:
-            async with self._limits.slot(), aclosing(self._chat.stream(request)) as chunks:
-                async for chunk in chunks:
-                    record.first()
-                    if "usage" in chunk:
-                        record.take_usage(chunk["usage"])
-                    yield chunk
+                yield record
         except BaseException as exc:
             self._failed(record, exc)
             raise
@@ -155,3 +140,61 @@ class MeteredModel:
         if record.first_s is not None:
             tallies.first_tokens.add(label, (record.first_s - record.started_s) * 1000)
         record.add_to(self._history)
+
+
+class MeteredModel:
+    """A model within its limits."""
+
+    def __init__(self, chat: ChatModel, meter: CallMeter) -> None:
+        self._chat = chat
+        self._meter = meter
+
+    async def check(self) -> None:
+        await self._chat.check()
+
+    async def aclose(self) -> None:
+        await self._chat.aclose()
+
+    async def chat(self, request: ChatRequest) -> ChatCompletion:
+        async with self._meter.call(is_stream=False) as record:
+            answer = await self._chat.chat(request)
+            record.take_usage(answer.get("usage"))
+            return answer
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
+        async with (
+            self._meter.call(is_stream=True) as record,
+            aclosing(self._chat.stream(request)) as chunks,
+        ):
+            async for chunk in chunks:
+                record.first()
+                if "usage" in chunk:
+                    record.take_usage(chunk["usage"])
+                yield chunk
+
+
+class MeteredResponses:
+    """The responses API of a provider, within the limits of its model."""
+
+    def __init__(self, model: ResponsesModel, meter: CallMeter) -> None:
+        self._model = model
+        self._meter = meter
+
+    async def respond(self, request: JsonObject) -> JsonObject:
+        async with self._meter.call(is_stream=False) as record:
+            answer = await self._model.respond(request)
+            record.take_usage(answers.chat_usage(answer.get("usage")))
+            return answer
+
+    async def events(self, request: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        async with (
+            self._meter.call(is_stream=True) as record,
+            aclosing(self._model.events(request)) as events,
+        ):
+            async for event in events:
+                if str(event["type"]).endswith(".delta"):
+                    record.first()
+                response = event.get("response")
+                if isinstance(response, dict) and response.get("usage"):
+                    record.take_usage(answers.chat_usage(response["usage"]))
+                yield event

@@ -9,6 +9,7 @@ from typing import Any
 
 from caraway_ai.chat.preparing import prepared
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
+from caraway_ai.tool_loop import LoopTools, ModelWithTools, ResponsesLoop
 from caraway_core.errors import NotFoundError
 from caraway_core.manifest import Manifest, Model, SecretResolver
 from caraway_core.protocols.state import StateStore
@@ -18,7 +19,8 @@ from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.models.conversations import Conversations
 from caraway_scheduler.models.limits import ModelLimits
 from caraway_scheduler.models.loading import ModelKeeper
-from caraway_scheduler.models.metering import CallRecord, MeteredModel
+from caraway_scheduler.models.metering import CallMeter, CallRecord
+from caraway_scheduler.models.responses_call import ResponsesCall
 from caraway_scheduler.models.routing import ModelRoute
 from caraway_scheduler.models.states import ModelCaller, ModelState
 from caraway_scheduler.models.tallies import ModelTallies
@@ -26,8 +28,8 @@ from caraway_scheduler.models.worker_calls import Answering, WorkerCall
 from caraway_serving import spans
 
 TASK = "ai_chat"
-Extension = Callable[[ModelState, ChatModel, ModelCaller], ChatModel]
-"""Gives a model what it has beyond its provider, for one caller: tools."""
+ToolsOf = Callable[[ModelState, ModelCaller], LoopTools | None]
+"""Returns the tools that a model has for one caller."""
 
 
 class Models:
@@ -47,7 +49,7 @@ class Models:
         """Of the workers that can be named as models."""
         self.tallies = ModelTallies()
         self.conversations = Conversations(state)
-        self.extension: Extension = lambda _state, chat, _caller: chat
+        self.tools_of: ToolsOf = lambda _state, _caller: None
         self._cache_dir = cache_dir
         self._history = history
         self._tasks: dict[str, Tasks] = {}
@@ -77,7 +79,7 @@ class Models:
             self._retired.spawn(self._tasks.pop(name).aclose(), "retired model", model=name)
         for state in new:
             keeper = ModelKeeper(
-                state, secrets, self._cache_dir, self._metered, lambda: self._is_closing,
+                state, secrets, self._cache_dir, self._meter, lambda: self._is_closing,
                 self._hosting,
             )  # fmt: skip
             self._tasks[state.name] = Tasks()
@@ -129,7 +131,7 @@ class Models:
             NotFoundError: the manifest has no such model or worker.
             ModelError: as `ChatModel.chat`.
         """
-        record = self._record(name, request, caller)
+        record = self._record(name, request.get("messages"), caller)
         chat, full = self._begin(name, request, replace(caller, span=record.span), record.labels)
         token = spans.current.set(record.span)
         try:
@@ -152,7 +154,7 @@ class Models:
 
         Raises: as `chat`.
         """
-        record = self._record(name, request, caller)
+        record = self._record(name, request.get("messages"), caller)
         chat, full = self._begin(name, request, replace(caller, span=record.span), record.labels)
         output: list[str] | None = [] if self._history.settings.captures_output else None
         spans.current.set(record.span)
@@ -182,21 +184,41 @@ class Models:
         ) -> tuple[Answering, ChatRequest]:
             loaded = state.callable()
             full = prepared(request, loaded.defaults, loaded.system_prompt)
-            return self.extension(state, chat, caller), full
+            tools = self.tools_of(state, caller)
+            return (chat if tools is None else ModelWithTools(chat, tools)), full
 
         if (route := self.routes.get(name)) is not None:
             return WorkerCall(route, self.states, extend, self.tallies, labels), request
         state = self.find(name)
         return extend(state, state.callable().chat, request)
 
-    def _record(self, name: str, request: ChatRequest, caller: ModelCaller) -> CallRecord:
+    def responses(self, name: str, caller: ModelCaller) -> ResponsesCall | None:
+        """Return a call by the responses API of a provider; None if the model has none.
+
+        A worker may go from one model to another, so its responses are chats.
+
+        Raises:
+            NotFoundError: the manifest has no such model or worker.
+            ModelError: the model is not loaded.
+        """
+        if name in self.routes:
+            return None
+        state = self.find(name)
+        loaded = state.callable()
+        if loaded.responses is None:
+            return None
+        record = self._record(name, None, caller)
+        tools = self.tools_of(state, replace(caller, span=record.span))
+        return ResponsesCall(loaded, ResponsesLoop(loaded.responses, tools), record, self._history)
+
+    def _record(self, name: str, given: Any, caller: ModelCaller) -> CallRecord:
         record = CallRecord(caller.span.child(), TASK, {"model": name})
         if self._history.settings.captures_output:
-            record.input = _text(request.get("messages"))
+            record.input = _text(given)
         return record
 
-    def _metered(self, state: ModelState, chat: ChatModel, limits: ModelLimits) -> ChatModel:
-        return MeteredModel(state, chat, limits, self.tallies, self._history)
+    def _meter(self, state: ModelState, limits: ModelLimits) -> CallMeter:
+        return CallMeter(state, limits, self.tallies, self._history)
 
 
 def _text(value: Any) -> str:

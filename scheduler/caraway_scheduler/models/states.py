@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from caraway_ai.protocols import ChatModel
+from caraway_ai.protocols import ChatModel, ResponsesModel
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest import Model
 from caraway_scheduler.hosting.copies import Copies
@@ -36,6 +36,8 @@ class LoadedModel:
     defaults: dict[str, Any] = field(default_factory=dict)
     system_prompt: str | None = None
     check_period_s: float = 300.0
+    responses: ResponsesModel | None = None
+    """The same model by the responses API of its provider, if it has one."""
 
 
 @dataclass(slots=True)

@@ -1,13 +1,12 @@
 """Gives the models of the manifest the tools that their params name."""
 
-from caraway_ai.protocols import ChatModel
-from caraway_ai.tool_loop import LoopSettings, ModelWithTools
-from caraway_ai.tool_loop.model import DEFAULT_ROUNDS
+from caraway_ai.tool_loop import LoopSettings, LoopTools
+from caraway_ai.tool_loop.running import DEFAULT_ROUNDS
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_core.errors import ModelError, ToolError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Model, names
-from caraway_scheduler.models.service import Extension
+from caraway_scheduler.models.service import ToolsOf
 from caraway_scheduler.models.states import ModelCaller, ModelState
 from caraway_scheduler.tools.data import caller_of
 from caraway_scheduler.tools.service import ToolService
@@ -16,20 +15,20 @@ from caraway_serving import spans
 _MOST_ROUNDS = 100
 
 
-def extension(tools: ToolService) -> Extension:
-    """Return the function that adds tools to a model, for one call of it."""
+def tools_of(tools: ToolService) -> ToolsOf:
+    """Return the function that chooses the tools of a model, for one call of it."""
 
-    def extended(state: ModelState, chat: ChatModel, caller: ModelCaller) -> ChatModel:
+    def chosen(state: ModelState, caller: ModelCaller) -> LoopTools | None:
         model = state.model
         mode = model.params.get("tools", "")
         if not mode or not caller.uses_tools:
-            return chat
+            return None
         try:
             selection = tools.select(mode)
         except ToolError as exc:
             raise ModelError(f"model '{model.name}': 'tools': {exc.message}", "invalid") from exc
         if not selection.tools:
-            return chat
+            return None
         tables = allowed_tables(model)
 
         def of_call() -> ToolCaller:
@@ -37,9 +36,9 @@ def extension(tools: ToolService) -> Extension:
             return caller_of(caller.principal, spans.current.get() or caller.span, tables)
 
         settings = LoopSettings(_most_rounds(model), shows_progress=caller.shows_progress)
-        return ModelWithTools(chat, selection, of_call, settings)
+        return LoopTools(selection, of_call, settings)
 
-    return extended
+    return chosen
 
 
 def _most_rounds(model: Model) -> int:

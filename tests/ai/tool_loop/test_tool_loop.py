@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from caraway_ai.protocols import ChatChunk, ChatRequest
-from caraway_ai.tool_loop import LoopSettings, ModelWithTools
+from caraway_ai.tool_loop import LoopSettings, LoopTools, ModelWithTools
 from caraway_ai.tools import selecting
 from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.protocol import Arguments, Tool, ToolCaller
@@ -27,7 +27,7 @@ def looping(
     box = Toolbox(limits)
     box.sources = [FixedTools("own", tools)]
     selection = selecting.select(box, "all")
-    return ModelWithTools(chat, selection, ToolCaller, LoopSettings(**settings))
+    return ModelWithTools(chat, LoopTools(selection, ToolCaller, LoopSettings(**settings)))
 
 
 def results(request: ChatRequest) -> list[Any]:

@@ -1,7 +1,5 @@
 """The routes of responses."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Annotated, Any
 
 import orjson
@@ -9,18 +7,14 @@ from fastapi import APIRouter, Path, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from caraway_ai.chat.checking import RequestFieldError
-from caraway_ai.protocols import ChatRequest, JsonObject
-from caraway_ai.responses import answers, requests
-from caraway_ai.responses.events import ResponseEvents
+from caraway_ai.protocols import JsonObject
+from caraway_ai.responses import requests
 from caraway_core.errors import CarawayError
 from caraway_scheduler.api import app_state
 from caraway_scheduler.api.chat import errors, streams
 from caraway_scheduler.api.chat.routes import caller
 from caraway_scheduler.api.responses import documentation
-from caraway_scheduler.models.conversations import KeptResponse
-from caraway_scheduler.models.service import Models
-from caraway_scheduler.models.states import ModelCaller
+from caraway_scheduler.api.responses.turns import ChatTurn, NativeTurn
 from caraway_serving import bodies, scopes, streaming
 from caraway_serving.errors import CLIENT_GONE
 
@@ -38,12 +32,16 @@ async def create_response(request: Request) -> Response:
         body = await bodies.read(request, services.max_body_bytes)
         wanted = requests.check_request(bodies.json(body, _HINT))
         models.members(wanted["model"])
-        turn = _Turn(models, wanted, caller(request))
-        chat = await turn.chat_request()
+        who = caller(request)
+        call = models.responses(wanted["model"], who)
+        turn = (
+            ChatTurn(models, wanted, who) if call is None else NativeTurn(models, call, wanted, who)
+        )
+        await turn.prepare()
         if wanted.get("stream"):
-            pump = await streams.opened(request, turn.stream(chat))
+            pump = await streams.opened(request, turn.stream())
             return streams.EventStream(pump, _frame, _failed, b"")
-        answer = await streaming.unless_gone(request, turn.answer(chat))
+        answer = await streaming.unless_gone(request, turn.answer())
     except errors.KNOWN as exc:
         return errors.response(exc)
     except ClientDisconnect:
@@ -73,66 +71,6 @@ async def delete_response(request: Request, response_id: Id) -> Response:
     if not was_there:
         return _none(response_id)
     return JSONResponse({"id": response_id, "object": "response", "deleted": True})
-
-
-class _Turn:
-    """One request, from the messages before it to the response that is kept."""
-
-    def __init__(self, models: Models, wanted: JsonObject, who: ModelCaller) -> None:
-        self._models = models
-        self._wanted = wanted
-        self._who = who
-        self._before: list[JsonObject] = []
-
-    async def chat_request(self) -> ChatRequest:
-        """Return the chat request, after the messages of the response that it goes on from."""
-        if (id_ := self._wanted.get("previous_response_id")) is not None:
-            kept = await self._models.conversations.find(self._who.principal.id, id_)
-            if kept is None:
-                raise RequestFieldError(
-                    "previous_response_id",
-                    "is no stored response of this key; responses are stored for 24 h, unless "
-                    "'store' is false: send the whole conversation as 'input'",
-                )
-            self._before = kept.messages
-        return requests.chat_request(self._wanted, self._before)
-
-    async def answer(self, chat: ChatRequest) -> JsonObject:
-        completion = await self._models.chat(self._wanted["model"], chat, self._who)
-        return await self._kept(answers.answered(answers.begun(self._wanted), completion))
-
-    async def stream(self, chat: ChatRequest) -> AsyncGenerator[JsonObject, None]:
-        events = ResponseEvents(answers.begun(self._wanted))
-        source = self._models.stream(self._wanted["model"], chat, self._who)
-        has_begun = False
-        try:
-            async with aclosing(source) as chunks:
-                async for chunk in chunks:
-                    if not has_begun:
-                        has_begun = True
-                        for event in events.begin():
-                            yield event
-                    for event in events.take(chunk):
-                        yield event
-        except errors.KNOWN as exc:
-            if not has_begun:
-                raise
-            for event in events.fail(errors.document(exc)):
-                yield event
-            return
-        *others, last = events.end()
-        for event in others:
-            yield event
-        yield {**last, "response": await self._kept(last["response"])}
-
-    async def _kept(self, response: JsonObject) -> JsonObject:
-        if not response["store"]:
-            return response
-        given = requests.input_messages(self._wanted["input"])
-        messages = [*self._before, *given, answers.said(response["output"])]
-        kept = KeptResponse(response, messages)
-        is_kept = await self._models.conversations.keep(self._who.principal.id, kept)
-        return response if is_kept else {**response, "store": False}
 
 
 def _frame(event: JsonObject) -> bytes:
