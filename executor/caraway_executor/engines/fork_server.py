@@ -21,8 +21,19 @@ _MOST_BYTES = 64 * 1024
 
 
 def serve(control: socket.socket) -> int:
-    """Fork engine processes until the other end of the socket is closed."""
+    """Fork engine processes until the other end of the socket is closed; end them all then."""
     engines: set[int] = set()
+    try:
+        _serve(control, engines)
+    except ConnectionError:
+        # It was closed before what was sent there was read, as when the serving process is killed.
+        pass
+    for pid in engines:
+        os.kill(pid, signal.SIGKILL)
+    return 0
+
+
+def _serve(control: socket.socket, engines: set[int]) -> None:
     woken = _wake_on_exit()
     while True:
         readable, _, _ = select.select((control.fileno(), woken), (), ())
@@ -33,9 +44,7 @@ def serve(control: socket.socket) -> int:
             continue
         request, descriptors = _receive(control)
         if not request:
-            for pid in engines:
-                os.kill(pid, signal.SIGKILL)
-            return 0
+            return
         asked: ForkRequest = pickle.loads(request)
         pid = os.fork()
         if pid == 0:
