@@ -60,6 +60,14 @@ def check_native(body: JsonObject) -> None:
         raise RequestFieldError(
             "conversation", "is not supported here; go on from a 'previous_response_id'"
         )
+    for index, tool in enumerate(body.get("tools") or ()):
+        if not isinstance(tool, dict) or not isinstance(tool.get("type"), str):
+            raise RequestFieldError(f"tools[{index}]", "must be an object with a 'type'")
+        if tool["type"] == "function" and not isinstance(tool.get("name"), str):
+            raise RequestFieldError(f"tools[{index}].name", "must be a text")
+    include = body.get("include") or []
+    if not isinstance(include, list) or not all(isinstance(each, str) for each in include):
+        raise RequestFieldError("include", "must be a list of texts")
     for index, item in enumerate(input_items(body.get("input"))):
         if item.get("type") == "item_reference":
             raise RequestFieldError(

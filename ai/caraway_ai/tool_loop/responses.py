@@ -112,7 +112,10 @@ def _shown(rounds: ResponseRounds, answer: JsonObject, output: list[JsonObject])
     tools = answer.get("tools")
     found = {**answer, "output": output}
     if isinstance(tools, list) and rounds.own:
-        found["tools"] = [tool for tool in tools if tool.get("name") not in rounds.own]
+        own = rounds.own
+        found["tools"] = [
+            tool for tool in tools if isinstance(tool, Mapping) and tool.get("name") not in own
+        ]
     if rounds.usage:
         found["usage"] = rounds.usage
     return found

@@ -170,7 +170,8 @@ class ResponseRounds(ToolRounds):
 
     def is_own(self, item: Mapping[str, Any]) -> bool:
         """Whether an item is a call of a tool that the runtime runs."""
-        return item.get("type") == "function_call" and item.get("name") in self.own
+        name = item.get("name")
+        return item.get("type") == "function_call" and isinstance(name, str) and name in self.own
 
     def take_result(self, call: ToolCall, text: str) -> None:
         """Take the result of a call."""

@@ -218,13 +218,21 @@ async def test_a_client_that_leaves_stops_the_call(tmp_path: Path) -> None:
 async def test_what_the_provider_would_keep_is_refused_or_kept_here(tmp_path: Path) -> None:
     keys = "runtime: {auth: {api-key: {keys: [one, two]}}}\n"
     async with native(tmp_path, key="one", more=keys) as (provider, caraway):
+        give_tools(caraway)
         create: Any = caraway.client.responses.create
         for field, value in (("background", True), ("conversation", "c"), ("input", []),
                              ("input", [{"type": "item_reference", "id": "x"}]),
-                             ("previous_response_id", "resp_theirs")):  # fmt: skip
+                             ("previous_response_id", "resp_theirs"),
+                             ("input", ["x"]), ("input", None), ("input", {"a": 1}),
+                             ("tools", ["x"]), ("tools", [{}]), ("tools", "x"),
+                             ("tools", [{"type": "function", "name": 1}]), ("include", 1),
+                             ("include", [[]]), ("reasoning", []), ("text", "x")):  # fmt: skip
             with pytest.raises(openai.BadRequestError, match=field):
-                await create(**{"model": "chat", "input": "x", field: value})
+                await create(**{"model": "chat", "input": "x", "extra_body": {field: value}})
         assert not provider.requests
+        strange = {"id": "x", "type": "function_call", "name": ["echo"], "call_id": 1}
+        provider.answers = [response(strange, tools=["x", WEB]), response(message())]
+        assert (await create(model="chat", input="x")).output[0].id == "x"
         answer = await create(model="chat", input="x")
         assert (await caraway.client.responses.retrieve(answer.id)).output_text == "hello"
         others = caraway.client.with_options(api_key="two").responses
