@@ -27,6 +27,7 @@ from bench import (
     remote,
     report,
     search,
+    search_refresh,
     search_relevance,
     startup,
     throughput,
@@ -59,6 +60,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "flight": flight.measure,
     "models": models.measure,
     "search": search.measure,
+    "search-refresh": search_refresh.measure,
     "search-relevance": search_relevance.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
