@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from caraway_core.manifest import DeclaredReranker, Manifest, SecretResolver
 from caraway_core.manifest.declared_rerankers import CHAT_MODEL
 from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec, TextReranker
 from caraway_core.tasks import Tasks
+from caraway_scheduler.search.tallies import RerankerTallies
 
 logger = logging.getLogger(__name__)
 _AGAIN = Delays(2.0, 60.0, jitter=0.2)
@@ -58,6 +60,7 @@ class RerankerModels:
         self.states: Mapping[str, RerankerState] = {}
         self.ask: AskModel | None = None
         """Set once there are models."""
+        self.tallies = RerankerTallies()
         self._default = default
         self._threads = ThreadPoolExecutor(_THREADS, "reranker calls")
         self._tasks = Tasks()
@@ -109,6 +112,17 @@ class RerankerModels:
         self.check(model)
         if model is None:
             return await self._called(self._default(), query, texts)
+        began_s, error = time.perf_counter(), None
+        try:
+            return await self._scores_by(model, query, texts)
+        except CarawayError as exc:
+            error = exc
+            raise
+        finally:
+            elapsed_ms = (time.perf_counter() - began_s) * 1000
+            self.tallies.ended(model, len(texts), elapsed_ms, error)
+
+    async def _scores_by(self, model: str, query: str, texts: Sequence[str]) -> Sequence[float]:
         state = self.states[model]
         if state.declared.provider == CHAT_MODEL:
             return await self._judged(state, query, texts)

@@ -58,6 +58,16 @@ async def test_statements_name_rerankers(tmp_path: Path) -> None:
         answer = await runtime.sql(f"SELECT id FROM {CALL}, model => 'cross')")
         assert answer.status_code == 503 and int(answer.headers["retry-after"]) > 0
         assert answer.text == "reranker 'cross' is still loading; try again"
+        page = (await runtime.metrics.get("/metrics")).text
+        for sample in (
+            'reranker_requests_total{reranker="cross"} 2.0',
+            'reranker_texts_total{reranker="cross"} 6.0',
+            'reranker_failures_total{error="ModelAwayError",reranker="cross"} 1.0',
+            'reranker_duration_ms_count{reranker="words"} 1.0',
+            'reranker_load_state{reranker="words"} 1.0',
+            'reranker_load_state{reranker="broken"} 3.0',
+        ):
+            assert sample in page
 
 
 async def test_a_chat_model_judges(tmp_path: Path) -> None:
