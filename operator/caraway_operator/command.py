@@ -7,16 +7,20 @@ import signal
 import socket
 import time
 import uuid
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib.metadata import version
 
+from aiohttp import web
+
 from caraway_core import logs
-from caraway_core.settings import OperatorOptions
+from caraway_core.errors import CarawayError
+from caraway_core.settings import Address, OperatorOptions
 from caraway_operator import metrics, scheduler_client
 from caraway_operator.kube import access, client
 from caraway_operator.kube.lease import LeaderElection
+from caraway_operator.metrics import CONTENT_TYPE
 from caraway_operator.operating import Operator
-from caraway_operator.serving import serve_probes
 
 logger = logging.getLogger(__name__)
 LEASE = "caraway-operator"
@@ -58,7 +62,7 @@ async def serve(options: OperatorOptions) -> None:
             kube, options.lease_namespace or found.namespace, LEASE, identity, time.monotonic
         )
         listening = await stack.enter_async_context(
-            serve_probes(
+            _serve_probes(
                 options.listen,
                 election.health_problem,
                 lambda: metrics.render(operator.resources, operator.objects, kube, operator.stats),
@@ -68,6 +72,46 @@ async def serve(options: OperatorOptions) -> None:
         async with election.hold_lease():
             operator.stats.is_leader = True
             await operator.run_operator()
+
+
+@asynccontextmanager
+async def _serve_probes(
+    address: Address, health_problem: Callable[[], str], metrics: Callable[[], bytes]
+) -> AsyncIterator[Address]:
+    """Serve `/healthz`, the liveness probe, and `/metrics`.
+
+    `health_problem` returns why the process is unhealthy, or ''. The operator works in the same
+    event loop, so the probe fails if the loop hangs.
+
+    Raises:
+        CarawayError: the address cannot be bound.
+    """
+
+    async def health(_: web.Request) -> web.Response:
+        reason = health_problem()
+        return web.Response(text=reason or "ok", status=503 if reason else 200)
+
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(body=metrics(), headers={"Content-Type": CONTENT_TYPE})
+
+    app = web.Application()
+    app.router.add_get("/healthz", health)
+    app.router.add_get("/metrics", page)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, address.host, address.port)
+        try:
+            await site.start()
+        except OSError as exc:
+            raise CarawayError(
+                f"cannot listen on {address}: {exc.strerror}; choose another address with "
+                "--listen HOST:PORT"
+            ) from exc
+        host, port = runner.addresses[0][:2]
+        yield Address(host, port)
+    finally:
+        await runner.cleanup()
 
 
 def _first_error(found: BaseException) -> BaseException:

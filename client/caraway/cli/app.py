@@ -1,5 +1,6 @@
 """The `caraway` command: registers the subcommands and reports their errors."""
 
+import platform
 import sys
 from typing import Annotated, Any
 
@@ -22,7 +23,6 @@ from caraway.cli import (
     searching,
     sql,
     store,
-    version,
 )
 from caraway_core.errors import CarawayError
 
@@ -61,6 +61,14 @@ def options(
     """Query your files, tables and object stores through one HTTP and one Arrow Flight endpoint."""
 
 
+def version() -> None:
+    """Print the version of Caraway and of Python."""
+    # Importing the metadata reader takes longer than the rest of the start-up.
+    from importlib import metadata
+
+    print(f"caraway {metadata.version('caraway')} (Python {platform.python_version()})")
+
+
 def build() -> typer.Typer:
     """Build the command with all its subcommands."""
     app = typer.Typer(
@@ -96,7 +104,7 @@ def build() -> typer.Typer:
     app.command("executors")(listings.executors)
     app.command("status")(listings.status)
     app.command("ready")(readiness.ready)
-    app.command("version")(version.version)
+    app.command("version")(version)
     return app
 
 

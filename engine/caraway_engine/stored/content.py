@@ -1,7 +1,9 @@
 """The stored rows of a version, which all its views share."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +23,6 @@ from caraway_engine.rows.merging import Merged
 from caraway_engine.rows.units import RowUnit
 from caraway_engine.sharing import dealing
 from caraway_engine.stored import making
-from caraway_engine.stored.turns import FairLock
 from caraway_engine.stored.wanted import MissingChunks
 
 Clock = Callable[[], float]
@@ -172,3 +173,40 @@ class Content:
         raise ExecutionError(
             f"dataset '{self.table}' has no index of the columns ({', '.join(columns)})"
         )
+
+
+class FairLock:
+    """A lock like `threading.Lock`, but waiting threads get it in the order of their requests."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._is_taken = False
+        self._waiting: deque[Lock] = deque()
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Wait for the lock; if not `blocking`, return at once whether it was free."""
+        with self._lock:
+            if not self._is_taken:
+                self._is_taken = True
+                return True
+            if not blocking:
+                return False
+            mine = Lock()
+            mine.acquire()
+            self._waiting.append(mine)
+        mine.acquire()
+        return True
+
+    def release(self) -> None:
+        """Pass the lock to the thread that has waited longest."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._is_taken = False
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

@@ -1,4 +1,4 @@
-"""Builds the Kubernetes objects of a `DesiredCluster`, with one module for each kind of object.
+"""Builds the Kubernetes objects of a `DesiredCluster`, mostly one module for each kind.
 
 Pure: no requests, no clock and no randomness. Equal clusters have equal objects.
 """

@@ -1,5 +1,6 @@
 """Cross-encoders in ONNX files of this machine or of a hub, and the built-in reranker."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from caraway_core.errors import ModelError
@@ -37,14 +38,12 @@ def build_builtin(spec: RerankerSpec) -> LoadedReranker:
     Raises:
         ModelError: there is no such one.
     """
-    from caraway_plugins.reranking.words import WordReranker
-
     params = RerankerParams(spec)
     if spec.model != LEXICAL:
         raise ModelError(
             f"{params.title}: no built-in '{spec.model}'; known: {LEXICAL}", "not_found"
         )
-    return WordReranker()
+    return _WordReranker()
 
 
 def _load(params: RerankerParams, model: Path, tokenizer: Path) -> LoadedReranker:
@@ -53,3 +52,18 @@ def _load(params: RerankerParams, model: Path, tokenizer: Path) -> LoadedReranke
 
     max_tokens = params.count("max_tokens", MAX_TOKENS, local_files.MOST_TOKENS)
     return CrossEncoder(params.title, OnnxFiles(model, tokenizer), max_tokens)
+
+
+class _WordReranker:
+    """The built-in reranker under a name of the manifest: it counts words in common."""
+
+    def __init__(self) -> None:
+        from caraway_search.ranking.lexical import LexicalReranker
+
+        self._lexical = LexicalReranker()
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        return self._lexical.scores(query, texts)
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -11,9 +11,8 @@ from caraway_core.manifest import Dataset, SecretResolver, arrow_type
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.manifest.values import VIEW
 from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
-from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import Twice
-from caraway_scheduler.catalog.view_source import ViewSource
+from caraway_core.protocols.sources import Source, SourceCapabilities, SourceRequest
+from caraway_core.tables import Twice, ViewTable
 
 
 def source(
@@ -26,7 +25,7 @@ def source(
     """
     is_view = dataset.connector == VIEW
     try:
-        found: Source = ViewSource() if is_view else registry.SOURCES.load(dataset.connector)()
+        found: Source = _ViewSource() if is_view else registry.SOURCES.load(dataset.connector)()
         params = secrets.expand_all(dataset.params)
         path = dataset.path if is_view else secrets.expand(dataset.path)
     except CarawayError as exc:
@@ -92,3 +91,20 @@ def _declared(dataset: Dataset) -> tuple[pa.Field, ...]:
     return tuple(
         pa.field(column.name, arrow_type(column.type)) for column in dataset.columns if column.type
     )
+
+
+class _ViewSource:
+    """The query of an accelerated view as its `Source`.
+
+    The query is checked when the catalog is installed.
+    """
+
+    capabilities = SourceCapabilities()
+
+    def resolve(self, request: SourceRequest) -> ViewTable:
+        """Return the view's query as a table."""
+        return ViewTable(request.path)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        """Return None: the data of a query has no fingerprint."""
+        return None

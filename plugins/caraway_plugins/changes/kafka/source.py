@@ -1,6 +1,7 @@
 """A Kafka topic of Debezium events as a change source."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,11 +9,9 @@ import pyarrow as pa
 
 from caraway_core.changes import Changes, Op, joined, log_schema
 from caraway_core.errors import DatasetError
-from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
+from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
 from caraway_plugins.changes import decoding, registry
-from caraway_plugins.changes.kafka import positions
 from caraway_plugins.changes.kafka.consuming import Event, Topic
-from caraway_plugins.changes.kafka.positions import KafkaPosition
 from caraway_plugins.changes.kafka.settings import settings_of
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget, RegistryAwayError
 
@@ -59,7 +58,7 @@ class KafkaChanges:
 
     async def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
         name, loop = self._settings.topic, asyncio.get_running_loop()
-        offsets = {} if position is None else dict(positions.read(position, name).offsets)
+        offsets = {} if position is None else dict(_position(position, name).offsets)
         is_first = position is None
         topic = Topic(self._settings)
         try:
@@ -83,7 +82,7 @@ class KafkaChanges:
                     offsets |= _after(events[: read.taken])
                     changes = _emptied(read.changes, self._target) if is_first else read.changes
                     is_first = False
-                    yield SourceBatch(changes, KafkaPosition(name, dict(offsets)).text())
+                    yield SourceBatch(changes, _Position(name, dict(offsets)).text())
                 if read.error is not None:
                     raise read.error
         finally:
@@ -92,7 +91,7 @@ class KafkaChanges:
 
     async def confirm(self, position: str) -> None:
         if self._topic is not None and self._settings.tells_group:
-            at = positions.read(position, self._settings.topic)
+            at = _position(position, self._settings.topic)
             await asyncio.to_thread(self._topic.tell_group, at.offsets)
 
     async def aclose(self) -> None:
@@ -161,3 +160,35 @@ def _emptied(changes: Changes, target: ChangeTarget) -> Changes:
     arrays = [*nothing, pa.array([int(Op.TRUNCATE)], pa.int8()), pa.nulls(1, pa.binary())]
     first = pa.Table.from_arrays(arrays, schema=schema)
     return Changes(pa.concat_tables([first, changes.rows]), changes.received)
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """The next offset of each partition that has been read, which is stored as text."""
+
+    topic: str
+    offsets: Mapping[int, int]
+
+    def text(self) -> str:
+        """Encode the position as text."""
+        offsets = {str(number): self.offsets[number] for number in sorted(self.offsets)}
+        return json.dumps({"topic": self.topic, "offsets": offsets}, separators=(",", ":"))
+
+
+def _position(text: str, topic: str) -> _Position:
+    """Parse the result of `_Position.text`.
+
+    Raises:
+        PositionLostError: the position belongs to another topic or another kind of source.
+    """
+    try:
+        content = json.loads(text)
+        of, offsets = content["topic"], content["offsets"]
+        position = _Position(of, {int(number): int(at) for number, at in offsets.items()})
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise PositionLostError(
+            "the stored position of the dataset is not a Kafka position"
+        ) from exc
+    if of != topic:
+        raise PositionLostError(f"the stored rows come from topic '{of}'; reloading")
+    return position

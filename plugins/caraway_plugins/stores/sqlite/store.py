@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from caraway_core.protocols.state import StateEntry
-from caraway_plugins.stores.sqlite import entries, logs
+from caraway_plugins.stores.sqlite import entries
 from caraway_plugins.stores.sqlite.entries import ConditionalWrite
+from caraway_plugins.stores.sqlite.file import transaction
 from caraway_plugins.stores.sqlite.lane import SqliteLane
 from caraway_plugins.stores.watching import Beginnings, ChangePage, StateWatcher
 
@@ -76,11 +77,11 @@ class SqliteStateStore:
 
     async def append(self, log: str, record: bytes) -> int:
         """Add a record to the end of the log and return its offset."""
-        return await self._writes.run(lambda file: logs.append(file, log, record))
+        return await self._writes.run(lambda file: _append(file, log, record))
 
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         """Return up to `limit` records, starting at the offset."""
-        return await self._reads.run(lambda file: logs.read(file, log, start, limit))
+        return await self._reads.run(lambda file: _read_log(file, log, start, limit))
 
     def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         """Yield writes after this call, also those of other processes, and expired entries.
@@ -115,3 +116,24 @@ class SqliteStateStore:
     def _wake(self) -> None:
         for watcher in self._watchers:
             watcher.wake()
+
+
+def _append(connection: sqlite3.Connection, log: str, record: bytes) -> int:
+    """Append a record to a log and return its position, counted from 0."""
+    name = log.encode()
+    with transaction(connection):
+        (position,) = connection.execute(
+            "SELECT coalesce(max(position) + 1, 0) FROM logs WHERE log = ?", (name,)
+        ).fetchone()
+        connection.execute("INSERT INTO logs VALUES (?, ?, ?)", (name, position, record))
+    return int(position)
+
+
+def _read_log(connection: sqlite3.Connection, log: str, start: int, limit: int) -> Sequence[bytes]:
+    """Return up to `limit` records of a log, starting at a position."""
+    # SQLite treats a negative limit as no limit.
+    rows = connection.execute(
+        "SELECT record FROM logs WHERE log = ? AND position >= ? ORDER BY position LIMIT ?",
+        (log.encode(), start, max(limit, 0)),
+    )
+    return [record for (record,) in rows]

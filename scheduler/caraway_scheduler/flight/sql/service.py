@@ -1,6 +1,7 @@
 """Takes what is sent as messages of Flight SQL, and hands it to the module of its family."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from google.protobuf.message import Message
@@ -8,12 +9,11 @@ from pyarrow import flight
 
 from caraway_scheduler.flight import callers
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.flight.ingesting import Ingesting
+from caraway_scheduler.flight.ingesting import NO_CREATION, Ingesting, Mode
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.sql import (
     actions,
     handles,
-    ingestion,
     messages,
     metadata,
     preparing,
@@ -30,6 +30,7 @@ from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving.flight import statuses
 
+_OPTIONS = proto.CommandStatementIngest.TableDefinitionOptions
 _NO_SUBSTRAIT = (
     "Substrait plans are not accepted: a plan does not name its tables and functions in a form "
     "whose access can be checked before it is read; send SQL"
@@ -139,7 +140,7 @@ class FlightSql:
                 self._preparing.bind(context, caller, handle, reader)
                 _counted(writer, self._preparing.update(context, caller, handle))
             case proto.CommandStatementIngest():
-                _counted(writer, ingestion.ingest(self._ingesting, context, command, reader))
+                _counted(writer, _ingest(self._ingesting, context, command, reader))
             case proto.CommandStatementSubstraitPlan():
                 raise statuses.Unimplemented(_NO_SUBSTRAIT)
             case _:
@@ -167,3 +168,38 @@ class FlightSql:
 def _counted(writer: flight.FlightMetadataWriter, count: int) -> None:
     result = proto.DoPutUpdateResult(record_count=count)
     writer.write(pa.py_buffer(messages.encoded(result)))
+
+
+def _ingest(
+    ingesting: Ingesting,
+    context: flight.ServerCallContext,
+    command: Any,
+    reader: flight.MetadataRecordBatchReader,
+) -> int:
+    """Write the rows that follow a CommandStatementIngest, and count them.
+
+    Raises:
+        InvalidArgument, NotFound, Unimplemented, QueryError: nothing was written.
+    """
+    preparing.refuse_transaction(command)
+    if command.temporary:
+        raise statuses.Unimplemented("temporary tables are not supported")
+    if command.catalog and command.catalog != metadata.CATALOG:
+        raise statuses.NotFound(f"there is no catalog '{command.catalog}'")
+    dataset = f"{command.schema}.{command.table}" if command.schema else command.table
+    mode = _mode(command.table_definition_options, dataset)
+    return ingesting.take(context, dataset, reader, "flightsql", mode)
+
+
+def _mode(options: Any, dataset: str) -> Mode:
+    match options.if_exists:
+        case _OPTIONS.TABLE_EXISTS_OPTION_APPEND:
+            return "append"
+        case _OPTIONS.TABLE_EXISTS_OPTION_REPLACE:
+            return "replace"
+        case _OPTIONS.TABLE_EXISTS_OPTION_FAIL:
+            raise statuses.InvalidArgument(f"dataset '{dataset}' is not created: {NO_CREATION}")
+        case _:
+            raise statuses.InvalidArgument(
+                "the command must say what to do where the table exists: append or replace"
+            )

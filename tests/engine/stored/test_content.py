@@ -1,8 +1,8 @@
-"""The lock between slices of work goes to who asked first."""
+"""The lock between slices of work goes to the thread that asked first."""
 
 from threading import Thread
 
-from caraway_engine.stored.turns import FairLock
+from caraway_engine.stored.content import FairLock
 from tests.kit.deadlines import until
 
 
