@@ -15,7 +15,7 @@ from caraway_ai.tool_loop import LoopSettings, LoopTools
 from caraway_ai.tools import selecting
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.toolbox import Toolbox
-from tests.kit.models import ServedModels, manifest, served
+from tests.kit.models import ServedModels, llmock, manifest, served
 from tests.kit.scripted_provider import ScriptedProvider, scripted
 from tests.kit.scripted_responses import (
     NOTE,
@@ -261,3 +261,18 @@ async def test_calls_are_counted_and_errors_have_a_status(tmp_path: Path) -> Non
         assert "first_token_ms" in labels
         assert "secret" not in str(rows)
         assert caraway.models.tallies.prompt_tokens["chat",] == 3
+
+
+async def test_a_server_that_is_not_ours(tmp_path: Path) -> None:
+    with llmock() as server:
+        text = manifest(server.base_url(), "responses_api: enabled")
+        async with served(tmp_path, text) as caraway:
+            responses = caraway.client.responses
+            first = await responses.create(model="chat", input="Say hello")
+            assert first.output_text
+            async with responses.stream(
+                model="chat", input="Again", previous_response_id=first.id
+            ) as stream:
+                final = await stream.get_final_response()
+            assert final.output_text
+            assert (final.model, final.previous_response_id) == ("chat", first.id)
