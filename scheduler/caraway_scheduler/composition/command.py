@@ -10,7 +10,9 @@ import uvloop
 from caraway_core import exiting, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
+from caraway_core.errors import ManifestError
 from caraway_core.settings import RunOptions, SchedulerOptions
+from caraway_scheduler.composition import view_checks
 
 
 def run(options: RunOptions) -> int:
@@ -70,6 +72,8 @@ def validate(path: Path) -> int:
         ManifestError: with everything that is wrong.
     """
     manifest = manifests.load(path, checks_params=True)
+    if problems := list(view_checks.problems(manifest)):
+        raise ManifestError(problems)
     for notice in manifest.notices:
         print(f"note: {notice}", file=sys.stderr)
     print(
