@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.kit.cluster_runtime import clustered
+from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.search_oracle import FILTERS, Found, Shelf, ids_and_scores, literal
 
@@ -38,6 +39,15 @@ async def _written(served: Sequence[Running], sql: str) -> None:
     for each in served:
         answer = await each.sql(sql)
         assert answer.status_code == 200, answer.text
+
+
+async def _loaded(served: Running) -> None:
+    """Wait until the dataset takes changes."""
+
+    async def look() -> bool:
+        return bool((await served.sql("SELECT count(*) FROM docs")).status_code == 200)
+
+    await eventually(look, "the dataset is loaded")
 
 
 async def _found(served: Running, asked: Mapping[str, Any]) -> Found:
@@ -84,6 +94,8 @@ async def _lives(folder: Path, seed: int, rounds: int, sizes: Sequence[int]) -> 
                 served.append((await stack.enter_async_context(cluster)).runtime)
             else:
                 served.append(await stack.enter_async_context(running(own, MANIFEST)))
+        for each in served:
+            await _loaded(each)
         for _ in range(rounds):
             await _written(served, shelf.insert(40))
             await _check_requests(served, shelf, 5)
