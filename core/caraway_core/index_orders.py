@@ -44,6 +44,9 @@ class IndexOrder:
 
     `ties` order rows of one score, NULL last. `where` is a predicate in parentheses. The dispatch
     sets `pieces`, the share of an executor; None is the whole table.
+
+    One that `is_required` fails with NotDistributableError where no index answers it. One that
+    `is_explained` finds nothing: each executor returns a row that says how its index would answer.
     """
 
     table: TableName
@@ -53,3 +56,5 @@ class IndexOrder:
     where: str | None = None
     limit: int = 0
     pieces: tuple[str, ...] | None = None
+    is_required: bool = False
+    is_explained: bool = False

@@ -252,10 +252,10 @@ class LocalExecutor:
         return self._storing(stream, statement.store, store)
 
     async def _indexed(self, session: Session, statement: Statement) -> RowsStream | None:
-        """Answer a statement by an index; None if there is none, and it names no share.
+        """Answer a statement by an index; None if there is none, and the statement may run.
 
         Raises:
-            NotDistributableError: no index can answer for the share.
+            NotDistributableError: no index can answer for the share, or one is required.
         """
         order = statement.index
         assert order is not None
@@ -263,7 +263,7 @@ class LocalExecutor:
             answered = partial(self._searches.answered, session, statement)
             rows = await self._started_with_chunks(answered)
         except NotDistributableError:
-            if order.pieces is not None:
+            if order.pieces is not None or order.is_required:
                 raise
             return None
         return RowsStream(rows, reads_only_catalog=not statement.logs)

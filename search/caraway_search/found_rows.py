@@ -11,6 +11,8 @@ from caraway_core.index_orders import IndexOrder, WordOrder
 
 def merged(order: IndexOrder, shares: Sequence[pa.Table]) -> pa.Table:
     """The best rows of all shares, as the statement of the order returns them."""
+    if order.is_explained:
+        return pa.concat_tables(shares)
     if isinstance(order.by, WordOrder) and order.by.statistics is None:
         numbers = (each.column(0).to_pylist()[0] for each in shares)
         return counted([sum(each) for each in zip(*numbers, strict=True)])

@@ -35,7 +35,7 @@ class PlainSearches:
     async def search(self, search: TableSearch, at: ReadPoint) -> FoundRows:
         self.asked.append(search)
         self.points.append(at)
-        way = await self.explain(search, at)
+        await self.explain(search, at)
         column = search.column or "body"
         best = f"{score(search.method, column, search.text)} AS best"
         wanted = [*(f'"{each}"' for each in search.columns), best]
@@ -53,7 +53,7 @@ class PlainSearches:
         rows = pa.Table.from_batches(batches, stream.schema)
         if self.on_found is not None:
             await self.on_found()
-        return FoundRows(rows.rename_columns([*search.columns, "score"]), way)
+        return FoundRows(rows.rename_columns([*search.columns, "score"]))
 
     async def explain(self, search: TableSearch, at: ReadPoint) -> SearchWay:
         if search.column not in (None, "body", "title"):

@@ -12,13 +12,13 @@ from caraway_core.searching import TableSearch
 
 @dataclass(frozen=True, slots=True)
 class SearchWay:
-    """How a search runs, for EXPLAIN: `index` is the kind of index, or "exact" without one.
+    """How a search runs, for EXPLAIN: `index` is the kind of index, or "none".
 
     `details` are further facts, such as `probes`, by name.
     """
 
     column: str
-    index: str = "exact"
+    index: str = "none"
     details: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -30,7 +30,6 @@ class FoundRows:
     """
 
     rows: pa.Table
-    way: SearchWay
     reads_only_catalog: bool = True
 
 
@@ -52,6 +51,7 @@ class SearchTables(Protocol):
         """Return how a search would run, without running it.
 
         Raises:
+            CatalogMovedError: the catalog of `at` is no longer available.
             InvalidQueryError: the table cannot be searched in this way.
         """
         ...

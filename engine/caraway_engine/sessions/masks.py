@@ -2,14 +2,16 @@
 
 import itertools
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 import pyarrow as pa
-from datafusion import RuntimeEnvBuilder, SessionContext
+from datafusion import DataFrame, RuntimeEnvBuilder, SessionContext
 
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import TableName
+from caraway_core.sqltext import lexer
 from caraway_engine import known_faults
 from caraway_engine.execution import contexts
 from caraway_engine.execution.contexts import Pool, quoted
@@ -43,6 +45,26 @@ class RowFilter:
         Raises:
             NotDistributableError: the predicate cannot be evaluated over a share.
         """
+        with self._planned(context, where) as rows:
+            return rows.to_arrow_table().column(0)
+
+    def check(self, context: SessionContext, where: str) -> None:
+        """Check that a predicate can be evaluated over a share.
+
+        Raises:
+            NotDistributableError: it cannot; the message says why, for users.
+        """
+        try:
+            with self._planned(context, where):
+                pass
+        except NotDistributableError as exc:
+            # The engine's message would have names that nobody should know.
+            reads = any(each.text.upper() == "SELECT" for each in lexer.tokens(where))
+            why = "reads other tables" if reads else "can only be evaluated by a statement"
+            raise NotDistributableError(f"the filter {why}") from exc
+
+    @contextmanager
+    def _planned(self, context: SessionContext, where: str) -> Iterator[DataFrame]:
         name = TableName(f"share_{next(_numbers)}")
         sql = f'SELECT "{self._number}" FROM {quoted(name)} AS "{self._alias}" WHERE {where}'
         context.register_table(name, self._table)
@@ -54,13 +76,29 @@ class RowFilter:
             )
             if (reads := plan_facts.of(made.dataframe.logical_plan()).scans.keys()) != {name}:
                 raise ValueError(f"it reads {', '.join(sorted(reads))}")
-            return made.dataframe.to_arrow_table().column(0)
+            yield made.dataframe
         except Exception as exc:
             # As a statement it fails with its own message, or reads what is not here.
             raise NotDistributableError(f"the filter of a search: {exc}") from exc
         finally:
             with suppress(Exception):
                 context.deregister_table(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFilter:
+    """The rows of a share, and the context that evaluates filters of them."""
+
+    rows: RowFilter
+    context: SessionContext
+
+    def passing(self, where: str) -> pa.ChunkedArray:
+        """Return the numbers of the rows that pass; see `RowFilter.passing`."""
+        return self.rows.passing(self.context, where)
+
+    def check(self, where: str) -> None:
+        """Check that a predicate can be evaluated; see `RowFilter.check`."""
+        self.rows.check(self.context, where)
 
 
 def context(settings: EngineSettings) -> SessionContext:

@@ -8,7 +8,7 @@ import logging
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -127,6 +127,20 @@ class KeptSegments:
         numbers = {place: number for number, place in enumerate(placed)}
         return [FoundSegment(e.segment, [numbers[place] for place in e.places]) for e in found]
 
+    def known(
+        self, table: TableName, units: Sequence[RowUnit], is_meant: Callable[[Any], bool]
+    ) -> tuple[list[Any], int]:
+        """Return the segments that an index has over some units, and the rows of the other units.
+
+        `is_meant` chooses the index by its name. Nothing is built.
+        """
+        with self._lock:
+            names = [name for name in self._wanted.get(table, {}) if is_meant(name)]
+            indexes = [self._indexes[table, name] for name in names]
+        placed = dict(zip(_places(units), units, strict=True))
+        found, missing = _chosen(indexes[-1].segments if indexes else (), placed)
+        return [each.segment for each in found], _row_count(missing.values())
+
     def prepare(self, table: TableName, units: Sequence[RowUnit]) -> None:
         """Build what recent searches of a dataset wanted, for rows that will be read."""
         with self._lock:
@@ -158,7 +172,7 @@ class KeptSegments:
         started_s = time.monotonic()
         units = list(placed.values())
         segment = wanted.build(units)
-        row_count = sum(unit.batch.num_rows for unit in units)
+        row_count = _row_count(units)
         hold: object = None
         try:
             hold = self._chunks.take(table, segment.nbytes) or self
@@ -195,6 +209,10 @@ class KeptSegments:
             logger.exception("segments of an index were not joined", extra={"dataset": table})
         finally:
             index.is_joining = False
+
+
+def _row_count(units: Iterable[RowUnit]) -> int:
+    return sum(unit.batch.num_rows for unit in units)
 
 
 def _places(units: Sequence[RowUnit]) -> list[Place]:

@@ -45,17 +45,19 @@ class IndexedSearches:
             QueryError: rows or indexes do not fit in memory.
         """
         # Imported here: numpy and faiss are slow to import, and most processes never search.
-        from caraway_executor.indexes import searching
+        from caraway_executor.indexes import explaining, searching
 
         order = statement.index
         assert order is not None
         version = session.versions.by_name.get(order.table)
         if version is None:
-            raise NotDistributableError(f"'{order.table}' has no rows in memory")
+            raise NotDistributableError(f"'{order.table}' is not an accelerated dataset")
         view = version.at(statement.logs.get(version.spec.key, ()))
         units = view.units(order.pieces, self._chunks)
-        passing = partial(self._passing, view, order.pieces, units)
-        share = searching.SearchedShare(order.table, version.spec.schema, units, passing)
+        filters = partial(self._filter, view, order.pieces, units)
+        share = searching.SearchedShare(order.table, version.spec.schema, units, filters)
+        if order.is_explained:
+            return explaining.explained(order, share, self._segments())
         return searching.answered(order, share, self._segments())
 
     def prepare(self, view: VersionView, pieces: tuple[str, ...]) -> None:
@@ -78,9 +80,9 @@ class IndexedSearches:
                 self._kept = KeptSegments(self._chunks)
             return self._kept
 
-    def _passing(
-        self, view: VersionView, pieces: object, units: Sequence[RowUnit], where: str
-    ) -> pa.ChunkedArray:
+    def _filter(
+        self, view: VersionView, pieces: object, units: Sequence[RowUnit]
+    ) -> masks.ContextFilter:
         with self._making:
             if self._context is None:
                 self._context = masks.context(self._settings)
@@ -89,4 +91,4 @@ class IndexedSearches:
             known = pieces, RowFilter(view.name, units)
             with self._making:
                 self._filters[view] = known
-        return known[1].passing(self._context, where)
+        return masks.ContextFilter(known[1], self._context)

@@ -1,6 +1,6 @@
 """Searches the rows of a share by indexes: finds, filters and orders them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, Self
@@ -33,10 +33,12 @@ Flags = NDArray[np.bool_]
 Masks = Sequence[Flags | None]
 
 
-class Passing(Protocol):
-    """Returns the numbers of the rows that pass the filter of a search, over all units."""
+class ShareFilter(Protocol):
+    """Evaluates filters of searches over all units; `ContextFilter` is one."""
 
-    def __call__(self, where: str) -> pa.ChunkedArray: ...
+    def passing(self, where: str) -> pa.ChunkedArray: ...
+
+    def check(self, where: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class SearchedShare:
     table: TableName
     schema: pa.Schema
     units: Sequence[RowUnit]
-    passing: Passing
+    make_filter: Callable[[], ShareFilter]
 
 
 def answered(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.RecordBatch:
@@ -85,6 +87,11 @@ def _by_vectors(
         [_joined(masks, share.units, each.places) for each in found],
     )
     return [_PlacedHits.of(e, share.units, f.places) for e, f in zip(hits, found, strict=True)]
+
+
+def words_name(by: WordOrder) -> tuple[object, ...]:
+    """Return the name of the index of an order."""
+    return "words", by.columns, by.boosts, by.language
 
 
 def _vectors_built(spec: VectorIndexSpec, column: str, units: Sequence[RowUnit]) -> VectorSegment:
@@ -130,8 +137,8 @@ class _SearchedWords:
         if any(name not in share.schema.names for name in by.columns):
             raise NotDistributableError(f"no index of {', '.join(by.columns)}")
         spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
-        name = "words", by.columns, by.boosts, by.language
-        found = kept.of(share.table, share.units, Wanted(name, partial(_words_built, spec)))
+        wanted = Wanted(words_name(by), partial(_words_built, spec))
+        found = kept.of(share.table, share.units, wanted)
         return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
 
     def numbers(self) -> list[int]:
@@ -171,7 +178,7 @@ def _masks(order: IndexOrder, share: SearchedShare) -> Masks:
     masks = [_seen(unit) for unit in share.units]
     if order.where is None or not share.units:
         return masks
-    passing = share.passing(order.where).to_numpy()
+    passing = share.make_filter().passing(order.where).to_numpy()
     total = sum(unit.batch.num_rows for unit in share.units)
     passes = np.zeros(total, np.bool_)
     passes[passing] = True

@@ -303,6 +303,8 @@ class ClusterDispatch:
             try:
                 return await self.quarantine.run_statement(query_id, statement, run)
             except NotDistributableError as exc:
+                if statement.index.is_required:
+                    raise
                 extra = {"query_id": query_id, "cause": exc.message}
                 logger.debug("search runs without an index", extra=extra)
             statement = replace(statement, index=None)

@@ -10,6 +10,7 @@ from importlib import metadata
 import pyarrow as pa
 
 from caraway_core.changes import Log
+from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.manifest import memory
 from caraway_core.protocols.dispatch import (
@@ -76,6 +77,11 @@ class InProcessDispatch:
         release = self._pins.take(statement, *self._catalogs)
         try:
             stream = await self._executor.execute(query_id, statement)
+        except NotDistributableError:
+            # No failure: it is asked again without an index.
+            release()
+            self._count(is_whole=True)
+            raise
         except BaseException:
             release()
             self._count(is_whole=False)

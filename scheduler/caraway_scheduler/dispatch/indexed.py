@@ -14,7 +14,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.index_orders import IndexOrder
+from caraway_core.index_orders import IndexOrder, WordOrder
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import entries
@@ -75,7 +75,7 @@ class IndexedRunner:
         spec = snapshot.tables.get(order.table) if order is not None else None
         version = spec.version if spec is not None else None
         if order is None or version is None:
-            raise NotDistributableError("the table of the search has no index")
+            raise NotDistributableError(_no_index(order))
         narrowed = following.narrowed(statement, {order.table}, snapshot.tables)
         leaving: set[ExecutorId] = set()
         for _ in range(ATTEMPTS):
@@ -83,13 +83,27 @@ class IndexedRunner:
             if not shares:
                 break
             try:
-                found = await self._searched(query_id, narrowed, order, shares)
+                found = await self._found(query_id, narrowed, order, shares)
                 return FoundStream(found, reads_only_catalog=not narrowed.logs)
             except ExecutorLostError as exc:
                 self._membership.lost(exc.executor_id, exc.cause)
             except _LeavingError as exc:
                 leaving.add(exc.executor_id)
         raise NotDistributableError("executors were lost during the search")
+
+    async def _found(
+        self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
+    ) -> pa.Table:
+        by = order.by
+        is_whole = None in shares.values() or order.is_explained or order.limit == 0
+        if is_whole or not isinstance(by, WordOrder) or by.statistics is not None:
+            return await self._searched(query_id, statement, order, shares)
+        # Scores need the numbers of the whole table, which no executor has.
+        counting = replace(order, columns=(), ties=(), where=None, limit=0)
+        counted = await self._searched(query_id, statement, counting, shares)
+        (statistics,) = counted.column(0).to_pylist()
+        order = replace(order, by=replace(by, statistics=tuple(statistics)))
+        return await self._searched(query_id, statement, order, shares)
 
     async def _searched(
         self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
@@ -139,6 +153,11 @@ class IndexedRunner:
         for name, (owner, *_) in held.items():
             shares.setdefault(owner, []).append(name)
         return {owner: tuple(names) for owner, names in shares.items()}
+
+
+def _no_index(order: IndexOrder | None) -> str:
+    name = order.table if order is not None else "the table"
+    return f"'{name}' is not an accelerated dataset"
 
 
 class _LeavingError(ShuttingDownError):

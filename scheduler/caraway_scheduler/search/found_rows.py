@@ -18,6 +18,7 @@ from caraway_scheduler.search.tables import (
     TableRanker,
     rankings,
 )
+from caraway_scheduler.search.ways import RankingWays
 
 SCORE = "score"
 
@@ -28,6 +29,7 @@ class TableSearches:
     def __init__(self, tables: SearchableTables, ranker: TableRanker) -> None:
         self._tables = tables
         self._ranker = ranker
+        self._ways = RankingWays(ranker)
 
     async def search(self, search: TableSearch, at: ReadPoint) -> FoundRows:
         """Return the best rows, at most `limit`.
@@ -45,7 +47,6 @@ class TableSearches:
         rows = _first_rows(ranked, table, search)
         return FoundRows(
             rows.rename_columns([*search.columns, SCORE]),
-            _way(made),
             all(each.reads_only_catalog for each in ranked),
         )
 
@@ -53,11 +54,12 @@ class TableSearches:
         """Return how a search would run, without running it.
 
         Raises:
+            CatalogMovedError: the catalog of `at` is no longer available.
             InvalidQueryError: the table cannot be searched in this way.
         """
         table = await self._tables.find(search.table)
-        _request(table, search, is_fused=False)
-        return _way(_rankings(table, search))
+        where = _request(table, search, is_fused=False).where
+        return await self._ways.of(_rankings(table, search), where, at)
 
 
 def _rankings(table: SearchableTable, search: TableSearch) -> Sequence[Ranking]:
@@ -109,7 +111,3 @@ def _first_rows(
     names = {name: place for place, name in enumerate(rows.column_names[:-1])}
     columns = [rows.column(names[name]) for name in search.columns]
     return pa.table([*columns, scores], names=[*map(str, range(len(columns))), SCORE])
-
-
-def _way(made: Sequence[Ranking]) -> SearchWay:
-    return SearchWay(", ".join(dict.fromkeys(name for each in made for name in each.columns)))

@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, NotDistributableError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import Dispatch, ReadPoint, Statement
@@ -19,6 +20,8 @@ from caraway_scheduler.search.searchable import SearchableTable
 from caraway_scheduler.search.statements import BestChunk, RankedRows, SearchStatement
 from caraway_serving import spans
 
+_NO_INDEX = "SELECT 1"
+"""A statement that never runs: its order is required."""
 _TASKS = {SearchMethod.VECTOR: "vector_search", SearchMethod.TEXT: "text_search"}
 
 
@@ -81,7 +84,7 @@ class TableRanker:
     async def schema(self, table: TableName) -> pa.Schema:
         """Return the columns of a table, as a statement reads them."""
         sql = f"SELECT * FROM {statements.quoted_table(table)} LIMIT 0"
-        rows, _ = await self._read(SearchStatement(sql), ReadPoint())
+        rows, _ = await self.read(SearchStatement(sql), ReadPoint())
         return rows.schema
 
     async def ranked(self, ranking: Ranking, request: RankingRequest, at: ReadPoint) -> RankedTable:
@@ -123,7 +126,7 @@ class TableRanker:
             recall, has_parts = table.vectors.recall, chunk is not None
             by = VectorOrder(column.vector_column, packed, metric, recall, has_parts)
             statement = replace(statement, index=rows.order(by))
-        return _ranked(ranking, request, *await self._read(statement, at))
+        return _ranked(ranking, request, *await self.read(statement, at))
 
     async def _by_words(
         self, ranking: Ranking, request: RankingRequest, at: ReadPoint
@@ -135,24 +138,28 @@ class TableRanker:
         language = table.keyword_settings.language
         wanted = TextRequest(request.words, language, (1.0,) * len(ranking.columns))
         by = WordOrder(ranking.columns, wanted.text, language, wanted.boosts)
+        best = _rows(ranking, request)
+        # An index counts what scores need in the same call.
+        asked = replace(best.order(by), is_required=True)
+        with suppress(NotDistributableError):
+            return _ranked(
+                ranking, request, *await self.read(SearchStatement(_NO_INDEX, index=asked), at)
+            )
         counting = statements.text_statistics(table.name, ranking.columns, wanted.encoded())
         counting = replace(counting, index=IndexOrder(table.name, by))
-        counted, is_steady = await self._read(counting, at)
+        counted, is_steady = await self.read(counting, at)
         (found,) = counted.column(0).to_pylist()
         if not found:
             empty = _rows(ranking, request).statement("CAST(NULL AS DOUBLE)", {})
-            return _ranked(ranking, request, *await self._read(empty, at))
+            return _ranked(ranking, request, *await self.read(empty, at))
         wanted = wanted.with_statistics(found)
-        best = _rows(ranking, request)
         statement = best.statement(
             statements.text_score(ranking.columns), {"request": wanted.encoded()}
         )
-        by = replace(by, statistics=wanted.statistics)
-        statement = replace(statement, index=best.order(by))
-        rows, is_steady_too = await self._read(statement, at)
+        rows, is_steady_too = await self.read(statement, at)
         return _ranked(ranking, request, rows, is_steady and is_steady_too)
 
-    async def _read(self, statement: SearchStatement, at: ReadPoint) -> tuple[pa.Table, bool]:
+    async def read(self, statement: SearchStatement, at: ReadPoint) -> tuple[pa.Table, bool]:
         """Return the rows of a statement, and whether they hold until the catalog changes."""
         stream = await self._dispatch.execute(
             new_query_id(),

@@ -13,6 +13,7 @@ import pytest
 
 from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import LogEntry, Op
+from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import Dispatch, Statement
@@ -103,11 +104,14 @@ async def counted(dispatch: Dispatch, by: WordOrder) -> tuple[int, ...]:
 
 
 async def matching(dispatch: Dispatch, text: str, where: str | None) -> list[dict[str, Any]]:
-    """The best rows by words, in the two steps of a search."""
+    """The best rows by words, which are the same in one step and in two."""
     by = WordOrder(("text",), text, "english", (1.0,))
+    order = IndexOrder(T, by, ("k", "text"), ("k",), where, 9, is_required=True)
+    at_once = await answer(dispatch, Statement("SELECT 'no index'", {}, index=order))
     by = replace(by, statistics=await counted(dispatch, by))
     order = IndexOrder(T, by, ("k", "text"), ("k",), where, 9)
-    return await answer(dispatch, Statement("SELECT 'no index'", {}, index=order))
+    assert at_once == await answer(dispatch, Statement("SELECT 'no index'", {}, index=order))
+    return at_once
 
 
 @pytest.mark.parametrize(
@@ -185,6 +189,16 @@ async def test_a_table_without_versions_is_searched_as_sql_says(tmp_path: Path) 
         wanted = await answer(cluster.dispatch, replace(statement, index=None))
         assert len(wanted) == 5
         assert await answer(cluster.dispatch, statement) == wanted
+        assert statement.index is not None
+        required = replace(statement, index=replace(statement.index, is_required=True))
+        with pytest.raises(NotDistributableError, match="'t' is not an accelerated dataset"):
+            await answer(cluster.dispatch, required)
+        local = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("local"))
+        await local.install(snapshot(tables))
+        with pytest.raises(NotDistributableError, match="'t' is not an accelerated dataset"):
+            await answer(local, required)
+        assert local.executors()[0].failed_tasks == 0
+        await local.aclose()
 
 
 async def test_segments_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

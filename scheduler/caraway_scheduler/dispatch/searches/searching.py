@@ -112,8 +112,9 @@ class SearchDispatch:
                 if isinstance(each.work, RerankedRows):
                     # A wrong name is refused before anything runs, and by EXPLAIN, too.
                     self._rerankers.check(each.work.model)
-            run = _Searches(self, statement, replace(at, viewer=statement.viewer))
             asked = explained.parse(statement.sql)
+            at = replace(at, viewer=statement.viewer)
+            run = _Searches(self, statement, at, is_explained=asked is not None)
             if asked is not None and not asked.is_run:
                 found = await run.explain(searches)
             else:
@@ -178,10 +179,13 @@ class SearchDispatch:
 class _Searches:
     """The searches of one statement."""
 
-    def __init__(self, dispatch: SearchDispatch, statement: Statement, at: ReadPoint) -> None:
+    def __init__(
+        self, dispatch: SearchDispatch, statement: Statement, at: ReadPoint, *, is_explained: bool
+    ) -> None:
         self._dispatch = dispatch
         self._statement = statement
         self._at = at
+        self._is_explained = is_explained
         self.ran: list[RanSearch] = []
         self.reads_only_catalog = True
 
@@ -215,7 +219,10 @@ class _Searches:
         began_s = time.perf_counter()
         found = await self._dispatch._tables.search(search, self._at)
         elapsed_ms = (time.perf_counter() - began_s) * 1000
-        self.ran.append(RanSearch(search, found.way, found.rows.num_rows, elapsed_ms))
+        if self._is_explained:
+            # After the search, which may have built the index.
+            way = await self._dispatch._tables.explain(search, self._at)
+            self.ran.append(RanSearch(search, way, found.rows.num_rows, elapsed_ms))
         self.reads_only_catalog &= found.reads_only_catalog
         return found.rows
 
