@@ -31,8 +31,12 @@ SLOW = f"SELECT sum(length({'md5(' * DIGESTS}arrow_cast(v, 'Utf8'){')' * DIGESTS
 
 
 def slow() -> tuple[Task, list[TaskTable]]:
-    """Make a task that takes long; it stops when it is told, which not every join does."""
-    return task(SLOW, {"$t": NUMBERS}), [rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))]
+    """Make a task that takes long; it stops when it is told, which not every join does.
+
+    The engine looks whether it was told after some batches, so that small ones end it soon.
+    """
+    batches = pa.table({"v": pa.arange(0, 4_000_000)}).to_batches(max_chunksize=1000)
+    return task(SLOW, {"$t": NUMBERS}), [rows_of("t", pa.Table.from_batches(batches))]
 
 
 async def test_rows_come_as_one_table_of_types_that_travel() -> None:

@@ -232,7 +232,8 @@ class Machine(RuleBasedStateMachine):
         assert len(self.queue._turns) <= len(self.waiting()) + len(self.running)
 
 
-def test_queue_behaves_like_lists() -> None:
+@pytest.mark.parametrize("examples", [50, pytest.param(200, marks=pytest.mark.full)])
+def test_queue_behaves_like_lists(examples: int) -> None:
     run_state_machine_as_test(
-        Machine, settings=settings(max_examples=200, stateful_step_count=40, deadline=None)
+        Machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

@@ -239,9 +239,10 @@ class Machine(RuleBasedStateMachine):
         assert known == sorted(known)
 
 
-def test_a_job_ends_once_whatever_several_processes_do() -> None:
+@pytest.mark.parametrize("examples", [60, pytest.param(300, marks=pytest.mark.full)])
+def test_a_job_ends_once_whatever_several_processes_do(examples: int) -> None:
     run_state_machine_as_test(
-        Machine, settings=settings(max_examples=300, stateful_step_count=40, deadline=None)
+        Machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )
 
 

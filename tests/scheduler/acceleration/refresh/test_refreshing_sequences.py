@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -156,8 +157,9 @@ class Machine(RuleBasedStateMachine):
             assert status not in ("ready", "refreshing")
 
 
-def test_what_holds_after_any_sequence_of_events() -> None:
+@pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.full)])
+def test_what_holds_after_any_sequence_of_events(examples: int) -> None:
     run_state_machine_as_test(
         Machine,
-        settings=hypothesis_settings(max_examples=150, stateful_step_count=30, deadline=None),
+        settings=hypothesis_settings(max_examples=examples, stateful_step_count=30, deadline=None),
     )
