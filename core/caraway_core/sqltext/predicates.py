@@ -6,6 +6,8 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import lexer
 
 _WHERE = re.compile(r"(?i:where)\Z")
+MOST_JOINED = 500
+"""The most ANDs and ORs; the time to plan a search grows with their square."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -16,8 +18,9 @@ def in_parentheses(text: str) -> str:
     is true or false of rows is for the engine to say.
 
     Raises:
-        InvalidQueryError: it is not one expression.
+        InvalidQueryError: it is not one expression, or has too many conditions.
     """
+    check_joined(text, "where")
     body = _without_where(text)
     made = f"({body}\n)"
     open_: list[str] = []
@@ -50,6 +53,20 @@ def in_parentheses(text: str) -> str:
     if is_empty:
         raise InvalidQueryError("where is empty; leave it out to search all rows")
     return made
+
+
+def check_joined(sql: str, subject: str) -> None:
+    """Check that a text does not join too many conditions; a message names it as `subject`.
+
+    Raises:
+        InvalidQueryError: it has more than `MOST_JOINED` ANDs and ORs.
+    """
+    words = (each for each in lexer.significant(sql) if each.kind == "word")
+    if sum(each.text.upper() in ("AND", "OR") for each in words) > MOST_JOINED:
+        raise InvalidQueryError(
+            f"{subject} has more than {MOST_JOINED} ANDs and ORs; write `column IN (...)` for a "
+            "list of values, or put the values into a table and write `column IN (SELECT ...)`"
+        )
 
 
 def _without_where(text: str) -> str:

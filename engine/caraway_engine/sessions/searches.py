@@ -14,7 +14,7 @@ from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.searching import TableSearch
-from caraway_core.sqltext import explained, lexer
+from caraway_core.sqltext import explained, predicates
 from caraway_core.statement_searches import (
     FUSED_SCORE,
     FusedSearches,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from caraway_engine.sessions.registered import Registered
 
 _MOST_KEPT = 512
-_MOST_JOINED = 500
-"""The most ANDs and ORs of a statement; the time to find pre-filters grows with their square."""
 Framed = Callable[[Statement], PlannedStatement]
 """Plans a statement, rewritten where the engine needs it."""
 
@@ -70,7 +68,7 @@ class StatementSearches:
             every = (*text.stand_ins, *self.calls.of_views(statement.sql))
             if not every:
                 return ()
-            _check_size(statement.sql)
+            predicates.check_joined(statement.sql, "a statement with a search")
             tables = {each.name: stand_ins.empty(each.schema) for each in every}
             rewritten = calls.over(statement, text)
             with stand_ins.shown(tables):
@@ -206,16 +204,6 @@ class StatementSearches:
             for each in asked.searches
         )
         return FusedSearches(searches, key, asked.k, asked.decay)
-
-
-def _check_size(sql: str) -> None:
-    joining = (each for each in lexer.significant(sql) if each.kind == "word")
-    if sum(each.text.upper() in ("AND", "OR") for each in joining) > _MOST_JOINED:
-        raise InvalidQueryError(
-            f"a statement with a search has more than {_MOST_JOINED} ANDs and ORs; write `column "
-            "IN (...)` for a list of values, or put the values into a table and write `column IN "
-            "(SELECT ...)`"
-        )
 
 
 def _refuse(names: Iterable[TableName]) -> None:

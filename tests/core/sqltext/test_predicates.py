@@ -55,6 +55,15 @@ def test_what_is_not_one_predicate_is_refused(text: str, message: str) -> None:
         predicates.in_parentheses(text)
 
 
+def test_conditions_are_counted_and_texts_are_not() -> None:
+    most = " OR ".join(["a = 'x OR y AND z'"] * (predicates.MOST_JOINED + 1))
+    assert predicates.in_parentheses(f"WHERE {most}").endswith("'x OR y AND z'\n)")
+    with pytest.raises(
+        InvalidQueryError, match=r"where has more than 500 ANDs and ORs; write `col"
+    ):
+        predicates.in_parentheses(f"{most} and b")
+
+
 @given(st.text(alphabet="a1='\"()[]{};-/*\n$:?` WHERE", max_size=30))
 def test_no_text_ends_its_parentheses(text: str) -> None:
     try:
