@@ -7,9 +7,9 @@ from caraway_core.errors import ExecutorLostError, InvalidQueryError, PartLostEr
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Input
+from caraway_core.tables import MemoryTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages.inputs import INPUT_PREFIX
-from tests.kit.engine import memory
 from tests.kit.fragments import task
 from tests.kit.in_process_fleet import InProcessFleet
 from tests.kit.workers import catalog
@@ -22,8 +22,11 @@ SLOW = f"SELECT sum(length({'md5(' * DIGESTS}arrow_cast(v, 'Utf8'){')' * DIGESTS
 
 async def fleet(rows: int = 4) -> InProcessFleet:
     made = InProcessFleet([ONE, TWO], EngineSettings(2))
+    # The engine looks for cancellation after some batches, so that small ones end work soon.
+    batches = pa.table({"v": pa.arange(0, rows)}).to_batches(max_chunksize=1000)
+    table = MemoryTable(NUMBERS, pa.Table.from_batches(batches))
     for each in (ONE, TWO):
-        assert await made.install(each, catalog({"t": memory(v=list(range(rows)))})) == {}
+        assert await made.install(each, catalog({"t": table})) == {}
     return made
 
 
