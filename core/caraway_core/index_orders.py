@@ -46,7 +46,8 @@ class IndexOrder:
     sets `pieces`, the share of an executor; None is the whole table.
 
     One that `is_required` fails with NotDistributableError where no index answers it. One that
-    `is_explained` finds nothing: each executor returns a row that says how its index would answer.
+    `is_explained` finds nothing: each executor returns a row that says how its index would answer,
+    and if it `is_built`, builds it before. Meanwhile statements answer searches.
     """
 
     table: TableName
@@ -58,3 +59,4 @@ class IndexOrder:
     pieces: tuple[str, ...] | None = None
     is_required: bool = False
     is_explained: bool = False
+    is_built: bool = False

@@ -1,4 +1,4 @@
-"""Says how an index would answer a search of a share, without building or searching it."""
+"""Says how an index would answer a search of a share, and builds it if that is asked for."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import pyarrow as pa
 from caraway_core.errors import NotDistributableError
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_executor.indexes.kept import KeptSegments
-from caraway_executor.indexes.searching import SearchedShare, words_name
+from caraway_executor.indexes.searching import SearchedShare, wanted_vectors, wanted_words
 from caraway_search.vector_scores import METRICS
-from caraway_search.vectors.segment import FEWEST_CODED
+from caraway_search.vectors.segment import FEWEST_CODED, VectorIndexSpec
 
 
 def explained(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.RecordBatch:
@@ -24,16 +24,43 @@ def explained(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa
     if order.where is not None and share.units:
         share.make_filter().check(order.where)
     if isinstance(order.by, WordOrder):
-        name = words_name(order.by)
-        segments, missing = kept.known(share.table, share.units, lambda known: known == name)
+        wanted, _ = wanted_words(order.by)
+        if order.is_built:
+            kept.warm_up(share.table, share.units, wanted)
+        segments, missing = kept.known(share.table, share.units, lambda each: each == wanted.name)
         is_exact = True
     else:
+        if order.is_built:
+            _build_vectors(order.by, share, kept)
         segments, missing, is_exact = _vectors(order.by, share, kept)
     rows = sum(unit.batch.num_rows for unit in share.units) - missing
     values = [len(segments), rows, missing, is_exact]
     return pa.RecordBatch.from_arrays(
         [pa.array([each]) for each in values], ["segments", "rows", "missing", "is_exact"]
     )
+
+
+def _build_vectors(by: VectorOrder, share: SearchedShare, kept: KeptSegments) -> None:
+    metric = next((each for each in METRICS if each == by.metric), None)
+    length = _first_length(by.column, share)
+    if metric is not None and length is not None:
+        spec = VectorIndexSpec(length, metric, by.recall)
+        kept.warm_up(share.table, share.units, wanted_vectors(by.column, spec))
+
+
+def _first_length(column: str, share: SearchedShare) -> int | None:
+    """Return the length of the first vector; None without one."""
+    for unit in share.units:
+        vectors = unit.batch.column(column)
+        if vectors.null_count == len(vectors):
+            continue
+        for each in vectors:
+            value = each.as_py()
+            while value and isinstance(value[0], list):  # one vector for each chunk of a text
+                value = value[0]
+            if value:
+                return len(value)
+    return None
 
 
 def _vectors(

@@ -17,7 +17,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
-from caraway_core.errors import OutOfMemoryQueryError
+from caraway_core.errors import NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit
@@ -84,6 +84,7 @@ class _Index:
 
     segments: tuple[_Kept, ...] = ()
     is_joining: bool = False
+    warming: int = 0
     building: Lock = field(default_factory=Lock)
 
 
@@ -98,11 +99,19 @@ class KeptSegments:
         self._joining = ThreadPoolExecutor(1, thread_name_prefix="indexes")
 
     def of(
-        self, table: TableName, units: Sequence[RowUnit], wanted: Wanted[SegmentT]
+        self,
+        table: TableName,
+        units: Sequence[RowUnit],
+        wanted: Wanted[SegmentT],
+        *,
+        waits: bool = False,
     ) -> list[FoundSegment[SegmentT]]:
         """Return segments over all rows of some units; what is missing is built.
 
         Without room in memory it is built for this search alone.
+
+        Raises:
+            NotDistributableError: `warm_up` builds it now, and the caller does not wait.
         """
         with self._lock:
             index = self._indexes.setdefault((table, wanted.name), _Index())
@@ -114,6 +123,8 @@ class KeptSegments:
         placed = dict(zip(_places(units), units, strict=True))
         found, missing = _chosen(index.segments, placed)
         if missing:
+            if index.warming and not waits:
+                raise NotDistributableError("its index is being built")
             with index.building:
                 found, missing = _chosen(index.segments, placed)
                 for part in _parts(missing):
@@ -126,6 +137,17 @@ class KeptSegments:
                 self._joining.submit(self._join, table, index, placed, wanted)
         numbers = {place: number for number, place in enumerate(placed)}
         return [FoundSegment(e.segment, [numbers[place] for place in e.places]) for e in found]
+
+    def warm_up(self, table: TableName, units: Sequence[RowUnit], wanted: Wanted[SegmentT]) -> None:
+        """Build segments while searches do without them."""
+        with self._lock:
+            index = self._indexes.setdefault((table, wanted.name), _Index())
+            index.warming += 1
+        try:
+            self.of(table, units, wanted, waits=True)
+        finally:
+            with self._lock:
+                index.warming -= 1
 
     def known(
         self, table: TableName, units: Sequence[RowUnit], is_meant: Callable[[Any], bool]
@@ -146,7 +168,7 @@ class KeptSegments:
         with self._lock:
             wanted = list(self._wanted.get(table, {}).values())
         for each in wanted:
-            self.of(table, units, each)
+            self.of(table, units, each, waits=True)
 
     def close(self, *, wait: bool = False) -> None:
         """Join no more segments, but those that are being joined."""

@@ -77,8 +77,7 @@ def _by_vectors(
         raise NotDistributableError(f"no index of {by.column!r} by {by.metric!r}")
     query = QueryVector.of(np.frombuffer(by.vector, np.float32), metric)
     spec = VectorIndexSpec(len(query.values), metric, by.recall)
-    wanted = Wanted(("vectors", by.column, spec), partial(_vectors_built, spec, by.column))
-    found = kept.of(share.table, share.units, wanted)
+    found = kept.of(share.table, share.units, wanted_vectors(by.column, spec))
     masks = _masks(order, share)
     hits = searching.search(
         [each.segment for each in found],
@@ -89,9 +88,16 @@ def _by_vectors(
     return [_PlacedHits.of(e, share.units, f.places) for e, f in zip(hits, found, strict=True)]
 
 
-def words_name(by: WordOrder) -> tuple[object, ...]:
-    """Return the name of the index of an order."""
-    return "words", by.columns, by.boosts, by.language
+def wanted_vectors(column: str, spec: VectorIndexSpec) -> Wanted[VectorSegment]:
+    """Return the index of a column of vectors."""
+    return Wanted(("vectors", column, spec), partial(_vectors_built, spec, column))
+
+
+def wanted_words(by: WordOrder) -> tuple[Wanted[TextSegment], TextIndexSpec]:
+    """Return the index of an order by words."""
+    spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
+    name = "words", by.columns, by.boosts, by.language
+    return Wanted(name, partial(_words_built, spec)), spec
 
 
 def _vectors_built(spec: VectorIndexSpec, column: str, units: Sequence[RowUnit]) -> VectorSegment:
@@ -136,8 +142,7 @@ class _SearchedWords:
         """Build the segments that are not kept."""
         if any(name not in share.schema.names for name in by.columns):
             raise NotDistributableError(f"no index of {', '.join(by.columns)}")
-        spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
-        wanted = Wanted(words_name(by), partial(_words_built, spec))
+        wanted, spec = wanted_words(by)
         found = kept.of(share.table, share.units, wanted)
         return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
 

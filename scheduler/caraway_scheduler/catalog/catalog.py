@@ -68,6 +68,7 @@ class Catalog:
         self.datasets: dict[TableName, DatasetState] = {}
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
+        self.on_installed: Callable[[], None] = lambda: None
         self._installer = Installer(dispatch, system, embedders)
         self._asking = SourceCalls(cache_dir, parallelism)
         self._accelerator = accelerator
@@ -345,6 +346,7 @@ class Catalog:
         if await self._installer.install(self._tables):
             self._settle()
             self._on_change()
+            self.on_installed()
 
     def _tables(self) -> Mapping[TableName, TableSpec]:
         specs: dict[TableName, TableSpec] = {}

@@ -107,6 +107,7 @@ class Runtime:
                     serving = self._begin_serving(group, sockets)
                     keepers = self._begin_keeping(group, services, certificate)
                     keeping = [*joined.keepers, services.jobs.run_jobs, services.accelerations.run]
+                    keeping.append(services.search.warm_up.run)
                     if limits is not None:
                         keeping.append(limits.run)
                     keepers += [group.create_task(keep()) for keep in keeping]

@@ -23,6 +23,7 @@ from caraway_scheduler.search.searchable import SearchableTables
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.search.tables import TableRanker
 from caraway_scheduler.search.tallies import SearchTallies
+from caraway_scheduler.search.warm_up import SearchWarmUp
 from caraway_serving import spans
 
 
@@ -40,8 +41,10 @@ def service(
     ranker = TableRanker(dispatch, vectors, history)
     tables = SearchableTables(catalog, dispatch.views, ranker.schema)
     of_statements.tables = TableSearches(tables, ranker)
+    warm_up = SearchWarmUp(catalog, dispatch, tables, ranker)
+    catalog.on_installed = warm_up.changed
     return SearchService(
-        queries, dispatch, tables, ranker, _cache(caching), history, SearchTallies()
+        queries, dispatch, tables, ranker, _cache(caching), history, SearchTallies(), warm_up
     )
 
 

@@ -31,6 +31,7 @@ from caraway_scheduler.search.tables import (
     rankings,
 )
 from caraway_scheduler.search.tallies import SearchTallies
+from caraway_scheduler.search.warm_up import SearchWarmUp
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
@@ -73,9 +74,11 @@ class SearchService:
         cache: SearchResultsCache | None,
         history: TaskHistory,
         tallies: SearchTallies,
+        warm_up: SearchWarmUp,
     ) -> None:
         self.cache = cache
         self.tallies = tallies
+        self.warm_up = warm_up
         self._queries = queries
         self._dispatch = dispatch
         self._tables = tables

@@ -20,8 +20,6 @@ from caraway_scheduler.search.searchable import SearchableTable
 from caraway_scheduler.search.statements import BestChunk, RankedRows, SearchStatement
 from caraway_serving import spans
 
-_NO_INDEX = "SELECT 1"
-"""A statement that never runs: its order is required."""
 _TASKS = {SearchMethod.VECTOR: "vector_search", SearchMethod.TEXT: "text_search"}
 
 
@@ -139,13 +137,11 @@ class TableRanker:
         wanted = TextRequest(request.words, language, (1.0,) * len(ranking.columns))
         by = WordOrder(ranking.columns, wanted.text, language, wanted.boosts)
         best = _rows(ranking, request)
-        # An index counts what scores need in the same call.
-        asked = replace(best.order(by), is_required=True)
-        with suppress(NotDistributableError):
-            return _ranked(
-                ranking, request, *await self.read(SearchStatement(_NO_INDEX, index=asked), at)
-            )
         counting = statements.text_statistics(table.name, ranking.columns, wanted.encoded())
+        # An index counts what scores need in the same call, or fails: no statement does both.
+        at_once = replace(counting, index=replace(best.order(by), is_required=True))
+        with suppress(NotDistributableError):
+            return _ranked(ranking, request, *await self.read(at_once, at))
         counting = replace(counting, index=IndexOrder(table.name, by))
         counted, is_steady = await self.read(counting, at)
         (found,) = counted.column(0).to_pylist()

@@ -8,6 +8,7 @@ from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.protocols.searching import SearchWay
 from caraway_core.searching import SearchMethod
+from caraway_scheduler.search import statements
 from caraway_scheduler.search.statements import SearchStatement
 from caraway_scheduler.search.tables import Ranking, TableRanker
 
@@ -51,7 +52,17 @@ class RankingWays:
         }
         return SearchWay(column, " and ".join(dict.fromkeys(w.index for _, w in ways)), details)
 
-    async def _of(self, ranking: Ranking, where: str | None, at: ReadPoint) -> RankingWay:
+    async def build(self, ranking: Ranking, at: ReadPoint) -> RankingWay:
+        """Let the executors build the index of a ranking; return how it answers.
+
+        Raises:
+            CatalogMovedError, QueryError: as in `of`.
+        """
+        return await self._of(ranking, None, at, is_built=True)
+
+    async def _of(
+        self, ranking: Ranking, where: str | None, at: ReadPoint, *, is_built: bool = False
+    ) -> RankingWay:
         table = ranking.table
         by: VectorOrder | WordOrder
         if ranking.method is SearchMethod.VECTOR:
@@ -67,7 +78,10 @@ class RankingWays:
             boosts = (1.0,) * len(ranking.columns)
             by = WordOrder(ranking.columns, "", language, boosts)
         order = IndexOrder(table.name, by, where=where, is_required=True)
-        statement = SearchStatement("SELECT 1", index=replace(order, is_explained=True))
+        order = replace(order, is_explained=True, is_built=is_built)
+        # It does not run, but if the order ends a process, this is what is refused from then on.
+        sql = f"SELECT 'index' FROM {statements.quoted_table(table.name)}"
+        statement = SearchStatement(sql, index=order)
         try:
             found, _ = await self._ranker.read(statement, at)
         except NotDistributableError as exc:

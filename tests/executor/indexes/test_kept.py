@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import OutOfMemoryQueryError
+from caraway_core.errors import NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows import units
@@ -115,6 +115,25 @@ def test_what_searches_wanted_is_prepared_for_a_new_version() -> None:
     kept.prepare(T, of_chunks(first, second))
     kept.of(T, of_chunks(first, second), Wanted("a", build))
     assert built == [1, 2]
+    kept.close()
+
+
+def test_searches_do_not_wait_for_a_warm_up() -> None:
+    kept, chunk = KeptSegments(Room(1000)), Chunk((BATCH,))
+    refused: list[str] = []
+
+    def build(parts: Sequence[RowUnit]) -> Built:
+        with pytest.raises(NotDistributableError, match="its index is being built"):
+            kept.of(T, of_chunks(chunk), wanted)
+        refused.append("a")
+        return Built(parts)
+
+    wanted = Wanted("a", build)
+    kept.warm_up(T, of_chunks(chunk), wanted)
+    assert refused == ["a"]
+    segments, missing = kept.known(T, of_chunks(chunk, Chunk((BATCH,))), lambda name: name == "a")
+    assert (len(segments), missing) == (1, 10)
+    assert len(kept.of(T, of_chunks(chunk), wanted)) == 1
     kept.close()
 
 

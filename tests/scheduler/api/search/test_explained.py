@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from caraway_core import tasks
 from tests.kit import documents
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
@@ -38,11 +40,17 @@ async def serving(folder: Path, executors: int) -> AsyncIterator[Running]:
     if not executors:
         async with running(folder, MANIFEST) as runtime:
             documents.use(runtime, WordEmbedder())
+            await eventually(partial(_is_loaded, runtime), "the files are loaded")
             yield runtime
         return
     async with clustered(folder, MANIFEST, executors=executors) as cluster:
         documents.use(cluster.runtime, WordEmbedder())
+        await eventually(partial(_is_loaded, cluster.runtime), "the files are loaded")
         yield cluster.runtime
+
+
+async def _is_loaded(runtime: Running) -> bool:
+    return bool((await runtime.sql("SELECT count(*) FROM docs, every")).status_code == 200)
 
 
 async def plan(runtime: Running, sql: str, word: str = "EXPLAIN") -> str:
@@ -55,14 +63,25 @@ async def plan(runtime: Running, sql: str, word: str = "EXPLAIN") -> str:
 @pytest.mark.parametrize("executors", [0, 2])
 async def test_explain_shows_the_index_or_why_there_is_none(tmp_path: Path, executors: int) -> None:
     async with serving(tmp_path, executors) as runtime:
-
-        async def is_loaded() -> bool:
-            sql = "SELECT count(*) FROM docs, every"
-            return bool((await runtime.sql(sql)).status_code == 200)
-
-        await eventually(is_loaded, "the files are loaded")
         await _check_indexes(runtime)
         await _check_statements(runtime)
+
+
+@pytest.mark.parametrize("executors", [0, 2])
+async def test_indexes_are_built_before_the_first_search(tmp_path: Path, executors: int) -> None:
+    async with serving(tmp_path, executors) as runtime:
+        warming = tasks.begin(runtime.services.search.warm_up.run())
+
+        async def is_built() -> bool:
+            found = [
+                await plan(runtime, f"{search}_search({name}, 'bread')")
+                for search, name in (("vector", "docs"), ("text", "docs"), ("text", "every"))
+            ]
+            return all("segments=" in each and "not_indexed" not in each for each in found)
+
+        await eventually(is_built, "the indexes are built")
+        assert not warming.done()
+        warming.cancel()
 
 
 async def _check_indexes(runtime: Running) -> None:
