@@ -88,6 +88,14 @@ class Server:
         """Execute statements in one transaction."""
         self.execute(";".join(("BEGIN", *statements, "COMMIT")))
 
+    def drop_slots(self) -> None:
+        """Drop the replication slots, once the server has noticed that their readers are gone."""
+        until(
+            lambda: not self.rows("SELECT FROM pg_replication_slots WHERE active"),
+            "no slot is in use",
+        )
+        self.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+
     def rows(self, query: str) -> Sequence[tuple[Any, ...]]:
         connection = self.connect()
         try:

@@ -12,7 +12,6 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
 from caraway_plugins.changes.postgres.source import PostgresChanges
 from caraway_plugins.changes.postgres.streaming import StreamLimits
-from tests.kit.deadlines import until
 from tests.kit.following import Replica
 from tests.kit.postgres import Server, serving
 
@@ -95,9 +94,4 @@ def followed(postgres: Server) -> Iterator[Followed]:
         f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two')",
     )
     yield Followed(postgres, name, Replica("id"))
-    # The server notices only after a moment that the previous reader of the slot is gone.
-    until(
-        lambda: not postgres.rows("SELECT FROM pg_replication_slots WHERE active"),
-        "no slot is in use",
-    )
-    postgres.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+    postgres.drop_slots()

@@ -278,7 +278,7 @@ async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
 async def test_a_lost_slot_is_told_and_rows_are_read_anew(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
-    followed.server.execute(f"SELECT pg_drop_replication_slot('caraway_{followed.table}')")
+    followed.server.drop_slots()
     followed.sql("DELETE FROM $t WHERE id = 1")
     async with followed.following() as feed:
         with pytest.raises(

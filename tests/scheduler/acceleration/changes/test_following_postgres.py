@@ -156,7 +156,8 @@ async def test_a_lost_slot_is_reported_and_causes_a_full_load(server: Server) ->
     dataset = Dataset(chance)
     async with following(server, dataset):
         await same(server, dataset)
-    server.execute("SELECT pg_drop_replication_slot('caraway_accounts')", transaction(chance))
+    server.drop_slots()
+    server.execute(transaction(chance))
     async with following(server, dataset) as told:
         await same(server, dataset)
         assert "the replication slot 'caraway_accounts' no longer exists" in told[0]
