@@ -10,7 +10,7 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
-.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-full check format bench bench-paired lock protos clean
+.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -32,6 +32,10 @@ run: setup
 # tests/kit/longest_first.py, since those with the most tests are not the longest.
 test: setup
 	$(PYTEST) -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# The tests that failed last, one after the other.
+test-failed: setup
+	$(PYTEST) -o timeout=1800 --last-failed --last-failed-no-failures none
 
 test-cluster: test-cluster-answers test-cluster-events test-cluster-pods
 
