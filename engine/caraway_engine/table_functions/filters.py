@@ -7,7 +7,7 @@ these are is what the optimizer moves down to the table, without subqueries turn
 import functools
 import operator
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,14 +21,12 @@ from caraway_core.sqltext import lexer
 from caraway_core.sqltext.lexer import SqlToken
 from caraway_engine.statements import decorrelation, plan_facts, plan_nodes
 from caraway_engine.statements.plan_nodes import SUBQUERIES, HiddenError
-from caraway_engine.table_functions import stand_ins, wording
+from caraway_engine.table_functions import qualifiers, stand_ins, wording
 
 _PUSHING = frozenset({"push_down_filter", "simplify_expressions"})
 _AFTER = "logical_plan after "
 _MOST_TRIED = 100
 """The most conditions that are tried one by one, a few milliseconds for each."""
-_MOST_NAMES = 2
-"""The name of the table, and one alias."""
 _CHANGING = plan_facts.VOLATILE - {"now", "current_date", "current_time"}
 """Functions that give each row another value; the others are constants within a statement."""
 
@@ -149,7 +147,7 @@ class _Writer:
         self._searched = table.searched.rpartition(".")[2]
         self._replan = replan
         self._own = quoted(table.name)
-        self._target = _quoted(self._searched)
+        self._target = qualifiers.quoted(self._searched)
         self._read: Any = None
         self._mark = f"@{secrets.token_hex(8)}@"
         self._tried = 0
@@ -168,18 +166,22 @@ class _Writer:
             if kind is None:
                 texts.append(None)
             elif kind:
-                texts.append(self._checked(self._unparsed(condition, read.aliases)))
+                text = self._unparsed(condition, read.aliases)
+                advice = f"FROM {self._searched} AS other"
+                advice = f"if its subquery reads that table, name it once there, as in {advice}"
+                texts.append(self._checked(text, advice))
             else:
-                texts.append(next(short, None) or self._checked(self._worded(condition)))
+                text = next(short, None) or self._worded(condition)
+                texts.append(self._checked(text, "compare its columns with constants"))
         return tuple(None if each is _OTHERS else each for each in texts)
 
-    def _checked(self, text: str | None) -> str:
+    def _checked(self, text: str | None, advice: str) -> str:
         self._tried += 1
         if text is None or self._tried > _MOST_TRIED:
             raise InvalidQueryError(
-                f"a condition on the rows of {self._bare} cannot be sent to the search; compare "
-                "its columns with constants, or put the search into a subquery with LIMIT, so "
-                "that the condition applies to the rows that were found"
+                f"a condition on the rows of {self._bare} cannot be sent to the search; {advice}, "
+                "or put the search into a subquery with LIMIT, so that the condition applies to "
+                "the rows that were found"
             )
         return text
 
@@ -199,7 +201,7 @@ class _Writer:
         )
 
     def _over_own(self, text: str) -> str:
-        return text.replace(self._mark, _quoted(self._bare))
+        return text.replace(self._mark, qualifiers.quoted(self._bare))
 
     def _has_subquery(self, condition: Any) -> bool | None:
         """Return whether there is a subquery; None if the condition is not about the table."""
@@ -239,31 +241,35 @@ class _Writer:
         if any(map(_is_of_search, lexer.significant(text))):
             return _OTHERS
         # Where the optimizer moved conditions below an alias, the text names the table instead.
-        attempts = dict.fromkeys((text, _aliased(text)))
+        attempts = dict.fromkeys((text, qualifiers.aliased(text)))
         written = (self._meant(each, condition, aliases) for each in attempts)
         return next(filter(None, written), None)
 
     def _meant(self, text: str, condition: Any, aliases: frozenset[str]) -> str | None:
         """Write the columns of the searched table in a text; None if it means something else."""
         tokens = list(lexer.significant(text))
-        names = [_name(each) for each in tokens]
-        owned = _owned(names, aliases | {self._bare})
+        names = [qualifiers.name_of(each) for each in tokens]
+        owned = qualifiers.owned(names, aliases | {self._bare})
         if owned is None or self._is_ambiguous(tokens, names, owned):
             return None
         (alias,) = {names[place] for place in owned} & aliases or {None}
-        own = f"{self._own} AS {_quoted(alias)}" if alias else self._own
+        own = f"{self._own} AS {qualifiers.quoted(alias)}" if alias else self._own
         texts = [
-            _requalified(text, [tokens[place] for place in owned], table)
-            for table in (_quoted(alias or self._bare), self._target)
+            qualifiers.requalified(text, [tokens[place] for place in owned], table)
+            for table in (qualifiers.quoted(alias or self._bare), self._target)
         ]
         return texts[1] if self._mean(texts[0], [condition], own) else None
 
     def _is_ambiguous(
         self, tokens: list[SqlToken], names: list[str | None], owned: list[int]
     ) -> bool:
-        """Return whether a subquery reads the searched table and compares with its rows."""
-        searched = self._searched in names
-        return searched and any(_is_in_subquery(tokens[:place]) for place in owned)
+        """Return whether a subquery that compares with its rows has a table of the same name."""
+        if not any(qualifiers.is_in_subquery(tokens[:place]) for place in owned):
+            return False
+        others = (place for place, name in enumerate(names) if name == self._searched)
+        return not all(
+            place in owned or qualifiers.is_renamed(tokens, names, place) for place in others
+        )
 
     def _mean(self, text: str, conditions: list[Any], table: str | None = None) -> bool:
         """Return whether a text over a table is planned as the same conditions."""
@@ -289,46 +295,9 @@ _OTHERS = "others"
 """Stands for a condition that reads other searches."""
 
 
-def _owned(names: list[str | None], qualifiers: Collection[str]) -> list[int] | None:
-    """Return where columns are qualified by one of these; None if it means something else, too."""
-    places = [place for place, name in enumerate(names) if name in qualifiers]
-    is_qualifier = [names[place + 1 : place + 2] == ["."] for place in places]
-    used = {names[place] for place in places}
-    return places if all(is_qualifier) and len(used) <= _MOST_NAMES else None
-
-
 def _is_of_search(token: SqlToken) -> bool:
-    name = _name(token)
+    name = qualifiers.name_of(token)
     return name is not None and stand_ins.is_stand_in(name)
-
-
-def _aliased(text: str) -> str:
-    """Qualify columns by the alias of their table, where it has one."""
-    tokens = list(lexer.significant(text))
-    names = [_name(each) for each in tokens]
-    given: dict[str, str] = {}
-    for place, token in enumerate(tokens):
-        if token.kind == "word" and token.text.upper() == "AS" and 0 < place < len(tokens) - 1:
-            table, alias = names[place - 1], names[place + 1]
-            if table and alias and table != ".":
-                given[table] = alias
-    pieces: list[str] = []
-    done = 0
-    for place, token in enumerate(tokens[:-1]):
-        alias = given.get(names[place] or "")
-        if alias is not None and names[place + 1] == ".":
-            pieces += text[done : token.start], _quoted(alias)
-            done = token.end
-    return "".join((*pieces, text[done:]))
-
-
-def _requalified(text: str, qualifiers: list[SqlToken], table: str) -> str:
-    pieces: list[str] = []
-    done = 0
-    for token in qualifiers:
-        pieces += text[done : token.start], table
-        done = token.end
-    return "".join((*pieces, text[done:]))
 
 
 def _filtered(rows: Any, conditions: Sequence[Any]) -> Any:
@@ -338,44 +307,20 @@ def _filtered(rows: Any, conditions: Sequence[Any]) -> Any:
     return frame.filter(joined).logical_plan()._raw_plan
 
 
-def _is_in_subquery(tokens: list[SqlToken]) -> bool:
-    depth, selects = 0, [0]
-    for token in tokens:
-        if token.text == "(":
-            depth += 1
-        elif token.text == ")":
-            depth -= 1
-            selects = [each for each in selects if each <= depth]
-        elif token.kind == "word" and token.text.upper() == "SELECT":
-            selects.append(depth)
-    return len(selects) > 1
-
-
 def _condition(sql: str) -> str:
     """Return what follows the first WHERE of a text."""
     words = (each for each in lexer.significant(sql) if each.kind == "word")
     return sql[next(each.end for each in words if each.text.upper() == "WHERE") :].strip()
 
 
-def _name(token: SqlToken) -> str | None:
-    """Return a name without its quotes, or a dot; None for other tokens."""
-    if token.kind == "name":
-        return token.text[1:-1].replace('""', '"')
-    return token.text if token.kind == "word" or token.text == "." else None
-
-
 def _qualifying(table: str) -> Callable[[str], str]:
-    return lambda column: f"{table}.{_quoted(column)}"
+    return lambda column: f"{table}.{qualifiers.quoted(column)}"
 
 
 def quoted(table: TableName) -> str:
     """Return the quoted name of a table for SQL."""
     schema, _, bare = table.rpartition(".")
-    return f"{_quoted(schema or 'public')}.{_quoted(bare)}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return f"{qualifiers.quoted(schema or 'public')}.{qualifiers.quoted(bare)}"
 
 
 @functools.cache

@@ -89,6 +89,9 @@ def _search(of: Session, sql: str, **parameters: Any) -> TableSearch:
         "id IN (SELECT a.doc FROM tags a JOIN tags b ON a.doc = b.doc WHERE b.tag = 'cold')",
         "cat = 'z' OR id IN (SELECT doc FROM tags GROUP BY doc HAVING count(*) > 1)",
         "id IN (SELECT id FROM docs WHERE cat = 'x')",
+        "EXISTS (SELECT 1 FROM docs d WHERE d.cat = s.cat AND d.id = s.id + 3)",
+        "s.id > (SELECT avg(d.id) FROM docs d WHERE d.cat = s.cat)",
+        "s.id NOT IN (SELECT max(d.id) FROM docs d WHERE d.cat = s.cat)",
         "id IN (SELECT id FROM others)",
     ],
 )
@@ -262,8 +265,10 @@ def test_rerank_takes_the_query_and_the_column_from_its_input(made: Session) -> 
         ("SELECT * FROM rerank(input => TABLE(SELECT body FROM docs))", "give `query`"),
         ("WITH c AS (SELECT 'x' AS t) SELECT * FROM rerank(input => TABLE(c), query => 'q')",
          "planned by itself, without the statement around it: table 'c' not found"),
-        ("SELECT * FROM vector_search(docs, 'q') WHERE EXISTS (SELECT 1 FROM docs d "
-         "WHERE d.id = vector_search.id)", "put the search into a subquery"),
+        ("SELECT * FROM vector_search(docs, 'q') WHERE EXISTS (SELECT 1 FROM docs "
+         "WHERE docs.cat = vector_search.cat)", "name it once there, as in FROM docs AS other"),
+        ("SELECT * FROM vector_search(docs, 'q') s WHERE EXISTS (SELECT 1 FROM tags docs "
+         "WHERE docs.doc = s.id)", "put the search into a subquery"),
     ],
 )  # fmt: skip
 def test_wrong_searches_are_refused(made: Session, sql: str, message: str) -> None:

@@ -133,6 +133,17 @@ SAME = [
         f"JOIN {_top('id', TEXT, limit=30)} t ON t.id = v.id WHERE t.score > 3 ORDER BY 1",
     ),
     (
+        "SELECT d.id, (SELECT max(s.score) FROM text_search(docs, 'red', 20) s "
+        "WHERE s.cat = d.cat) AS best FROM docs d ORDER BY 1",
+        f"SELECT d.id, (SELECT max(s.score) FROM {_top('id, cat', TEXT, limit=20)} s "
+        "WHERE s.cat = d.cat) AS best FROM docs d ORDER BY 1",
+    ),
+    (
+        "SELECT id FROM text_search(docs, 'red', 9) s WHERE s.id > (SELECT avg(a.id) FROM docs a "
+        "WHERE a.cat = s.cat) AND EXISTS (SELECT 1 FROM docs a WHERE a.id = s.id + 9) ORDER BY 1",
+        "SELECT id FROM " + _top("id", TEXT, "id BETWEEN 30 AND 50", 9) + " ORDER BY 1",
+    ),
+    (
         "SELECT count(*) AS n FROM docs WHERE id NOT IN (SELECT id FROM hits)",
         f"SELECT count(*) AS n FROM docs WHERE id NOT IN (SELECT id FROM "
         f"{_top('id', VECTOR, 'cat <> ' + repr('z'))})",
