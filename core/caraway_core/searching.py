@@ -5,6 +5,13 @@ from enum import StrEnum
 
 from caraway_core.ids import TableName
 
+VECTOR_SEARCH, TEXT_SEARCH, RRF, RERANK = FUNCTIONS = (
+    "vector_search",
+    "text_search",
+    "rrf",
+    "rerank",
+)
+"""The table functions of search."""
 MOST_HITS = 1000
 """The most rows that one search returns."""
 RRF_K = 60.0

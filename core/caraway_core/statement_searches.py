@@ -10,13 +10,6 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Scalar
 from caraway_core.searching import MOST_HITS, RRF_K, TableSearch
 
-VECTOR_SEARCH, TEXT_SEARCH, RRF, RERANK = FUNCTIONS = (
-    "vector_search",
-    "text_search",
-    "rrf",
-    "rerank",
-)
-"""The table functions of search."""
 SCORE, FUSED_SCORE, RERANK_SCORE = "score", "fused_score", "rerank_score"
 
 

@@ -304,7 +304,7 @@ class Registered:
                 try:
                     self._add_view(name, query)
                 except QueryError as exc:
-                    failed[name] = exc.message
+                    failed[name] = stand_ins.without_schemas(exc.message)
                     if isinstance(exc, TableNotFoundError):
                         self.lacking[name] = exc.table
                 else:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import Manifest, document, loading, param_rules
+from caraway_core.manifest import Manifest, document, loading, param_rules, view_searches
 from caraway_operator import naming
 from caraway_operator.resources import manifest_texts, yaml_text
 from caraway_operator.resources.cluster import CarawayClusterSpec, ResultStoreSpec
@@ -66,6 +66,7 @@ def _check(spec: CarawayClusterSpec, text: str, source: str | None) -> CheckedMa
     found = (
         *_conflicts(spec, manifest, content.value),
         *(_problem(content.problem(path, message), source) for path, message in faults),
+        *(_of_view(each, source) for each in view_searches.problems(manifest)),
     )
     if found:
         return CheckedManifest(None, found)
@@ -80,6 +81,12 @@ def _problem(problem: Problem, source: str | None) -> SpecProblem:
     line = f":{problem.line}" if problem.line else ""
     where = f" {problem.path}" if problem.path else ""
     return SpecProblem(f"ConfigMap {source}{line}{where}", problem.message)
+
+
+def _of_view(problem: Problem, source: str | None) -> SpecProblem:
+    if source is None:
+        return SpecProblem("spec.manifest.views", f"{problem.path}: {problem.message}")
+    return _problem(problem, source)
 
 
 def _conflicts(

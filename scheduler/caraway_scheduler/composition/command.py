@@ -11,8 +11,8 @@ from caraway_core import exiting, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError
+from caraway_core.manifest import view_searches
 from caraway_core.settings import RunOptions, SchedulerOptions
-from caraway_scheduler.composition import view_checks
 
 
 def run(options: RunOptions) -> int:
@@ -72,9 +72,15 @@ def validate(path: Path) -> int:
         ManifestError: with everything that is wrong.
     """
     manifest = manifests.load(path, checks_params=True)
-    if problems := list(view_checks.problems(manifest)):
+    if problems := list(view_searches.problems(manifest)):
         raise ManifestError(problems)
-    for notice in manifest.notices:
+    # Imported here: most manifests have no view that searches.
+    from caraway_scheduler.composition import view_planning
+
+    views = view_planning.planned(manifest)
+    if views.problems:
+        raise ManifestError(list(views.problems))
+    for notice in (*manifest.notices, *views.notes):
         print(f"note: {notice}", file=sys.stderr)
     print(
         f"{manifest.path}: valid ({len(manifest.datasets)} datasets, {len(manifest.views)} views)"

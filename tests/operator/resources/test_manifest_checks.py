@@ -1,6 +1,6 @@
 from typing import Any
 
-from caraway_operator.resources import manifest_checks
+from caraway_operator.resources import manifest_checks, yaml_text
 from caraway_operator.resources.cluster import CarawayClusterSpec
 from tests.operator.manifests.clusters import spec
 
@@ -31,6 +31,17 @@ def test_problems_of_a_config_map_have_a_line() -> None:
         "ConfigMap shop/app.yaml:4 runtime.jobs.max_queue: unknown key 'max_queue'; did you mean "
         "'max_queued'?"
     ]
+
+
+def test_searches_of_views_are_checked() -> None:
+    views = [{"name": "hits", "sql": "SELECT * FROM text_search(dosc, 'x')"}]
+    manifest = {"name": "app", "datasets": [{"from": "s3://b/a/", "name": "docs"}], "views": views}
+    message = "line 1, column 15: text_search: no dataset or view 'dosc'; did you mean 'docs'?"
+    (problem,) = problems(manifest_checks.check_inline(spec(manifest)))
+    assert problem.startswith(f"spec.manifest.views: view 'hits': {message}")
+    text = yaml_text.dump(manifest)
+    (problem,) = problems(manifest_checks.check_config_map(referring(), text))
+    assert problem.startswith(f"ConfigMap shop/app.yaml view 'hits': {message}")
 
 
 def test_text_that_is_not_yaml() -> None:

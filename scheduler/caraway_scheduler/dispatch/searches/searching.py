@@ -26,10 +26,9 @@ from caraway_core.protocols.dispatch import (
     ViewFacts,
 )
 from caraway_core.protocols.searching import SearchTables
-from caraway_core.searching import MOST_HITS, TableSearch
+from caraway_core.searching import FUNCTIONS, MOST_HITS, TableSearch
 from caraway_core.sqltext import explained, table_calls, writing
 from caraway_core.statement_searches import (
-    FUNCTIONS,
     FusedSearches,
     RerankedRows,
     StatementSearch,

@@ -19,6 +19,7 @@ datasets:
 views:
   - {name: base, sql: 'SELECT * FROM docs'}
 """
+ROWS = "id,body,day\n1,first,2026-01-01\n2,second,2026-01-02\n"
 
 
 def _view(folder: Path, sql: str) -> Path:
@@ -57,3 +58,39 @@ def test_searches_that_are_wrong(tmp_path: Path, sql: str, message: str) -> None
     with pytest.raises(ManifestError) as refused:
         command.validate(_view(tmp_path, sql))
     assert message in str(refused.value) and "view 'hits'" in str(refused.value)
+
+
+def test_views_over_local_files_are_planned(tmp_path: Path) -> None:
+    (tmp_path / "docs.csv").write_text(ROWS)
+    wrong = {
+        "SELECT boddy FROM vector_search(docs, 'x')": "did you mean 'vector_search.body'?",
+        "SELECT id FROM text_search(docs, 'x') WHERE body + 1 > day": "cannot be computed",
+        "SELECT * FROM text_search(docs, 'x', bodi)": "no column 'bodi'; did you mean 'body'?",
+        "SELECT fused FROM rrf(text_search(docs, 'a'), text_search(docs, 'b'))": "fused_score",
+        "SELECT h.id FROM text_search(base, 'x') h JOIN nope ON true": "table 'nope' not found",
+        "SELECT body_offset FROM vector_search(docs, 'x')": "'body_offset' not found",
+    }
+    right = "SELECT id, array_length(body_embedding) AS n FROM vector_search(docs, 'x')"
+    path = _view(tmp_path, right)
+    views = "".join(f'  - {{name: w{n}, sql: "{sql}"}}\n' for n, sql in enumerate(wrong))
+    # Then vectors are generated columns.
+    name = "    name: docs\n"
+    text = path.read_text().replace(name, f"{name}    acceleration: {{enabled: true}}\n")
+    path.write_text(f"{text}{views}  - {{name: above, sql: 'SELECT * FROM w0'}}\n")
+    with pytest.raises(ManifestError) as refused:
+        command.validate(path)
+    assert [each.path for each in refused.value.problems] == [
+        f"view 'w{n}'" for n in range(len(wrong))
+    ]
+    for problem, message in zip(refused.value.problems, wrong.values(), strict=True):
+        assert message in problem.message and "search$" not in problem.message
+
+
+def test_views_over_other_sources_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _view(tmp_path, "SELECT boddy FROM text_search(docs, 'x')")
+    path.write_text(path.read_text().replace("file:docs.csv", "s3://bucket/docs.csv"))
+    assert command.validate(path) == 0
+    note = "note: view 'hits' is not planned: the columns of 'docs' are those of its source, 's3'"
+    assert note in capsys.readouterr().err

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from caraway_core import registry
 from caraway_core.errors import InvalidQueryError, Problem
 from caraway_core.manifest import Manifest, names
+from caraway_core.searching import FUNCTIONS, TEXT_SEARCH, VECTOR_SEARCH
 from caraway_core.sqltext import table_calls
 from caraway_core.sqltext.table_calls import TableCall
-from caraway_core.statement_searches import FUNCTIONS, TEXT_SEARCH, VECTOR_SEARCH
 
 
 def problems(manifest: Manifest) -> Iterator[Problem]:

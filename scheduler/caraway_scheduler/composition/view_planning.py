@@ -1,0 +1,162 @@
+"""Plans the views of a manifest that search, as `caraway validate` does.
+
+Only the columns of local files are known without asking other systems, so only views over these
+are planned.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from caraway_core import registry
+from caraway_core.errors import CarawayError, Problem, QueryError
+from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.manifest import Dataset, Manifest, View, references
+from caraway_core.manifest.values import VIEW
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.searching import FUNCTIONS
+from caraway_core.sqltext import lexer, table_calls
+from caraway_core.tables import MemoryTable, TableSpec, ViewTable
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.routing import Prepared
+from caraway_scheduler.catalog.asking import SourceCalls
+
+_LOCAL = frozenset({"file", VIEW})
+_VECTOR = pa.list_(pa.float32())
+_PLACE = pa.list_(pa.int32())
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedViews:
+    """What planning found: problems, and why views could not be planned."""
+
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def planned(manifest: Manifest) -> PlannedViews:
+    """Plan the views that search, directly or through others."""
+    views = {TableName(each.name): each for each in manifest.views}
+    searching = {name for name, each in views.items() if table_calls.may_have(each.sql, FUNCTIONS)}
+    if not searching:
+        return PlannedViews()
+    datasets = {TableName(each.name): each for each in manifest.datasets}
+    behind = {name: _behind(name, {**views, **datasets}) for name in views}
+    wanted = [name for name in sorted(views) if not searching.isdisjoint(behind[name])]
+    needed = {name for view in wanted for name in behind[view]}
+    read = {name: each for name, each in datasets.items() if name in needed}
+    specs, unknown = asyncio.run(_specs(manifest, read))
+    notes = []
+    for view in list(wanted):
+        if lacking := sorted(behind[view] & unknown.keys()):
+            wanted.remove(view)
+            why = f"the columns of '{lacking[0]}' {unknown[lacking[0]]}"
+            notes.append(f"view '{view}' is not planned: {why}")
+    if not wanted:
+        return PlannedViews(notes=tuple(notes))
+    specs |= {name: ViewTable(each.sql) for name, each in views.items() if name in needed}
+    failed = asyncio.run(_failed(specs, wanted))
+    problems = (
+        Problem(str(manifest.path), 0, f"view '{name}'", message)
+        for name, message in failed.items()
+    )
+    return PlannedViews(tuple(problems), tuple(notes))
+
+
+def _behind(name: TableName, known: Mapping[TableName, View | Dataset]) -> set[TableName]:
+    """Return a view and the tables that it may read: those whose names are in its text."""
+    found, waiting = {name}, [name]
+    while waiting:
+        each = known[waiting.pop()]
+        if (text := _query(each)) is None:
+            continue
+        words = {
+            each.text[1:-1] if each.kind == "name" else each.text.lower()
+            for each in lexer.significant(text)
+        }
+        mentioned = {other for other in known if other.rpartition(".")[2] in words}
+        waiting += mentioned - found
+        found |= mentioned
+    return found
+
+
+def _query(each: View | Dataset) -> str | None:
+    if isinstance(each, View):
+        return each.sql
+    return each.path if each.connector == VIEW else None
+
+
+async def _specs(
+    manifest: Manifest, datasets: Mapping[TableName, Dataset]
+) -> tuple[dict[TableName, TableSpec], dict[TableName, str]]:
+    """Return empty tables with the columns of datasets, and why those of others are unknown."""
+    found: dict[TableName, TableSpec] = {}
+    unknown: dict[TableName, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        calls = SourceCalls(Path(folder), 1)
+        try:
+            calls.secrets = references.build_resolver(manifest, os.environ)
+            for name, each in datasets.items():
+                if each.connector not in _LOCAL:
+                    unknown[name] = f"are those of its source, '{each.connector}'"
+                elif each.acceleration is not None and each.acceleration.refresh.sql:
+                    unknown[name] = "are those of its `refresh_sql`"
+                else:
+                    try:
+                        found[name] = _empty(each, await calls.resolve(each))
+                    except CarawayError as exc:
+                        unknown[name] = f"are not known: {exc.message}"
+        finally:
+            calls.close()
+    return found, unknown
+
+
+def _empty(dataset: Dataset, spec: TableSpec) -> TableSpec:
+    if spec.query is not None:
+        return spec
+    schema = spec.schema
+    for each in dataset.search.embedded if dataset.acceleration is not None else ():
+        if each.vector_column in schema.names:
+            continue
+        vectors = _VECTOR if each.chunking is None else pa.list_(_VECTOR)
+        schema = schema.append(pa.field(each.vector_column, vectors))
+        if each.chunking is not None:
+            schema = schema.append(pa.field(each.offset_column, pa.list_(_PLACE)))
+    return MemoryTable(schema, schema.empty_table())
+
+
+async def _failed(
+    tables: Mapping[TableName, TableSpec], views: Sequence[TableName]
+) -> dict[TableName, str]:
+    """Plan views, and return the error of each that fails, not of those that read another one.
+
+    An engine process does, since planning may end it.
+    """
+    failed: dict[TableName, str] = {}
+    engine = registry.ENGINES.load("planner")(EngineSettings(1))
+    try:
+        done: Prepared = await engine.prepare(CatalogSnapshot(CatalogVersion(1), tables, {}))
+        await engine.publish()
+        for name in views:
+            if name in done.failed:
+                if name not in done.views or done.views[name].missing not in done.failed:
+                    failed[name] = done.failed[name]
+                continue
+            try:
+                # Types are checked when a statement reads the view.
+                sql = f"SELECT * FROM {_quoted(name)}"
+                await engine.searches_of(Statement(sql, {}, sources=frozenset()))
+            except QueryError as exc:
+                failed[name] = exc.message
+    finally:
+        await engine.aclose()
+    return failed
+
+
+def _quoted(name: TableName) -> str:
+    return ".".join(f'"{part}"' for part in name.split("."))
