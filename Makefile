@@ -10,6 +10,9 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
+# Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made

@@ -11,7 +11,7 @@ import pytest
 
 from tests.kit.ray_cluster import RayCluster, ray_cluster
 
-pytest_plugins = ("tests.kit.suite_times", "tests.kit.longest_first")
+pytest_plugins = ("tests.kit.suite_times", "tests.kit.longest_first", "tests.kit.collecting")
 
 # A slow machine is no fault of the code: a test that is too slow ends at the limit of all tests.
 hypothesis.settings.register_profile(

@@ -30,13 +30,18 @@ LONGEST = (
 
 
 def longest_first(items: Sequence[T], module_of: Callable[[T], str]) -> list[T]:
-    """Return the items of `LONGEST` first, in its order; others keep their places."""
+    """Return the items of `LONGEST` first, in its order; then the others by module."""
     places = {module: place for place, module in enumerate(LONGEST)}
-    return sorted(items, key=lambda item: places.get(module_of(item), len(places)))
+
+    def place(item: T) -> tuple[int, str]:
+        module = module_of(item)
+        return places.get(module, len(places)), module
+
+    return sorted(items, key=place)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the tests of a worker; all workers collect the same list and sort it alike."""
+    """Sort the tests of a worker; all workers collect the same tests and sort them alike."""
     if hasattr(config, "workerinput"):
         items[:] = longest_first(items, lambda item: item.nodeid.split("::")[0])

@@ -15,10 +15,10 @@ def test_each_module_that_is_named_is_there_once() -> None:
     assert len(set(LONGEST)) == len(LONGEST)
 
 
-def test_long_modules_come_first_and_the_rest_keeps_its_order(
+def test_long_modules_come_first_and_the_others_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(longest_first, "LONGEST", ("long", "middle"))
     items = ["b::1", "middle::1", "a::1", "long::2", "b::2", "long::1"]
     ordered = longest_first.longest_first(items, lambda item: item.split("::")[0])
-    assert ordered == ["long::2", "long::1", "middle::1", "b::1", "a::1", "b::2"]
+    assert ordered == ["long::2", "long::1", "middle::1", "a::1", "b::1", "b::2"]
