@@ -1,6 +1,7 @@
 """Fixtures: the datasets, the reference over each, and every runner over each."""
 
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.differential import (
 )
 from tests.differential.asking import Pair, Runner
 from tests.differential.datasets import Dataset
+from tests.differential.loading import Case
 from tests.differential.runners import Opening
 from tests.kit.clusters import EAGER, TINY
 
@@ -32,10 +34,29 @@ RUNNERS = {
     "three-real": cluster_runners.real(3),
 }
 """Each suite runs once over every one of these; in `make test` only over those of `ORDINARY`."""
-ORDINARY = frozenset({"other-partitions", "postgres", "two-by-hash", "two-accelerated"})
+ORDINARY = frozenset({"postgres", "two-by-hash", "two-accelerated"})
 PARAMS = [
     pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in RUNNERS
 ]
+WHOLE = "two-by-hash"
+"""The runner over which `make test` runs everything; of the others it runs a share."""
+SHARE = 5
+"""One in so many statements of the corpus is in that share."""
+SHORT = frozenset({"test_tpcds.py"})
+"""Modules of which they run nothing."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the full run what repeats, over another runner, what `WHOLE` shows."""
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if params.get("opening", WHOLE) == WHOLE:
+            continue
+        case = params.get("case")
+        is_left_out = isinstance(case, Case) and crc32(case.name.encode()) % SHARE
+        if is_left_out or item.path.name in SHORT:
+            item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(scope="session")

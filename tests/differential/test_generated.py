@@ -9,7 +9,7 @@ from tests.differential.comparing import ANY_ORDER, Order
 from tests.differential.generated import Query, queries
 from tests.kit import generating
 
-QUICK_EXAMPLES = 120
+QUICK_EXAMPLES = 80
 LONG_EXAMPLES = 3000
 LEAST_ACCEPTED = 0.95
 LEAST_WITH_ROWS = 0.5

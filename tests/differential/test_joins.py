@@ -20,7 +20,7 @@ from tests.differential.rows import of_table as rows_of
 from tests.kit import generating
 from tests.kit.clusters import EAGER, TINY
 
-QUICK_EXAMPLES = 50
+QUICK_EXAMPLES = 30
 LONG_EXAMPLES = 2500
 REAL_EXAMPLES = 500
 MOST_ROWS = 50_000

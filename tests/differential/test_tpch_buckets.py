@@ -47,7 +47,10 @@ async def alone(of: Session, sql: str) -> pa.Table:
     return pa.Table.from_batches([batch async for batch in stream], schema=stream.schema)
 
 
-@pytest.mark.parametrize("policy", [EAGER, TINY], ids=["eager", "tiny"])
+@pytest.mark.parametrize(
+    "policy",
+    [pytest.param(EAGER, id="eager"), pytest.param(TINY, id="tiny", marks=pytest.mark.full)],
+)
 async def test_answers_are_those_of_one_node(
     tmp_path: Path, tables: dict[str, pa.Table], policy: object
 ) -> None:

@@ -17,6 +17,11 @@ RUNNERS = {
     "two-by-hash": cluster_runners.in_process(2, EAGER),
     "two-accelerated": cluster_runners.accelerated(2, EAGER),
 }
+# The stages of both clusters are divided alike; only what they read differs.
+PARAMS = [
+    pytest.param(name, marks=pytest.mark.full if name == "two-accelerated" else ())
+    for name in RUNNERS
+]
 Ask = Callable[[str], pa.Table]
 
 
@@ -45,7 +50,7 @@ def plain(faulty: Dataset) -> Ask:
     return ask
 
 
-@pytest.fixture(scope="session", params=RUNNERS)
+@pytest.fixture(scope="session", params=PARAMS)
 def runner(request: pytest.FixtureRequest, faulty: Dataset) -> Iterator[Runner]:
     with asking.opened(RUNNERS[request.param], faulty) as opened:
         yield opened
