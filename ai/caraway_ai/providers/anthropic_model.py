@@ -1,7 +1,6 @@
 """Models of Anthropic, over the `anthropic` client, which keeps connections and retries."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -12,6 +11,7 @@ import orjson
 from caraway_ai.chat.completeness import StreamCheck
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
 from caraway_ai.providers import anthropic_answers, anthropic_requests, event_streams
+from caraway_ai.providers.connections import http_client
 from caraway_ai.providers.failures import FailureReader
 from caraway_ai.providers.hosted import checked_address, named
 from caraway_ai.providers.params import ModelParams
@@ -49,7 +49,7 @@ class AnthropicModel:
             auth_token=token,
             base_url=address.rstrip("/").removesuffix("/v1"),
             max_retries=params.count("max_retries", 2),
-            http_client=_http_client(params),
+            http_client=http_client(params.tls_context()),
         )
 
     async def check(self) -> None:
@@ -124,8 +124,3 @@ class AnthropicModel:
             return self._failures.of_status(exc.status_code, exc.response.headers, exc.body)
         timeouts = anthropic.APITimeoutError
         return self._failures.of_transport(exc, is_timeout=isinstance(exc, timeouts))
-
-
-def _http_client(params: ModelParams) -> httpx2.AsyncClient | None:
-    context: ssl.SSLContext | None = params.tls_context()
-    return None if context is None else anthropic.DefaultAsyncHttpxClient(verify=context)

@@ -18,6 +18,7 @@ import orjson
 from caraway_ai.chat.completeness import StreamCheck, check_completion
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest, JsonObject
 from caraway_ai.providers import event_streams
+from caraway_ai.providers.connections import http_client
 from caraway_ai.providers.failures import FailureReader
 from caraway_ai.providers.openai_responses import OpenAIResponses, ResponsesEndpoint
 from caraway_ai.providers.params import ModelParams
@@ -162,17 +163,18 @@ class OpenAICompatible:
         Raises:
             ModelError: the provider refused, failed or does not respond.
         """
-        query = {} if has_query else dict.fromkeys(self._endpoint.query, openai.Omit())
+        options: openai.RequestOptions = {
+            "headers": {"content-type": "application/json", **self._headers},
+            "timeout": self._timeout if is_stream else self._whole_timeout,
+        }
+        if self._endpoint.query and not has_query:
+            options["params"] = dict.fromkeys(self._endpoint.query, openai.Omit())
         try:
             response: httpx2.Response = await self._client.post(
                 url,
                 cast_to=httpx2.Response,
                 content=orjson.dumps(body),
-                options={
-                    "headers": {"content-type": "application/json", **self._headers},
-                    "timeout": self._timeout if is_stream else self._whole_timeout,
-                    "params": query,
-                },
+                options=options,
                 stream=is_stream,
                 stream_cls=None,
             )
@@ -246,17 +248,9 @@ def _client(params: ModelParams, endpoint: WireEndpoint) -> openai.AsyncOpenAI:
         default_headers=dict(endpoint.headers) or None,
         default_query=dict(endpoint.query) or None,
         max_retries=params.count("max_retries", 2),
-        http_client=_http_client(params, endpoint),
+        http_client=http_client(params.tls_context(), endpoint.socket),
     )
     # It reads the environment for what it is not given.
     client.organization = params.text("openai_org_id")
     client.project = params.text("openai_project_id")
     return client
-
-
-def _http_client(params: ModelParams, endpoint: WireEndpoint) -> httpx2.AsyncClient | None:
-    if endpoint.socket is not None:
-        transport = httpx2.AsyncHTTPTransport(uds=endpoint.socket)
-        return openai.DefaultAsyncHttpxClient(transport=transport, trust_env=False)
-    context = params.tls_context()
-    return None if context is None else openai.DefaultAsyncHttpxClient(verify=context)

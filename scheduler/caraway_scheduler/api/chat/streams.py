@@ -35,25 +35,31 @@ Frame = Callable[[Any], bytes]
 class EventPump:
     """Reads events in a task of its own, so that one wait serves events, pauses and clients."""
 
-    def __init__(self, source: AsyncGenerator[Any, None]) -> None:
+    def __init__(self, source: AsyncGenerator[Any, None], receive: Receive) -> None:
         self._source = source
         self._events: deque[Any] = deque()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._failure: BaseException | None = None
         self._task = tasks.begin(self._run(), "event stream")
-        self._task.add_done_callback(lambda _: self._news.set())
+        self._gone = tasks.begin(disconnected(receive), "client of a stream")
+        for task in (self._task, self._gone):
+            task.add_done_callback(lambda _: self._news.set())
 
     async def first(self, within_s: float) -> None:
         """Wait for the first event, or that long.
 
-        Raises: what the source raised before it.
+        Raises:
+            ClientDisconnect: the client went away.
+            BaseException: what the source raised before its first event.
         """
         try:
             async with asyncio.timeout(within_s):
                 await self._news.wait()
         except TimeoutError:
             return
+        if self._gone.done():
+            raise ClientDisconnect
         if self._failure is not None and not self._events:
             raise self._failure
 
@@ -62,11 +68,14 @@ class EventPump:
 
         Raises:
             StopAsyncIteration: the source ended.
+            ClientDisconnect: the client went away.
             BaseException: what the source raised, after its last event.
         """
-        if not self._events and not self._task.done():
+        if not (self._events or self._task.done() or self._gone.done()):
             await self._news.wait()
         self._news.clear()
+        if self._gone.done():
+            raise ClientDisconnect
         if self._events:
             found = list(self._events)
             self._events.clear()
@@ -82,8 +91,9 @@ class EventPump:
 
     async def aclose(self) -> None:
         """Stop the source, and the call behind it."""
+        self._gone.cancel()
         self._task.cancel()
-        await asyncio.wait((self._task,))
+        await asyncio.wait((self._task, self._gone))
 
     async def _run(self) -> None:
         try:
@@ -111,17 +121,10 @@ class EventStream(Response):
         self._failed = failed
         self._end = end
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = tasks.begin(disconnected(receive), "client of a stream")
-        sending = tasks.begin(self._send_all(scope, send), "event stream")
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         try:
-            await asyncio.wait((gone, sending), return_when=asyncio.FIRST_COMPLETED)
-            if sending.done():
-                sending.result()
+            await self._send_all(scope, send)
         finally:
-            gone.cancel()
-            sending.cancel()
-            await asyncio.wait((gone, sending))
             await self._pump.aclose()
 
     async def _send_all(self, scope: Scope, send: Send) -> None:
@@ -133,6 +136,8 @@ class EventStream(Response):
                     events = await self._pump.take()
                 except StopAsyncIteration:
                     break
+                except ClientDisconnect:
+                    return
                 body = b"".join(map(self._frame, events)) if events else _COMMENT
                 if body:
                     keep_alive.is_due = False
@@ -178,20 +183,12 @@ async def opened(request: Request, source: AsyncGenerator[Any, None]) -> EventPu
         ClientDisconnect: the client went away.
         BaseException: what the source raised before its first event.
     """
-    pump = EventPump(source)
-    first = tasks.begin(pump.first(HOLD_S))
-    gone = tasks.begin(disconnected(request.receive))
+    pump = EventPump(source, request.receive)
     try:
-        await asyncio.wait((first, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not first.done():
-            raise ClientDisconnect
-        first.result()
+        await pump.first(HOLD_S)
     except BaseException:
-        first.cancel()
         await pump.aclose()
         raise
-    finally:
-        gone.cancel()
     return pump
 
 
