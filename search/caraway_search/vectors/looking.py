@@ -2,7 +2,7 @@
 
 import math
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from caraway_search.vectors.segment import VectorSegment
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Matrix = NDArray[np.floating[Any]]
 
 FEW_VECTORS = 2048
 """So few vectors are compared exactly at once."""
@@ -26,6 +27,8 @@ LARGE_SHARE = 0.25
 """When more than this share would need exact scores, all vectors get them."""
 _GATHERED_SHARE = 0.3
 _MORE = 4
+_MANY_SCORES = 64
+"""So many vectors are compared in lower precision before."""
 _LARGEST_NORM = 1e15
 """Products of longer vectors may not fit in 32 bits."""
 
@@ -79,9 +82,9 @@ class Look:
             far = self.segment.coded[codes.far]
             self._score(far[self._allowed[far]])
 
-    def score_estimated(self, least: float) -> None:
-        """Score the vectors whose estimates are at least this high."""
-        self._score(self._estimated[self.estimates >= least])
+    def score_estimated(self, least: float, bar: float = -math.inf) -> None:
+        """Score the vectors whose estimates are at least this high and that may reach a score."""
+        self._score(self._estimated[self.estimates >= least], bar)
 
     def score_candidates(self, bar: float, z: float, limit: int) -> None:
         """Score the vectors that may reach a score, but for errors above `z` deviations."""
@@ -93,7 +96,7 @@ class Look:
                 self.score_all(limit)
                 return
             self.estimate(self._asked * _MORE)
-        self.score_estimated(least)
+        self.score_estimated(least, bar)
 
     def score_all(self, limit: int) -> None:
         """Score all vectors that are among the best of the segment, beyond doubt."""
@@ -123,10 +126,15 @@ class Look:
         parts = None if found.parts is None else found.parts[kept]
         return Hits(found.rows[kept], found.scores[kept], parts)
 
-    def _score(self, numbers: Numbers) -> None:
+    def _score(self, numbers: Numbers, bar: float = -math.inf) -> None:
         new = numbers[~self._scored[numbers]]
         self._scored[new] = True
-        scores = exact.scores(self.segment.vectors.matrix.take(new), self._query)
+        vectors = self.segment.vectors.matrix.take(new)
+        if len(new) > _MANY_SCORES and math.isfinite(bar):
+            # Exact scores take several times as long as products of lower precision.
+            is_near = self._may_reach(bar, new, vectors)
+            new, vectors = new[is_near], vectors[is_near]
+        scores = exact.scores(vectors, self._query)
         valid = ~np.isnan(scores)  # products of huge numbers overflow
         self._numbers.append(new[valid])
         self._scores.append(scores[valid])
@@ -145,7 +153,7 @@ class Look:
         return values.astype(np.float32)
 
     def _estimate_of(self, score: float) -> float:
-        """The dot product that `_estimate_query` has with a vector of a score."""
+        """The value that estimates and `_compared` have for a score."""
         if self._query.metric != "l2" or not math.isfinite(score):
             return score
         return (self._query.norm**2 - score**2) / 2
@@ -168,19 +176,38 @@ class Look:
         near: Numbers = numbers[rough >= leaders[kept].min(initial=np.inf) - 2 * margin]
         return near
 
+    def _may_reach(self, bar: float, numbers: Numbers, vectors: Matrix) -> Flags:
+        """Which vectors have a score that is not below a bar, beyond doubt."""
+        norms = self.segment.vectors.norms[numbers]
+        largest = float(norms.max(initial=0.0))
+        if max(largest, self._query.norm) > _LARGEST_NORM:
+            return np.ones(len(numbers), np.bool_)
+        with np.errstate(all="ignore"):
+            dots = vectors @ self._query.values.astype(vectors.dtype, copy=False)
+        rough, margin = self._compared(dots, norms, largest)
+        # NaN, as of products that overflow, is not known to be lower.
+        low: Flags = rough < self._estimate_of(bar) - margin
+        return ~low
+
     def _rough(self, numbers: Numbers, norms: Floats, largest: float) -> tuple[Floats, float]:
         """Values in the order of scores, and how wrong one may be."""
         matrix = self.segment.vectors.matrix
         query = self._query.values.astype(matrix.dtype, copy=False)
         with np.errstate(all="ignore"):
             if len(numbers) < _GATHERED_SHARE * len(matrix):
-                dots = (matrix.take(numbers) @ query).astype(np.float64)
+                dots = matrix.take(numbers) @ query
             else:
-                dots = matrix.dots(query)[numbers].astype(np.float64)
-        epsilon = (len(query) + 8) * float(np.finfo(matrix.dtype).eps)
+                dots = matrix.dots(query)[numbers]
+        return self._compared(dots, norms, largest)
+
+    def _compared(self, dots: Matrix, norms: Floats, largest: float) -> tuple[Floats, float]:
+        """Values in the order of scores from dot products, and how wrong one may be."""
+        query = self._query.values
+        epsilon = (len(query) + 8) * float(np.finfo(dots.dtype).eps)
+        wide = dots.astype(np.float64)
         product = self._query.norm * largest
         if self._query.metric == "cosine":
-            return dots / (norms * self._query.norm), epsilon
+            return wide / (norms * self._query.norm), epsilon
         if self._query.metric == "dot":
-            return dots, epsilon * product
-        return dots - norms * norms / 2, epsilon * (product + largest * largest)
+            return wide, epsilon * product
+        return wide - norms * norms / 2, epsilon * (product + largest * largest)
