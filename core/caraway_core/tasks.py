@@ -7,7 +7,7 @@ forever. Use `Tasks` for work that nobody awaits, and `begin` for work that the 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from caraway_core import backoff
@@ -80,6 +80,23 @@ def begin(work: Coroutine[Any, Any, _Result], kind: str = "") -> "asyncio.Task[_
     task = asyncio.get_running_loop().create_task(work, name=kind or None)
     task.add_done_callback(retrieve)
     return task
+
+
+async def together(work: Sequence[Coroutine[Any, Any, _Result]]) -> list[_Result]:
+    """Wait for all; the first failure ends the others and is raised."""
+    if len(work) == 1:
+        return [await work[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as failed:
+        raise _first(failed) from failed
+    return [each.result() for each in running]
+
+
+def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = failed.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def retrieve(answer: "asyncio.Future[Any]") -> None:

@@ -1,13 +1,16 @@
 """Merges the rankings of a search: rows of one table by reciprocal ranks, and tables by scores."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
 
 from caraway_scheduler.search.tables import RankedTable
 from caraway_search.ranking.fusion import RankedList, fuse
+
+types = pa.types
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +38,15 @@ def merged(
     are sums of 1 / (k + rank).
     """
     rows: dict[Hashable, MergedRow] = {}
-    orders: dict[Hashable, Any] = {}
     lists: list[RankedList[Hashable]] = []
     for number, ranking in enumerate(rankings):
         scores = ranking.scores.to_pylist()
         found = _identities(ranking.rows, key)
-        lists.append(RankedList([identity for identity, _ in found]))
-        for place, (identity, order) in enumerate(found):
-            row = rows.setdefault(identity, MergedRow(scores[place]))
-            orders.setdefault(identity, order)
+        lists.append(RankedList(found))
+        for place, identity in enumerate(found):
+            row = rows.get(identity)
+            if row is None:
+                row = rows[identity] = MergedRow(scores[place])
             if not row.places or row.places[-1].ranking != number:
                 # Rows that nothing tells apart are one row.
                 row.places.append(RankedPlace(number, place))
@@ -51,32 +54,44 @@ def merged(
         return list(rows.values())
     for fused in fuse(lists):
         rows[fused.key].score = fused.score
-    in_order = sorted(rows.items(), key=lambda item: (-item[1].score, orders[item[0]]))
-    return [row for _, row in in_order]
+    return [row for _, row in _in_order(rows)]
 
 
-def _identities(rows: pa.Table, key: Sequence[str]) -> Sequence[tuple[Hashable, Any]]:
-    """Return for each row what tells it apart, and what orders it among rows of one score."""
+def _in_order(rows: Mapping[Hashable, MergedRow]) -> Iterable[tuple[Any, MergedRow]]:
+    """Order rows by their scores, and those of one score by what tells them apart."""
+    by_score = sorted(rows.items(), key=lambda item: -item[1].score)
+    for _, equal in groupby(by_score, key=lambda item: item[1].score):
+        # Most rows share no score, and then need no comparison of their keys.
+        yield from _by_key(list(equal))
+
+
+def _by_key(rows: list[tuple[Any, MergedRow]]) -> list[tuple[Any, MergedRow]]:
+    if len(rows) == 1:
+        return rows
+    return sorted(rows, key=lambda item: list(map(_orderable, item[0])))
+
+
+def _orderable(value: Any) -> tuple[bool, bool, Any]:
+    """Return a key that puts NULL last and NaN, whose text stands for it, before that."""
+    return value is None, isinstance(value, str), 0 if value is None else value
+
+
+def _identities(rows: pa.Table, key: Sequence[str]) -> list[Hashable]:
+    """Return what tells each row apart."""
     names = key or rows.column_names[:-1]
-    columns = [rows.column(name).to_pylist() for name in names]
-    if not columns:
-        return [((place,), (place,)) for place in range(rows.num_rows)]
-    found = []
-    for values in zip(*columns, strict=True):
-        known = tuple(map(_hashable, values))
-        found.append((known, tuple((value is None, _or_zero(value)) for value in known)))
-    return found
+    if not names:
+        return [(place,) for place in range(rows.num_rows)]
+    return list(zip(*(_hashable(rows.column(name)) for name in names), strict=True))
 
 
-def _hashable(value: Any) -> Hashable:
-    # Lists, structs and NaN: the text of equal values is equal.
-    if isinstance(value, list | dict | float):
-        return repr(value) if not isinstance(value, float) or value != value else value
-    return value  # type: ignore[no-any-return]
-
-
-def _or_zero(value: Any) -> Any:
-    return 0 if value is None else value
+def _hashable(column: pa.ChunkedArray) -> list[Any]:
+    """Return values of a column: of lists, structs and NaN their texts, which equal ones share."""
+    values: list[Any] = column.to_pylist()
+    if types.is_nested(column.type):
+        return [None if each is None else repr(each) for each in values]
+    if types.is_floating(column.type):
+        return [repr(each) if each is not None and each != each else each for each in values]
+    return values
 
 
 def matches(ranked: RankedTable, row: int) -> Mapping[str, str]:

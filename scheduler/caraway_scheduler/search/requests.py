@@ -12,7 +12,7 @@ MOST_TABLES = 100
 MOST_NAMES = 1_000
 """The most additional columns, and the most keywords."""
 LEAST_RANKED = 100
-"""Each ranking has at least so many rows, so that a smaller limit does not change the order."""
+"""Rankings that are fused have so many rows: a smaller limit does not change the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class SearchRequest:
 
     @property
     def ranked(self) -> int:
-        """How many rows each ranking has."""
+        """How many rows each ranking has, if several are fused."""
         return max(self.limit, LEAST_RANKED)
 
 

@@ -1,6 +1,5 @@
 """Answers searches over several tables: ranks each of them, merges the ranks and finds the rows."""
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,6 +9,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError, CatalogMovedError, InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Dispatch, ReadPoint
@@ -23,13 +23,8 @@ from caraway_scheduler.search.merging import MergedRow
 from caraway_scheduler.search.requests import SearchRequest
 from caraway_scheduler.search.results_cache import SearchKey, SearchResultsCache
 from caraway_scheduler.search.searchable import SearchableTable, SearchableTables
-from caraway_scheduler.search.tables import (
-    RankedTable,
-    Ranking,
-    RankingRequest,
-    TableRanker,
-    rankings,
-)
+from caraway_scheduler.search.table_rankings import SearchedTable, TableRankings
+from caraway_scheduler.search.tables import Ranking, TableRanker, rankings
 from caraway_scheduler.search.tallies import SearchTallies
 from caraway_scheduler.search.warm_up import SearchWarmUp
 from caraway_serving import spans
@@ -38,8 +33,6 @@ from caraway_serving.spans import Span
 
 TASK = "search"
 _TRIES = 4
-_AT_ONCE = 4
-"""How many rankings of one search run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +44,6 @@ class SearchAnswer:
 
     results: bytes
     cache_status: CacheStatus | None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchedTable:
-    """A table with its rankings and their merged rows."""
-
-    table: SearchableTable
-    ranked: Sequence[RankedTable]
-    rows: Sequence[MergedRow]
 
 
 class SearchService:
@@ -170,47 +154,15 @@ class SearchService:
                 "'keywords' are sought in columns with `full_text_search`, which none of the "
                 "datasets has; leave 'keywords' out, or enable it in the manifest"
             )
-        made = [ranking for table in tables for ranking in rankings(table)]
-        ranked = await self._ranked(made, request, predicate, at)
-        keeps_scores = _are_comparable(made, tables)
-        found = []
-        for table in tables:
-            own = [each for each in ranked if each.ranking.table is table]
-            rows = merging.merged(own, table.key, keeps_scores=keeps_scores)
-            found.append(SearchedTable(table, own, rows))
+        run = TableRankings(self.ranker, request, predicate, at)
+        made = [rankings(table) for table in tables]
+        keeps_scores = _are_comparable([each for own in made for each in own], tables)
+        found = await tasks.together(
+            [run.table(table, own, keeps_scores) for table, own in zip(tables, made, strict=True)]
+        )
+        ranked = [each for searched in found for each in searched.ranked]
         results = _best(found, request)
         return orjson.dumps(results), all(each.reads_only_catalog for each in ranked)
-
-    async def _ranked(
-        self,
-        made: Sequence[Ranking],
-        request: SearchRequest,
-        predicate: str | None,
-        at: ReadPoint,
-    ) -> Sequence[RankedTable]:
-        """Run the rankings, a few at once; the first failure ends the others."""
-        slots = asyncio.Semaphore(_AT_ONCE)
-
-        async def run(ranking: Ranking) -> RankedTable:
-            wanted = RankingRequest(
-                request.text,
-                request.words,
-                _columns(ranking.table, request),
-                predicate,
-                request.ranked,
-                has_chunks=True,
-            )
-            async with slots:
-                return await self.ranker.ranked(ranking, wanted, at)
-
-        if len(made) == 1:
-            return [await run(made[0])]
-        try:
-            async with asyncio.TaskGroup() as group:
-                running = [group.create_task(run(each)) for each in made]
-        except BaseExceptionGroup as failed:
-            raise _first(failed) from failed
-        return [each.result() for each in running]
 
     def _record(
         self,
@@ -244,17 +196,6 @@ def _reads(names: Sequence[TableName], predicate: str | None) -> str:
     """Return a statement that reads what a search reads."""
     tables = ", ".join(map(statements.quoted_table, names))
     return f"SELECT * FROM {tables} WHERE {predicate or 'true'}"
-
-
-def _columns(table: SearchableTable, request: SearchRequest) -> tuple[str, ...]:
-    """Return the columns that a search reads: keys, what was matched, and what was asked for."""
-    found = [*table.key, *request.additional_columns]
-    for each in table.embedded:
-        found.append(each.column)
-        if each.chunking is not None and each.offset_column in table.schema.names:
-            found.append(each.offset_column)
-    found += [each.column for each in table.keywords]
-    return tuple(dict.fromkeys(found))
 
 
 def _are_comparable(made: Sequence[Ranking], tables: Sequence[SearchableTable]) -> bool:
@@ -332,9 +273,3 @@ def _result(
     result["dataset"] = searched.table.name
     result["_score"] = row.score
     return result
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first failure of a group of tasks."""
-    first = group.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first

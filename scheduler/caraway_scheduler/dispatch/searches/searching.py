@@ -1,14 +1,13 @@
 """Dispatches statements with searches: first the searches, then the statement over their rows."""
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TypeVar
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import QueryId, TableName, new_query_id
@@ -41,7 +40,6 @@ from caraway_scheduler.dispatch.searches.reranking import Rerankers
 
 _TRIES = 3
 _SEARCH_PLAN = "search_plan"
-_Result = TypeVar("_Result")
 Clock = Callable[[], float]
 
 
@@ -190,7 +188,7 @@ class _Searches:
 
     async def rows(self, searches: Sequence[StatementSearch]) -> tuple[GivenRows, ...]:
         """Run searches at the same time, and return their rows under their names."""
-        found = await _together([self._given(each) for each in searches])
+        found = await tasks.together([self._given(each) for each in searches])
         return tuple(found)
 
     async def explain(self, searches: Sequence[StatementSearch]) -> tuple[GivenRows, ...]:
@@ -226,7 +224,7 @@ class _Searches:
         return found.rows
 
     async def _fused(self, search: StatementSearch, work: FusedSearches) -> pa.Table:
-        found = await _together([self._found(each.search) for each in work.searches])
+        found = await tasks.together([self._found(each.search) for each in work.searches])
         columns = work.searches[0].search.columns
         rows = [each.select(range(len(columns))).rename_columns(columns) for each in found]
         if work.decay is not None:
@@ -261,18 +259,6 @@ def _table_searches(searches: Sequence[StatementSearch]) -> list[TableSearch]:
         elif isinstance(each.work, FusedSearches):
             found += [part.search for part in each.work.searches]
     return found
-
-
-async def _together(work: Sequence[Coroutine[None, None, _Result]]) -> list[_Result]:
-    """Wait for all; the first failure ends the others."""
-    if len(work) == 1:
-        return [await work[0]]
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except BaseExceptionGroup as exc:
-        raise exc.exceptions[0] from None
-    return [each.result() for each in tasks]
 
 
 async def _collected(stream: BatchStream) -> pa.Table:
