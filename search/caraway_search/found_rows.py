@@ -1,6 +1,6 @@
 """Orders rows that searches found: by score, then by the columns that decide between equal ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,8 +8,11 @@ import pyarrow.compute as pc
 
 from caraway_core.index_orders import IndexOrder, WordOrder
 
+Take = Callable[[pa.Array, pa.Array], pa.Array]
+"""Returns the values with some numbers; Arrow's own does so for some types only."""
 
-def merged(order: IndexOrder, shares: Sequence[pa.Table]) -> pa.Table:
+
+def merged(order: IndexOrder, shares: Sequence[pa.Table], take: Take) -> pa.Table:
     """The best rows of all shares, as the statement of the order returns them."""
     if order.is_explained:
         return pa.concat_tables(shares)
@@ -21,9 +24,12 @@ def merged(order: IndexOrder, shares: Sequence[pa.Table]) -> pa.Table:
     best = first(rows, range(width, score), score, order.limit)
     if len(best) == 0:
         return answer(order, rows.slice(0, 0))
-    # Arrow takes no rows of some types, such as views; slices are few and of any type.
-    chosen = pa.concat_tables([rows.slice(place, 1) for place in best.to_pylist()])
-    return answer(order, chosen.combine_chunks())
+    columns = [take(_whole(column), best) for column in rows.columns]
+    return answer(order, pa.table(columns, rows.column_names))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def counted(numbers: Sequence[int]) -> pa.Table:

@@ -1,6 +1,7 @@
 """Answers searches by indexes: executors search their shares, and the best rows are merged."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.index_orders import IndexOrder, WordOrder
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.tables import StoredTable
-from caraway_engine.rows import entries
+from caraway_engine.rows import choosing, entries
 from caraway_engine.sharing import dealing
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import following
@@ -27,6 +28,9 @@ from caraway_scheduler.membership import Membership
 from caraway_search import found_rows
 
 Shares = Mapping[ExecutorId, tuple[str, ...] | None]
+Counted = tuple[str, tuple[str, ...], WordOrder]
+"""A query of words, and the rows that were counted: a version, and the changes of its log."""
+_MOST_COUNTED = 1_000
 
 
 class FoundStream:
@@ -60,6 +64,7 @@ class IndexedRunner:
         self._membership = membership
         self._whole = whole
         self._policy = policy
+        self._counted: OrderedDict[Counted, tuple[int, ...]] = OrderedDict()
 
     async def run_order(
         self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot
@@ -83,7 +88,7 @@ class IndexedRunner:
             if not shares:
                 break
             try:
-                found = await self._found(query_id, narrowed, order, shares)
+                found = await self._found(query_id, narrowed, order, shares, version.key)
                 return FoundStream(found, reads_only_catalog=not narrowed.logs)
             except ExecutorLostError as exc:
                 self._membership.lost(exc.executor_id, exc.cause)
@@ -92,18 +97,38 @@ class IndexedRunner:
         raise NotDistributableError("executors were lost during the search")
 
     async def _found(
-        self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        order: IndexOrder,
+        shares: Shares,
+        version_key: str,
     ) -> pa.Table:
         by = order.by
         is_whole = None in shares.values() or order.is_explained or order.limit == 0
         if is_whole or not isinstance(by, WordOrder) or by.statistics is not None:
             return await self._searched(query_id, statement, order, shares)
         # Scores need the numbers of the whole table, which no executor has.
-        counting = replace(order, columns=(), ties=(), where=None, limit=0)
-        counted = await self._searched(query_id, statement, counting, shares)
-        (statistics,) = counted.column(0).to_pylist()
-        order = replace(order, by=replace(by, statistics=tuple(statistics)))
+        key = (
+            version_key,
+            tuple(each.chunk.sha256 for each in statement.logs.get(version_key, ())),
+            by,
+        )
+        statistics = self._counted.get(key)
+        if statistics is None:
+            counting = replace(order, columns=(), ties=(), where=None, limit=0)
+            counted = await self._searched(query_id, statement, counting, shares)
+            statistics = tuple(counted.column(0)[0].as_py())
+        self._keep(key, statistics)
+        order = replace(order, by=replace(by, statistics=statistics))
         return await self._searched(query_id, statement, order, shares)
+
+    def _keep(self, key: Counted, statistics: tuple[int, ...]) -> None:
+        """Keep the numbers of the last queries: the same words are often sought again."""
+        self._counted[key] = statistics
+        self._counted.move_to_end(key)
+        if len(self._counted) > _MOST_COUNTED:
+            self._counted.popitem(last=False)
 
     async def _searched(
         self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
@@ -118,7 +143,9 @@ class IndexedRunner:
             for read in reads:
                 read.cancel()
         # One executor with the whole table has answered as the statement does.
-        return found[0] if None in shares.values() else found_rows.merged(order, found)
+        if None in shares.values():
+            return found[0]
+        return found_rows.merged(order, found, choosing.take)
 
     async def _share(
         self,

@@ -20,6 +20,7 @@ from caraway_core.protocols.dispatch import Dispatch, Statement
 from caraway_core.tables import Keys, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
+from caraway_executor.indexes.searching import _SearchedWords
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_search.analysis.analyzer import Analyzer
@@ -217,3 +218,35 @@ async def test_segments_are_built_once(tmp_path: Path, monkeypatch: pytest.Monke
         gc.collect()
         assert await answer(dispatch, nearest(None, 20)) == first
     assert len(built) == count > 0
+
+
+async def test_the_words_of_a_query_are_counted_once_for_a_state_of_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[object] = []
+    numbers = _SearchedWords.numbers
+
+    def counted_numbers(self: _SearchedWords) -> list[int]:
+        counts.append(self)
+        return numbers(self)
+
+    monkeypatch.setattr(_SearchedWords, "numbers", counted_numbers)
+    spec = await bucketed(tmp_path / "chunks", ROWS, 7, "k", Keys(("k",)))
+    log = await entries(tmp_path / "chunks", spec)
+    tables = {"t": spec}
+    async with in_process_cluster(tmp_path, tables, executors=2, policy=EAGER) as cluster:
+
+        async def search(text: str, limit: int) -> int:
+            before = len(counts)
+            order = IndexOrder(
+                T, WordOrder(("text",), text, "english", (1.0,)), ("k",), ("k",), None, limit
+            )
+            statement = Statement("SELECT 'no index'", {}, index=replace(order, is_required=True))
+            assert len(await answer(cluster.dispatch, statement)) == limit
+            return len(counts) - before
+
+        assert await search("red car", 3) == 2
+        assert await search("red car", 5) == 0
+        assert await search("red house", 3) == 2
+        cluster.dispatch.follow(spec, log[:1])
+        assert await search("red car", 3) == 2
