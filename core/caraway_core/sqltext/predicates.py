@@ -8,6 +8,7 @@ from caraway_core.sqltext import lexer
 _WHERE = re.compile(r"(?i:where)\Z")
 MOST_JOINED = 500
 """The most ANDs and ORs; the time to plan a search grows with their square."""
+_JOINING = ("AND", "OR")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -20,11 +21,10 @@ def in_parentheses(text: str) -> str:
     Raises:
         InvalidQueryError: it is not one expression, or has too many conditions.
     """
-    check_joined(text, "where")
     body = _without_where(text)
     made = f"({body}\n)"
     open_: list[str] = []
-    is_empty = True
+    joined, is_empty = 0, True
     tokens = list(lexer.tokens(made))
     for place, token in enumerate(tokens):
         if token.kind == "end":
@@ -46,6 +46,8 @@ def in_parentheses(text: str) -> str:
                 raise _unbalanced()
         elif token.kind != "comment":
             is_empty = False
+            joined += token.kind == "word" and token.text.upper() in _JOINING
+    _check_joined(joined, "where")
     if open_ or tokens[-1].end != len(made):
         raise InvalidQueryError(
             "where has a parenthesis, quote or comment that is not closed; close it"
@@ -61,8 +63,12 @@ def check_joined(sql: str, subject: str) -> None:
     Raises:
         InvalidQueryError: it has more than `MOST_JOINED` ANDs and ORs.
     """
-    words = (each for each in lexer.significant(sql) if each.kind == "word")
-    if sum(each.text.upper() in ("AND", "OR") for each in words) > MOST_JOINED:
+    words = (sql[m.start() : m.end("word")] for m in lexer.matches(sql) if m.lastgroup == "word")
+    _check_joined(sum(word.upper() in _JOINING for word in words), subject)
+
+
+def _check_joined(found: int, subject: str) -> None:
+    if found > MOST_JOINED:
         raise InvalidQueryError(
             f"{subject} has more than {MOST_JOINED} ANDs and ORs; write `column IN (...)` for a "
             "list of values, or put the values into a table and write `column IN (SELECT ...)`"

@@ -110,11 +110,14 @@ def _held_by_bits(tree: Tree) -> Iterator[Tree]:
 
 
 def _may_be_zero(value: Tree) -> bool:
-    inner = syntax.unnested(value)
-    if syntax.kind(inner) != "Value":
-        return syntax.kind(inner) != "TypedString"
-    literal = inner["Value"]["value"]
-    return syntax.kind(literal) == "Number" and float(literal["Number"][0]) == 0
+    # Lists may have thousands of values.
+    if (constant := value.get("Value")) is None:
+        inner = syntax.unnested(value)
+        if syntax.kind(inner) != "Value":
+            return syntax.kind(inner) != "TypedString"
+        constant = inner["Value"]
+    literal = constant["value"]
+    return isinstance(literal, dict) and "Number" in literal and float(literal["Number"][0]) == 0
 
 
 def mend_moving(scope: SelectScope, types: Types) -> bool:

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -50,6 +51,14 @@ _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECAS
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
 _MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
+_NUMBERS = r"\d{1,18}(?:\.\d{1,18})?"
+_TEXTS = r"'[^'\\]*'"
+_LONG_LIST = re.compile(
+    rf"(?P<begin>\bin\s*\(\s*)(?:(?P<number>{_NUMBERS})(?:\s*,\s*{_NUMBERS}){{63,}}|"
+    rf"(?P<text>{_TEXTS})(?:\s*,\s*{_TEXTS}){{63,}})\s*\)",
+    re.IGNORECASE,
+)
+_ZERO = re.compile(r"[(,]\s*0+(?:\.0+)?\s*[,)]")
 _MOST_OPERATORS = 1500
 """Syntax trees are walked recursively; larger statements are left unchanged."""
 
@@ -195,26 +204,57 @@ def mend(
     )
     if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
+    types = Types(context, parameters, known)
+
+    def mended(statement: Tree) -> RewrittenStatement | None:
+        return _mended(statement, words.lower(), types, relations, believed, columns, is_view)
+
+    # Parsing thousands of constants takes longer than all else, and hardly any needs a remedy.
+    with suppress(InvalidQueryError):
+        short = _LONG_LIST.sub(_shortened, sql)
+        if short != sql and (statement := _parsed(short)) is not None and not mended(statement):
+            return None
+    statement = _parsed(sql)
+    return None if statement is None else mended(statement)
+
+
+def _parsed(sql: str) -> Tree | None:
+    """Parse one statement; None if the parser does not support it."""
     try:
         statements = syntax.parse(sql)
     except syntax.SyntaxUnknownError:
         return None
-    if len(statements) != 1:
-        return None
-    types = Types(context, parameters, known)
+    return statements[0] if len(statements) == 1 else None
+
+
+def _shortened(found: re.Match[str]) -> str:
+    """Leave a constant in a list; zero is kept, because a remedy looks for it."""
+    zero = ", 0" if found["number"] and _ZERO.search(found[0]) else ""
+    return f"{found['begin']}{found['number'] or found['text']}{zero})"
+
+
+def _mended(
+    statement: Tree,
+    words: str,
+    types: Types,
+    relations: Relations,
+    believed: Believed,
+    columns: Sequence[str],
+    is_view: bool,
+) -> RewrittenStatement | None:
     # Each remedy walks the whole statement, but most statements lack these words.
-    words, is_needed, is_guarded = words.lower(), False, False
+    is_needed, is_guarded = False, False
     if "random" in words or "uuid" in words:
-        repeated.check(statements[0])
+        repeated.check(statement)
     if "except" in words or "intersect" in words:
-        is_needed |= combined.mend(statements[0], types)
+        is_needed |= combined.mend(statement, types)
     if "offset" in words or "limit" in words:
-        is_needed |= ordering.mend(statements[0])
+        is_needed |= ordering.mend(statement)
     may_be_null_safe = "distinct" in words or bool(relations.null_safe)
-    has_null_equality = may_be_null_safe and _is_null_safe(statements[0], relations.null_safe)
-    is_measured = not _reads(statements[0], relations.unmeasured)
+    has_null_equality = may_be_null_safe and _is_null_safe(statement, relations.null_safe)
+    is_measured = not _reads(statement, relations.unmeasured)
     has_lengths = "interval" in words
-    for scope in list(scopes.scopes(statements[0])):
+    for scope in list(scopes.scopes(statement)):
         names = _Names(scope, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
         types.of(
@@ -237,7 +277,7 @@ def mend(
         names.keep(types)
     if not is_needed and not is_guarded:
         return None
-    return RewrittenStatement(syntax.restored(statements[0]), is_needed)
+    return RewrittenStatement(syntax.restored(statement), is_needed)
 
 
 def _applied(guards: Sequence[Guard], scope: SelectScope, types: Types) -> bool:

@@ -64,17 +64,22 @@ _PLACES = ("span", "select_token")
 
 
 def _below(tree: dict[str, Tree] | list[Tree] | tuple[Tree, ...]) -> list[Tree]:
-    """Return the children of a tree, without names, positions and values."""
+    """Return the children of a tree, without names, positions and constants."""
     if isinstance(tree, dict):
         if "quote_style" in tree:
             return []
         return [
-            each for key, each in tree.items() if isinstance(each, _HOLDING) and key not in _PLACES
+            each
+            for key, each in tree.items()
+            if isinstance(each, _HOLDING) and key not in _PLACES and _CONSTANT not in each
         ]
-    return [each for each in tree if isinstance(each, _HOLDING)]
+    # Lists may have thousands of constants, and every remedy walks the tree.
+    return [each for each in tree if isinstance(each, _HOLDING) and _CONSTANT not in each]
 
 
 _HOLDING = (dict, list, tuple)
+_CONSTANT = "Value"
+"""The kind of literals and parameters, in which no remedy looks for anything."""
 
 
 def copied(tree: Tree) -> Tree:
@@ -85,7 +90,7 @@ def copied(tree: Tree) -> Tree:
 
 
 def inside(tree: Tree) -> Iterator[Tree]:
-    """Yield the dicts of a tree in pre-order, without the contents of queries."""
+    """Yield the dicts of a tree in pre-order, without constants and the contents of queries."""
     waiting = [tree] if isinstance(tree, _HOLDING) else []
     while waiting:
         each = waiting.pop()
@@ -97,7 +102,7 @@ def inside(tree: Tree) -> Iterator[Tree]:
 
 
 def everything(tree: Tree) -> Iterator[Tree]:
-    """Yield all dicts of a tree, including those of queries."""
+    """Yield all dicts of a tree but constants, including those of queries."""
     waiting = [tree] if isinstance(tree, _HOLDING) else []
     while waiting:
         each = waiting.pop()

@@ -2,9 +2,12 @@
 
 import itertools
 import secrets
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from datafusion import DataFrame, RuntimeEnvBuilder, SessionContext
@@ -19,13 +22,24 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.units import RowUnit
 from caraway_engine.sessions.registered import READ_ONLY
 from caraway_engine.statements import bounds, plan_facts
+from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.stored import making
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_KEPT = 16
+"""The most filters whose rows are remembered, with a bit for each row."""
 _numbers = itertools.count()
 
 
 class RowFilter:
-    """Rows of a share with their numbers, as a table to filter. Threads may share it."""
+    """Rows of a share with their numbers, as a table to filter. Threads may share it.
+
+    The searches by vectors and by words of one request have the same filter, and so do many
+    requests. So the rows that passed are remembered.
+    """
 
     def __init__(self, table: TableName, units: Sequence[RowUnit]) -> None:
         self._alias = table.rpartition(".")[2]
@@ -37,16 +51,48 @@ class RowFilter:
         for unit in units:
             batches.append(_numbered(unit.batch, self._number, first))
             first += unit.batch.num_rows
+        self._count = first
         self._table = making.table([batches], batches[0].schema)
+        self._kept: OrderedDict[str, NDArray[np.uint8]] = OrderedDict()
+        self._evaluating: dict[str, Lock] = {}
+        self._lock = Lock()
 
-    def passing(self, context: SessionContext, where: str) -> pa.ChunkedArray:
-        """Return the numbers of the rows that pass, from 0 over all units.
+    def passing(self, context: SessionContext, where: str) -> "NDArray[np.bool_]":
+        """Return for each row, over all units, whether it passes.
 
         Raises:
             NotDistributableError: the predicate cannot be evaluated over a share.
         """
-        with self._planned(context, where) as rows:
-            return rows.to_arrow_table().column(0)
+        import numpy as np
+
+        with self._lock:
+            evaluating = self._evaluating.setdefault(where, Lock())
+        with evaluating:
+            # Whoever waited here finds what the first thread found.
+            if (bits := self._remembered(where)) is not None:
+                return np.unpackbits(bits, count=self._count).view(np.bool_)
+            try:
+                with self._planned(context, where) as (rows, facts):
+                    passing = np.zeros(self._count, np.bool_)
+                    passing[rows.to_arrow_table().column(0).to_numpy()] = True
+                if not facts.is_volatile:
+                    self._remember(where, np.packbits(passing))
+            finally:
+                with self._lock:
+                    self._evaluating.pop(where, None)
+        return passing
+
+    def _remembered(self, where: str) -> "NDArray[np.uint8] | None":
+        with self._lock:
+            if where in self._kept:
+                self._kept.move_to_end(where)
+            return self._kept.get(where)
+
+    def _remember(self, where: str, bits: "NDArray[np.uint8]") -> None:
+        with self._lock:
+            self._kept[where] = bits
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
 
     def check(self, context: SessionContext, where: str) -> None:
         """Check that a predicate can be evaluated over a share.
@@ -64,7 +110,9 @@ class RowFilter:
             raise NotDistributableError(f"the filter {why}") from exc
 
     @contextmanager
-    def _planned(self, context: SessionContext, where: str) -> Iterator[DataFrame]:
+    def _planned(
+        self, context: SessionContext, where: str
+    ) -> Iterator[tuple[DataFrame, PlanFacts]]:
         name = TableName(f"share_{next(_numbers)}")
         sql = f'SELECT "{self._number}" FROM {quoted(name)} AS "{self._alias}" WHERE {where}'
         context.register_table(name, self._table)
@@ -74,9 +122,10 @@ class RowFilter:
             made = known_faults.planned(
                 context, sql, lambda text: context.sql(text, options=READ_ONLY)
             )
-            if (reads := plan_facts.of(made.dataframe.logical_plan()).scans.keys()) != {name}:
+            facts = plan_facts.of(made.dataframe.logical_plan())
+            if (reads := facts.scans.keys()) != {name}:
                 raise ValueError(f"it reads {', '.join(sorted(reads))}")
-            yield made.dataframe
+            yield made.dataframe, facts
         except Exception as exc:
             # As a statement it fails with its own message, or reads what is not here.
             raise NotDistributableError(f"the filter of a search: {exc}") from exc
@@ -92,8 +141,8 @@ class ContextFilter:
     rows: RowFilter
     context: SessionContext
 
-    def passing(self, where: str) -> pa.ChunkedArray:
-        """Return the numbers of the rows that pass; see `RowFilter.passing`."""
+    def passing(self, where: str) -> "NDArray[np.bool_]":
+        """Return which rows pass; see `RowFilter.passing`."""
         return self.rows.passing(self.context, where)
 
     def check(self, where: str) -> None:

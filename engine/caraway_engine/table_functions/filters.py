@@ -25,6 +25,7 @@ from caraway_engine.table_functions import qualifiers, stand_ins, wording
 
 _PUSHING = frozenset({"push_down_filter", "simplify_expressions"})
 _AFTER = "logical_plan after "
+_COMPARE = "compare its columns with constants"
 _MOST_TRIED = 100
 """The most conditions that are tried one by one, a few milliseconds for each."""
 _CHANGING = plan_facts.VOLATILE - {"now", "current_date", "current_time"}
@@ -171,8 +172,10 @@ class _Writer:
                 advice = f"if its subquery reads that table, name it once there, as in {advice}"
                 texts.append(self._checked(text, advice))
             else:
-                text = next(short, None) or self._worded(condition)
-                texts.append(self._checked(text, "compare its columns with constants"))
+                text = next(short, None)
+                if text is None:
+                    text = self._checked(self._worded(condition), _COMPARE)
+                texts.append(text)
         return tuple(None if each is _OTHERS else each for each in texts)
 
     def _checked(self, text: str | None, advice: str) -> str:

@@ -36,7 +36,7 @@ Masks = Sequence[Flags | None]
 class ShareFilter(Protocol):
     """Evaluates filters of searches over all units; `ContextFilter` is one."""
 
-    def passing(self, where: str) -> pa.ChunkedArray: ...
+    def passing(self, where: str) -> Flags: ...
 
     def check(self, where: str) -> None: ...
 
@@ -183,10 +183,7 @@ def _masks(order: IndexOrder, share: SearchedShare) -> Masks:
     masks = [_seen(unit) for unit in share.units]
     if order.where is None or not share.units:
         return masks
-    passing = share.make_filter().passing(order.where).to_numpy()
-    total = sum(unit.batch.num_rows for unit in share.units)
-    passes = np.zeros(total, np.bool_)
-    passes[passing] = True
+    passes = share.make_filter().passing(order.where)
     ends = np.cumsum([unit.batch.num_rows for unit in share.units])
     parts = np.split(passes, ends[:-1])
     return [p if mask is None else p & mask for p, mask in zip(parts, masks, strict=True)]

@@ -1,10 +1,15 @@
 """Filters of searches over rows in memory."""
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import TableName
+from caraway_engine import known_faults
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows import units
 from caraway_engine.rows.held import Chunk
@@ -21,7 +26,7 @@ def passing(where: str) -> list[int]:
     chunk = Chunk(BATCHES)
     rows = RowFilter(T, list(units.of_chunk(T, BATCHES[0].schema, chunk)))
     found = rows.passing(masks.context(EngineSettings(2)), where)
-    return sorted(found.to_pylist())
+    return list(np.flatnonzero(found))
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,30 @@ def test_rows_that_pass_are_numbered_over_all_batches(where: str, rows: list[int
 def test_other_filters_are_left_to_statements(where: str) -> None:
     with pytest.raises(NotDistributableError, match="the filter of a search: "):
         passing(where)
+
+
+def test_a_filter_is_evaluated_once_unless_it_depends_on_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planned: list[str] = []
+    plan = known_faults.planned
+
+    def counted(context: Any, sql: str, *others: Any) -> Any:
+        planned.append(sql)
+        return plan(context, sql, *others)
+
+    monkeypatch.setattr(known_faults, "planned", counted)
+    rows = RowFilter(T, list(units.of_chunk(T, BATCHES[0].schema, Chunk(BATCHES))))
+    context = masks.context(EngineSettings(2))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: rows.passing(context, "(k > 3)"), range(8)))
+    assert all(list(each) == [False] * 4 + [True] * 2 for each in found)
+    assert len(planned) == 1
+    for _ in range(2):
+        assert rows.passing(context, "(now() > TIMESTAMP '2020-01-01')").all()
+    assert len(planned) == 3
+    for n in range(40):
+        assert rows.passing(context, f"(k = {n})").sum() == (n < 6)
+    assert len(planned) == 43
+    assert rows.passing(context, "(k > 3)").sum() == 2  # It was forgotten.
+    assert len(planned) == 44

@@ -354,5 +354,8 @@ def test_a_statement_with_too_many_conditions_is_refused(made: Session) -> None:
     with pytest.raises(InvalidQueryError, match="more than 500 ANDs and ORs"):
         _planned(made, f"SELECT id FROM others WHERE {several}")
     assert not _planned(made, f"SELECT id FROM docs WHERE {several}")
+    every = " AND ".join(f"id <> {n}" for n in range(400))
+    where = _search(made, f"SELECT id FROM vector_search(docs, 'q') WHERE {every}").where
+    assert where and where.count("!=") == 400
     values = ", ".join(map(str, range(2_000)))
     assert _search(made, f"SELECT id FROM vector_search(docs, 'q') WHERE id IN ({values})").where

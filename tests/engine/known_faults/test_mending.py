@@ -1,0 +1,61 @@
+"""Statements with long lists of constants are rewritten as those with short ones."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from datafusion import SessionContext
+
+from caraway_engine import known_faults
+from caraway_engine.known_faults import syntax
+
+NUMBERS = ", ".join(map(str, range(1, 301)))
+TEXTS = ", ".join(f"'key {n}'" for n in range(300))
+
+
+@pytest.fixture
+def context() -> SessionContext:
+    made = SessionContext()
+    rows = {"k": [1, 2, None], "f": [-0.0, 1.0, 300.0], "s": ["key 7", "x", None]}
+    made.register_record_batches("t", [pa.table(rows).to_batches()])
+    return made
+
+
+def planned(context: SessionContext, sql: str) -> tuple[str, Any]:
+    made = known_faults.planned(context, sql, context.sql)
+    return made.sql, [tuple(row.values()) for row in made.dataframe.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        (f"k IN ({NUMBERS})", [(1,), (2,)]),
+        (f"s in({TEXTS}) OR k NOT IN ({NUMBERS})", [(1,)]),
+        (f"f IN ({NUMBERS}, 5.25)", [(2,), (None,)]),
+    ],
+)
+def test_long_lists_are_not_parsed_where_nothing_is_wrong(
+    context: SessionContext, monkeypatch: pytest.MonkeyPatch, condition: str, rows: Any
+) -> None:
+    parsed: list[str] = []
+    parse = syntax.parse
+    monkeypatch.setattr(syntax, "parse", lambda sql: parsed.append(sql) or parse(sql))
+    sql = f"SELECT k FROM t WHERE {condition}"
+    assert planned(context, sql) == (sql, rows)
+    assert parsed and max(map(len, parsed)) < 100
+
+
+@pytest.mark.parametrize("zero", ["0", "0.0", "000"])
+def test_a_zero_in_a_long_list_of_floats_is_found(context: SessionContext, zero: str) -> None:
+    for values in (f"{zero}, {NUMBERS}", f"{NUMBERS}, {zero}", f"{NUMBERS},{zero},{NUMBERS}"):
+        sql, rows = planned(context, f"SELECT f FROM t WHERE f IN ({values})")
+        assert rows == [(-0.0,), (1.0,), (300.0,)]
+        assert "+ 0" in sql and "299" in sql
+
+
+def test_other_faults_beside_a_long_list_are_mended(context: SessionContext) -> None:
+    sql, rows = planned(context, f"SELECT k + 1 AS n FROM t WHERE k IN ({NUMBERS}) AND k < 2")
+    assert rows == [(2,)]
+    assert sql.count("299") == 1 and sql != f"SELECT k + 1 AS n FROM t WHERE k IN ({NUMBERS})"
+    quoted = f"SELECT 'k in ({NUMBERS})' AS s, k + 1 AS n FROM t WHERE k = 1"
+    assert planned(context, quoted)[1] == [(f"k in ({NUMBERS})", 2)]
