@@ -242,6 +242,16 @@ def leave_plain(stream: BatchStream) -> None:
         inner = getattr(inner, "wrapped", None)
 
 
+def has_rows_at_hand(stream: BatchStream) -> bool:
+    """Return whether the next batch of a stream is known to be here, so that it takes no wait."""
+    inner: object = stream
+    while inner is not None:
+        if getattr(inner, "is_at_hand", False):
+            return True
+        inner = getattr(inner, "wrapped", None)
+    return False
+
+
 ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]
 
 

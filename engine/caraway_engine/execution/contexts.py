@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
 from caraway_core.ids import TableName
 from caraway_engine.execution import spilling
 from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.rows import held
 from caraway_engine.searching import embedding, functions
 
 CATALOG = "caraway"
@@ -35,6 +37,12 @@ class Pools:
         self.main = _pool(settings, 1 - _PRODUCTS_SHARE)
         self.serial = _pool(settings, _PRODUCTS_SHARE)
 
+    @cached_property
+    def reading(self) -> SessionContext:
+        """The context that runs plans that only read rows in memory, in large batches."""
+        config = SessionConfig().with_target_partitions(1).with_batch_size(held.BATCH_ROWS)
+        return SessionContext(config, self.main.runtime)
+
 
 class Contexts:
     """The contexts of one session, all with the same tables."""
@@ -44,6 +52,7 @@ class Contexts:
     ) -> None:
         pools = pools or Pools(settings)
         self._partitions = settings.target_partitions
+        self._pools = pools
         self.main = new(settings, settings.target_partitions, pools.main, measured)
         # Products run in one partition. DataFusion does not cancel them at once, and each partition
         # of a cancelled product occupies a worker thread. See docs/decisions/0002.
@@ -56,6 +65,11 @@ class Contexts:
 
     def __iter__(self) -> Iterator[SessionContext]:
         return iter((self.main, self.serial, *self.unmeasured.values()))
+
+    @property
+    def reading(self) -> SessionContext:
+        """The context that runs plans that only read rows in memory; see `Pools`."""
+        return self._pools.reading
 
     def scratch(self) -> SessionContext:
         """Create another context for planning only, without tables."""

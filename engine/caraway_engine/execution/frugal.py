@@ -6,6 +6,8 @@ and finds no memory left by the partitions. One partition has nothing to merge.
 
 from typing import Any
 
+from datafusion import SessionContext
+
 from caraway_engine.errors import engine_messages
 from caraway_engine.execution.contexts import Contexts
 
@@ -25,15 +27,17 @@ def start(contexts: Contexts, dataframe: Any) -> Any:
 
 def execute(contexts: Contexts, plan: Any) -> Any:
     """Start a plan with the memory of the main context, one partition after another."""
-    return _Chained(contexts, plan, plan.partition_count)
+    return ChainedPartitions(contexts.main, plan)
 
 
-class _Chained:
-    def __init__(self, contexts: Contexts, plan: Any, count: int) -> None:
-        self._contexts = contexts
+class ChainedPartitions:
+    """Runs the partitions of a plan one after another."""
+
+    def __init__(self, context: SessionContext, plan: Any) -> None:
+        self._context = context
         self._plan = plan
-        self._left = list(range(1, count))
-        self._stream: Any = contexts.main.execute(plan, 0)
+        self._left = list(range(1, plan.partition_count))
+        self._stream: Any = context.execute(plan, 0)
 
     async def __anext__(self) -> Any:
         while True:
@@ -42,4 +46,4 @@ class _Chained:
             except StopAsyncIteration:
                 if not self._left:
                     raise
-                self._stream = self._contexts.main.execute(self._plan, self._left.pop(0))
+                self._stream = self._context.execute(self._plan, self._left.pop(0))

@@ -22,7 +22,7 @@ from caraway_core.protocols.dispatch import Statement, TableWrite
 from caraway_core.sqltext import explained, placeholders
 from caraway_core.statement_searches import StatementSearch
 from caraway_engine import known_faults
-from caraway_engine.execution import frugal
+from caraway_engine.execution import frugal, whole_reads
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
 from caraway_engine.rows import coercion
 from caraway_engine.searching import embedding
@@ -87,6 +87,8 @@ class StatementPlanner:
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
         start = plan.dataframe.execute_stream
+        if plan.stored and plan.facts.names_columns_only:
+            start = partial(whole_reads.start, self._contexts, plan.dataframe)
         if not plan.facts.functions.isdisjoint(embedding.CALLING):
             # Threads of the engine wait for models as they do for databases. Calls of models are
             # not free, so that none begins before it is known where the statement runs.

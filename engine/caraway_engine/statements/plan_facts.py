@@ -58,6 +58,7 @@ _OPERATIONS = {
     **dict.fromkeys((plan_nodes.UNKNOWN, "Extension"), Operation.UNKNOWN),
 }  # fmt: skip
 _NEVER_CUT = frozenset({"Unnest", "RecursiveQuery", *_OPERATIONS})
+_SELECTING = frozenset({"Projection", "SubqueryAlias", "TableScan"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class PlanFacts:
     has_nested_join: bool
     uncut: str | None
     is_complete: bool
+    names_columns_only: bool
+    """Whether the statement selects columns of one table, and all of its rows."""
 
     @property
     def reads_system(self) -> bool:
@@ -198,6 +201,7 @@ class _Found:
         self._uncut: str | None = None
         self._is_complete = True
         self._is_simplified = False
+        self._names_columns_only = True
 
     def add(self, plan: Any, *, is_lifted: bool = False) -> None:
         """Visit a plan. If `is_lifted`, it comes from a subquery and is decorrelated."""
@@ -226,6 +230,7 @@ class _Found:
             self._has_nested_join,
             self._uncut,
             self._is_complete,
+            self._names_columns_only and self._scans.total() == 1,
         )
 
     def _mentioned(self, node: PlanNode, hidden: str) -> None:
@@ -247,6 +252,7 @@ class _Found:
 
     def _node(self, node: PlanNode, is_lifted: bool) -> None:
         variant = node.variant
+        self._names_columns_only &= node.kind in _SELECTING
         if node.kind in _NEVER_CUT:
             self._lose(node.kind)
         match node.kind:
@@ -283,6 +289,7 @@ class _Found:
     def _expression(self, expression: Any, node: PlanNode) -> None:
         is_negated = False
         for part in plan_nodes.inside(expression):
+            self._names_columns_only &= part.kind in ("Column", "Alias")
             match part.kind:
                 case "Column" | "Literal":
                     continue

@@ -5,7 +5,7 @@ same state at each message.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from caraway_executor.engines.shared_memory import HeldPlace, WritableMemory
 _KEPT_SCHEMAS = 256
 _TOGETHER_BYTES = 4 * 1024 * 1024
 """Batches up to this size are sent in one message."""
+_USUAL_ROWS = 8 * 1024
+"""The size of the engine's own batches; as many are sent together before their size is known."""
 _STATEMENT = tuple(each.name for each in fields(Statement) if each.name != "logs")
 
 
@@ -143,15 +145,19 @@ class RowsOut:
         self._plain = plain.plain_schema(schema) if plain.has_views(schema) else None
         self.is_whole = any(map(_has_dictionary, schema.types))
         self._row_bytes: float | None = None
+        self._stream_bytes = 0
+        """The size of an IPC stream without batches."""
 
     def most_rows(self) -> int:
-        """Return how many rows may be sent together, by the size of those sent before."""
-        return int(_TOGETHER_BYTES / self._row_bytes) if self._row_bytes else 1
+        """Return how many rows to send together, by the size of those sent before."""
+        if not self._row_bytes:
+            return _USUAL_ROWS
+        return max(1, int(_TOGETHER_BYTES / self._row_bytes))
 
     def body(self, batch: pa.RecordBatch) -> pa.Buffer:
         """Serialize a batch. Views become plain, because they would serialize their whole text."""
         batch = self._made_plain(batch)
-        return _stream_of([batch]) if self.is_whole else batch.serialize()
+        return _stream_of(batch.schema, [batch]) if self.is_whole else batch.serialize()
 
     def sent(
         self, number: int, batches: Sequence[pa.RecordBatch], memory: WritableMemory | None
@@ -161,17 +167,25 @@ class RowsOut:
         The place is held until it is marked as sent.
         """
         batches = [self._made_plain(each) for each in batches]
-        if memory is not None:
-            measure = pa.MockOutputStream()
-            _write(measure, batches)
-            self._row_bytes = measure.size() / max(1, sum(each.num_rows for each in batches))
-            if (held := memory.take(measure.size())) is not None:
-                with pa.FixedSizeBufferWriter(held.buffer) as sink:
-                    _write(sink, batches)
-                return BatchesSent(number, True, held.place), None, held
+        size_bytes = self._measured(batches)
+        self._row_bytes = size_bytes / max(1, sum(each.num_rows for each in batches))
+        if memory is not None and (held := memory.take(size_bytes)) is not None:
+            with pa.FixedSizeBufferWriter(held.buffer) as sink:
+                _write(sink, batches[0].schema, batches)
+            return BatchesSent(number, True, held.place), None, held
         if self.is_whole or len(batches) > 1:
-            return BatchesSent(number, True), _stream_of(batches), None
+            return BatchesSent(number, True), _stream_of(batches[0].schema, batches), None
         return BatchesSent(number, False), batches[0].serialize(), None
+
+    def _measured(self, batches: Sequence[pa.RecordBatch]) -> int:
+        """Return the size of an IPC stream of batches, which is cheaper to add up than to write."""
+        if self.is_whole:
+            measure = pa.MockOutputStream()
+            _write(measure, batches[0].schema, batches)
+            return measure.size()
+        if not self._stream_bytes:
+            self._stream_bytes = _stream_of(batches[0].schema, ()).size
+        return self._stream_bytes + sum(map(pa.ipc.get_record_batch_size, batches))
 
     def _made_plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch if self._plain is None else plain.plain_batch(batch, self._plain)
@@ -188,15 +202,20 @@ class RowsIn:
     def batches(
         self, body: pa.Buffer, is_whole: bool, *, stays_plain: bool = False
     ) -> list[pa.RecordBatch]:
-        """Decode batches; those that stay plain have plain types in place of views."""
+        """Decode batches; those that stay plain have plain types in place of views.
+
+        Readers of these take many rows at once; for the others batches are cut.
+        """
         if is_whole:
             with pa.ipc.open_stream(body) as reader:
                 batches = list(reader)
         else:
             batches = [pa.ipc.read_record_batch(body, self._crossed)]
-        if stays_plain or not self._has_views:
+        if stays_plain:
             return batches
-        return [plain.restored(each, self.schema) for each in batches]
+        if self._has_views:
+            batches = [plain.restored(each, self.schema) for each in batches]
+        return [piece for each in batches for piece in _pieces(each)]
 
 
 class SchemaCache:
@@ -216,14 +235,29 @@ class SchemaCache:
         return known
 
 
-def _stream_of(batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    step = part_rows(batch, _USUAL_ROWS)
+    if step == batch.num_rows:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+def part_rows(batch: pa.RecordBatch, wanted_rows: int) -> int:
+    """Return the size of the parts that a batch is cut into: equal, and about as wanted."""
+    parts = max(1, round(batch.num_rows / wanted_rows))
+    return -(-batch.num_rows // parts)
+
+
+def _stream_of(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
-    _write(sink, batches)
+    _write(sink, schema, batches)
     return sink.getvalue()
 
 
-def _write(sink: pa.NativeFile, batches: Sequence[pa.RecordBatch]) -> None:
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+def _write(sink: pa.NativeFile, schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> None:
+    with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
 

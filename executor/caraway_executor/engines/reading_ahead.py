@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_executor.engines.crossing import part_rows
 
 _MOST_AHEAD = 4
 
@@ -39,20 +40,32 @@ class AheadReader:
             self._changed.set()
 
     async def take(self, most_rows: Callable[[], int]) -> list[pa.RecordBatch]:
-        """Return the batches at hand, together at most so many rows; none means the end."""
+        """Return the batches at hand, together about so many rows; none means the end.
+
+        A batch with many more rows is cut into parts of one size.
+        """
         while not self._batches:
             if self._is_ended:
                 if self._error is not None:
                     raise self._error
                 return []
             await self._next_change()
-        taken = [self._batches.popleft()]
-        room = most_rows() - taken[0].num_rows
+        room = most_rows()
+        taken = [self._cut(self._batches.popleft(), room)]
+        room -= taken[0].num_rows
         while self._batches and self._batches[0].num_rows <= room:
             taken.append(self._batches.popleft())
             room -= taken[-1].num_rows
         self._changed.set()
         return taken
+
+    def _cut(self, batch: pa.RecordBatch, most_rows: int) -> pa.RecordBatch:
+        """Return the first part of a batch, and leave the rest to be taken."""
+        rows = part_rows(batch, most_rows)
+        if rows == batch.num_rows:
+            return batch
+        self._batches.appendleft(batch.slice(rows))
+        return batch.slice(0, rows)
 
     async def _next_change(self) -> None:
         self._changed.clear()

@@ -54,6 +54,11 @@ class RemoteStream:
         """Whether it is already known that no more rows will come."""
         return self._is_ended and not (self._batches or self._bodies) and self._error is None
 
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the next batch was received."""
+        return bool(self._batches or self._bodies)
+
     def add(self, body: pa.Buffer | None, is_whole: bool) -> None:
         """Add batches that were received."""
         assert body is not None

@@ -72,7 +72,7 @@ class FlightReading:
         return sum(batch.num_rows for batch in self._ready) if self.is_whole else -1
 
     async def take(self) -> list[pa.RecordBatch]:
-        """Return what comes next; nothing means the end.
+        """Return all batches that are here, or the next one; nothing means the end.
 
         Raises:
             QueryError: the statement failed on the way.
@@ -84,6 +84,8 @@ class FlightReading:
                 self._rows = None
             else:
                 batches = [batch]
+                while self._rows.is_at_hand:
+                    batches.append(await anext(self._rows))
         self.count(batches)
         return batches
 

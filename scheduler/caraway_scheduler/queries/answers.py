@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, offered_of
+from caraway_core.protocols.dispatch import BatchStream, has_rows_at_hand, offered_of
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
@@ -139,6 +139,14 @@ class LiveRows:
     def whole(self) -> list[pa.RecordBatch] | None:
         """All batches if the answer was fetched completely, otherwise None."""
         return self._ahead if self._is_exhausted else None
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the next batch is here, so that it takes no wait."""
+        if self._ahead:
+            return True
+        is_read = self._stream is not None and self._next is None
+        return is_read and has_rows_at_hand(self._stream)
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-# Many clients refuse messages of more than 4 MiB unless they are told otherwise.
-_MOST_BYTES = 2 * 1024 * 1024
+_MOST_BYTES = 1280 * 1024
+"""Many clients refuse messages of more than 4 MiB unless they are told otherwise. And pyarrow takes
+twice as much time for messages of 10 MiB as for messages of 1 MiB, whose memory is used again."""
 
 
 def cut(
@@ -13,11 +14,13 @@ def cut(
 ) -> Iterator[pa.Table]:
     """Divide a batch into messages of the schema that was announced; `most_bytes` may be less.
 
-    They are tables because Arrow sends the dictionaries of tables along, but not of batches.
+    Yields a table, of which Arrow sends each batch as a message without a step in Python, or
+    nothing if there are no rows. Of a batch Arrow would not send the dictionaries.
     """
     if batch.schema != schema:
         batch = batch.cast(schema)
     most_bytes = min(most_bytes, _MOST_BYTES)
     rows = max(1, batch.num_rows * most_bytes // max(batch.nbytes, 1))
-    for start in range(0, batch.num_rows, rows):
-        yield pa.Table.from_batches([batch.slice(start, rows)])
+    starts = range(0, batch.num_rows, rows)
+    if starts:
+        yield pa.Table.from_batches([batch.slice(start, rows) for start in starts])

@@ -243,6 +243,30 @@ def test_products_are_found_also_in_subqueries(
     assert found.has_product is has_product
 
 
+@pytest.mark.parametrize(
+    ("sql", "is_so"),
+    [
+        ("SELECT * FROM t", True),
+        ("SELECT b AS c FROM (SELECT a, b FROM t) AS x", True),
+        ("SELECT a + 1 FROM t", False),
+        ("SELECT 1 FROM t", False),
+        ("SELECT * FROM t LIMIT 1", False),
+        ("SELECT * FROM t WHERE a = 1", False),
+        ("SELECT * FROM t ORDER BY a", False),
+        ("SELECT DISTINCT a FROM t", False),
+        ("SELECT * FROM t UNION ALL SELECT * FROM t", False),
+        ("SELECT * FROM t, u", False),
+        ("SELECT a, (SELECT max(a) FROM u) FROM t", False),
+        ("EXPLAIN SELECT * FROM t", False),
+        ("INSERT INTO t SELECT * FROM u", False),
+    ],
+)
+def test_statement_that_only_names_columns_is_known(
+    context: SessionContext, sql: str, is_so: bool
+) -> None:
+    assert of(context, sql).names_columns_only is is_so
+
+
 def test_an_optimized_plan_says_what_it_reads(context: SessionContext) -> None:
     sql = "SELECT * FROM t WHERE a > (SELECT max(a) FROM u) AND EXISTS (SELECT 1 FROM v)"
     dataframe = context.sql(sql)

@@ -117,6 +117,14 @@ async def test_several_batches_arrive_as_they_were(rows: pa.Table, is_shared: bo
     assert arrived == [batch, batch.slice(1), batch]
 
 
+def test_large_batches_are_cut_for_readers_of_few_rows_at_once() -> None:
+    batch = pa.record_batch({"a": [str(number) for number in range(20_000)]})
+    rows = SchemaCache().rows(batch.schema.serialize().to_pybytes())
+    body = RowsOut(batch.schema).body(batch)
+    assert [each.num_rows for each in rows.batches(body, False)] == [10_000, 10_000]
+    assert rows.batches(body, False, stays_plain=True) == [batch]
+
+
 def test_slice_does_not_take_along_what_it_was_cut_from() -> None:
     wide = pa.table({"a": pa.array(["x" * 1_000] * 10_000, pa.string_view())}).to_batches()[0]
     assert RowsOut(wide.schema).body(wide.slice(5, 1)).size < 10_000

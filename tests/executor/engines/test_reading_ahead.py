@@ -32,11 +32,21 @@ def any_number() -> int:
 async def test_batches_at_hand_are_taken_together_up_to_a_size() -> None:
     stream: Any = Batches(*[BATCH] * 5)
     async with reading_ahead(stream) as ahead:
-        assert await ahead.take(lambda: 1) == [BATCH]
+        assert await ahead.take(lambda: 2) == [BATCH]
         await turn()
         assert await ahead.take(lambda: 5) == [BATCH] * 2
         await turn()
         assert await ahead.take(any_number) == [BATCH] * 2
+        assert await ahead.take(any_number) == []
+
+
+async def test_batch_much_larger_than_wanted_is_cut_evenly() -> None:
+    large = pa.record_batch({"n": list(range(10))})
+    stream: Any = Batches(large, BATCH)
+    async with reading_ahead(stream) as ahead:
+        taken = [await ahead.take(lambda: 4) for _ in range(3)]
+        assert [[each.num_rows for each in batches] for batches in taken] == [[5], [5], [2]]
+        assert taken[0] + taken[1] == [large.slice(0, 5), large.slice(5)]
         assert await ahead.take(any_number) == []
 
 
