@@ -1,6 +1,6 @@
 """Reads whole tables in memory in large batches.
 
-The engine cuts what it reads into batches of 8,192 rows, which suit its operators. Where no operator
+The engine cuts what it reads into batches of 8,192 rows, which suit its operators. Where none
 follows, the cutting only costs: each batch is exported, converted and sent by itself.
 """
 

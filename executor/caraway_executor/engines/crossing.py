@@ -182,10 +182,10 @@ class RowsOut:
         if self.is_whole:
             measure = pa.MockOutputStream()
             _write(measure, batches[0].schema, batches)
-            return measure.size()
+            return int(measure.size())
         if not self._stream_bytes:
             self._stream_bytes = _stream_of(batches[0].schema, ()).size
-        return self._stream_bytes + sum(map(pa.ipc.get_record_batch_size, batches))
+        return self._stream_bytes + sum(int(pa.ipc.get_record_batch_size(each)) for each in batches)
 
     def _made_plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch if self._plain is None else plain.plain_batch(batch, self._plain)
@@ -246,8 +246,8 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def part_rows(batch: pa.RecordBatch, wanted_rows: int) -> int:
     """Return the size of the parts that a batch is cut into: equal, and about as wanted."""
-    parts = max(1, round(batch.num_rows / wanted_rows))
-    return -(-batch.num_rows // parts)
+    rows: int = batch.num_rows
+    return -(-rows // max(1, round(rows / wanted_rows)))
 
 
 def _stream_of(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:

@@ -145,8 +145,9 @@ class LiveRows:
         """Whether the next batch is here, so that it takes no wait."""
         if self._ahead:
             return True
-        is_read = self._stream is not None and self._next is None
-        return is_read and has_rows_at_hand(self._stream)
+        if self._stream is None or self._next is not None:
+            return False
+        return has_rows_at_hand(self._stream)
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
