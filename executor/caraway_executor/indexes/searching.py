@@ -240,9 +240,10 @@ def _taken(
     if len(rows) == 0:
         return pa.array([], type_)
     if len(rows) <= _FEW_ROWS:
+        owners = places.tolist()
+        columns = {place: share.units[place].batch.column(name) for place in set(owners)}
         cut = [
-            share.units[place].batch.column(name).slice(row, 1)
-            for place, row in zip(places.tolist(), rows.tolist(), strict=True)
+            columns[place].slice(row, 1) for place, row in zip(owners, rows.tolist(), strict=True)
         ]
         return _compact(pa.concat_arrays(cut))
     order = np.argsort(places, kind="stable")
