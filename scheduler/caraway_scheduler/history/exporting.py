@@ -1,5 +1,6 @@
 """Exports finished tasks to an OTLP endpoint as OpenTelemetry spans."""
 
+import threading
 from collections.abc import Callable, Mapping
 from importlib import metadata
 
@@ -14,6 +15,7 @@ from caraway_core.ids import NodeId
 from caraway_scheduler.history.tasks import TaskRecord
 
 _TIMEOUT_S = 10
+_CLOSE_S = 2.0
 
 
 class TraceExporter:
@@ -29,8 +31,8 @@ class TraceExporter:
         url = endpoint.rstrip("/")
         if not url.endswith("/v1/traces"):
             url += "/v1/traces"
-        exporter = OTLPSpanExporter(endpoint=url, headers=dict(headers), timeout=_TIMEOUT_S)
-        self._processor = BatchSpanProcessor(exporter)
+        self._exporter = _Exporter(endpoint=url, headers=dict(headers), timeout=_TIMEOUT_S)
+        self._processor = BatchSpanProcessor(self._exporter)
         self._scope = InstrumentationScope("caraway", metadata.version("caraway"))
         self._resource = Resource.create(
             {"service.name": "caraway", "service.instance.id": node_id, **properties}
@@ -41,8 +43,11 @@ class TraceExporter:
         return lambda record: self._processor.on_end(self._span(record))
 
     def close(self) -> None:
-        """Send the remaining spans, within a time limit."""
+        """Send the remaining spans; give up after two seconds, while a stop waits for it."""
+        end_of_retries = threading.Timer(_CLOSE_S, self._exporter.shutdown)
+        end_of_retries.start()
         self._processor.shutdown()  # type: ignore[no-untyped-call] # the SDK leaves it untyped
+        end_of_retries.cancel()
 
     def _span(self, record: TaskRecord) -> ReadableSpan:
         trace_id = int(record.span.trace_id, 16)
@@ -61,6 +66,17 @@ class TraceExporter:
             end_time=record.end_ns,
             status=Status(StatusCode.ERROR, record.error_message) if failed else Status(),
         )  # fmt: skip
+
+
+class _Exporter(OTLPSpanExporter):
+    """An exporter that may be shut down twice; the first time ends its retries."""
+
+    is_closed = False
+
+    def shutdown(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            super().shutdown()  # type: ignore[no-untyped-call] # the SDK leaves it untyped
 
 
 def _context(trace_id: int, span_id: str) -> SpanContext:

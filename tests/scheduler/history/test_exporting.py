@@ -7,8 +7,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from queue import Queue
 
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from caraway_core.ids import NodeId
+from caraway_scheduler.history import exporting
+from caraway_scheduler.history.tasks import TaskRecord
+from caraway_serving import spans
 from tests.kit.processes import child
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -16,15 +21,17 @@ PARENT = "00f067aa0ba902b7"
 
 
 @contextmanager
-def collector() -> Iterator[tuple[str, "Queue[tuple[str, dict[str, str], bytes]]"]]:
-    """An OTLP endpoint that records requests."""
+def collector(
+    status: int = 200,
+) -> Iterator[tuple[str, "Queue[tuple[str, dict[str, str], bytes]]"]]:
+    """An OTLP endpoint that records requests and answers with a status."""
     received: Queue[tuple[str, dict[str, str], bytes]] = Queue()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             received.put((self.path, dict(self.headers), body))
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
@@ -68,6 +75,16 @@ def test_statement_arrives_as_a_span_of_the_callers_trace(tmp_path: Path) -> Non
     )  # fmt: skip
     assert "column 'nope' not found" in span.status.message
     assert span.end_time_unix_nano > span.start_time_unix_nano
+
+
+def test_a_stop_waits_for_no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "_CLOSE_S", 0.2)
+    with collector(status=503) as (endpoint, received):
+        exporter = exporting.TraceExporter(endpoint, {}, NodeId("n"), {})
+        exporter.listener(TaskRecord(spans.start(None), "sql_query", "SELECT 1", 1, 2))
+        exporter.close()
+    # The first retry would come a second later.
+    assert received.qsize() <= 1
 
 
 def test_unavailable_collector_blocks_nothing(tmp_path: Path) -> None:
