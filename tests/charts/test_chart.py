@@ -17,7 +17,8 @@ KUBERNETES = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
 CRDS = {
     found["spec"]["names"]["kind"]: found
     for found in (
-        yaml.safe_load(path.read_text()) for path in sorted((helm.CHART / "crds").glob("*.yaml"))
+        yaml.load(path.read_text(), yaml.CSafeLoader)
+        for path in sorted((helm.CHART / "crds").glob("*.yaml"))
     )
 }
 VALUES: dict[str, dict[str, Any]] = {
@@ -127,7 +128,7 @@ def test_both_helms_render_the_same() -> None:
         ({"ingress": {"hosts": [{"host": "a", "paths": [{"pathType": "Prefix"}]}]}}, "path"),
     ],
 )
-@pytest.mark.parametrize("version", helm.HELMS)
+@pytest.mark.parametrize("version", [pytest.param("3", marks=pytest.mark.full), "4"])
 def test_values_that_make_no_sense_are_refused(
     values: dict[str, Any], told: str, version: str
 ) -> None:

@@ -36,7 +36,7 @@ class Server(http.server.HTTPServer):
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as made:
-        thread = threading.Thread(target=made.serve_forever)
+        thread = threading.Thread(target=made.serve_forever, args=(0.01,))
         thread.start()
         yield made
         made.shutdown()

@@ -102,7 +102,7 @@ def _template(values: str, flags: tuple[str, ...], release: str, namespace: str,
 
 def objects(text: str) -> list[dict[str, Any]]:
     """Parse the objects of a rendered chart."""
-    return [each for each in yaml.safe_load_all(text) if each]
+    return [each for each in yaml.load_all(text, yaml.CSafeLoader) if each]
 
 
 def render(values: Mapping[str, Any] | None = None, *flags: str, **chosen: str) -> list[Any]:

@@ -47,6 +47,7 @@ def test_all_phases_count_and_the_longest_comes_first() -> None:
     ]
 
 
+@pytest.mark.full
 def test_it_counts_what_the_workers_of_xdist_run(tmp_path: Path) -> None:
     for name in ("one", "two"):
         module = tmp_path / "tests" / name / "test_it.py"

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,10 +35,21 @@ async def read(store: RemoteResultStore, key: str, chunk: ChunkInfo) -> list[pa.
     return [batch async for batch in store.read_chunk(key, chunk)]
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[RemoteStore]:
-    with remote_store(tmp_path / "own") as store:
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteStore]:
+    with remote_store(tmp_path_factory.mktemp("own")) as store:
         yield store
+
+
+@pytest.fixture
+def own(running: RemoteStore) -> Iterator[RemoteStore]:
+    """An empty store that no other test uses now; the test may kill it."""
+    assert running.process is not None
+    if running.process.poll() is not None:
+        running.start()
+    yield running
+    for folder in running.data.glob("[!.]*"):
+        shutil.rmtree(folder)
 
 
 async def test_chunks_lie_as_plain_files_below_the_prefix(own: RemoteStore) -> None:
@@ -233,7 +245,7 @@ def scripted() -> Iterator[_Server]:
     """A server that returns responses that the test prepared."""
     with _Server(("127.0.0.1", 0), _Scripted) as server:
         server.answers, server.seen = [], []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
         server.shutdown()

@@ -27,6 +27,9 @@ DONE = {"status": "SUCCEEDED", "rows": ROWS, "sum": ROWS * (ROWS + 1) // 2}
 STEPS = ["1:after", "2:before", "2:after", "1:chunk", "2:chunk", "3:before", "3:after", "4:before",
          "4:after"]  # fmt: skip
 IS_DONE = {"4:after"}
+QUICK = {"1:chunk", "2:after", "4:before", "4:after"}
+"""The steps of `make test`, where test_takeover.py has all of them in one process."""
+PARAMS = [pytest.param(step, marks=() if step in QUICK else pytest.mark.full) for step in STEPS]
 
 
 @dataclass
@@ -108,7 +111,7 @@ def check_results(results: Path, told: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", PARAMS)
 def test_killed_owner_is_followed_by_another(
     server: valkey.Server, results: Path, other: Child, step: str
 ) -> None:
@@ -121,7 +124,7 @@ def test_killed_owner_is_followed_by_another(
     check_results(results, told)
 
 
-@pytest.mark.parametrize("step", STEPS[1:])
+@pytest.mark.parametrize("step", PARAMS[1:])
 def test_paused_owner_cannot_overwrite_when_it_resumes(
     server: valkey.Server, results: Path, other: Child, step: str
 ) -> None:
