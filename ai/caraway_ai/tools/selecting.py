@@ -1,4 +1,4 @@
-"""Chooses the tools of one model: `auto`, `all`, `search_registry`, `builtin`, or names."""
+"""Chooses the tools of one model: `auto`, `all`, `search_registry`, or names and groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,11 +47,8 @@ def select(toolbox: Toolbox, mode: str, embed: Embed | None = None) -> ToolSelec
             return ToolSelection(toolbox, {})
         case "all":
             return ToolSelection(toolbox, toolbox.tools)
-        case "auto":
-            tools = list(toolbox.tools.values())
-            wants_search = len(tools) > MOST_LISTED
         case "search_registry":
-            tools, wants_search = list(toolbox.tools.values()), True
+            tools, wants_search = toolbox.chosen(toolboxes.AUTO), True
         case _:
             tools = toolbox.chosen(mode)
             wants_search = len(tools) > MOST_LISTED

@@ -16,8 +16,19 @@ from caraway_core import registry
 from caraway_core.errors import CarawayError, DeadlineError, NotFoundError, ToolError
 
 BUILTIN = "builtin"
+AUTO = "auto"
+MEMORY = "memory"
+"""The group of the tools that write, which a model gets only where it is named."""
 MOST_LISTED = 20
 """From more tools than this, a model gets a search of tools in place of their definitions."""
+ALIASES: Mapping[str, str] = {
+    "memory:load": "load_memory",
+    "memory:store": "store_memory",
+    "document_similarity": "search",
+}
+"""Other names that callers and manifests may use; providers of models refuse some of them."""
+_OF_MEMORY = (MEMORY, "load_memory", "store_memory")
+_NO_MEMORY = "; memories need a dataset `from: memory:store` with `access: read_write`"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -79,6 +90,7 @@ class Toolbox:
             NotFoundError: there is none.
         """
         tools = self.tools
+        name = ALIASES.get(name, name)
         if name not in tools:
             raise NotFoundError(registry.unknown("tool", name[:100], tools))
         return tools[name]
@@ -141,15 +153,22 @@ class Toolbox:
         """
         tools = self.tools
         groups = self._by_group(tools)
+        apart = {
+            tool.name for each in self.sources if each.group == MEMORY for tool in each.tools()
+        }
         found: dict[str, Tool] = {}
         for name in filter(None, map(str.strip, names.split(","))):
-            if name in tools:
+            name = ALIASES.get(name, name)
+            if name == AUTO:
+                found.update((each, tools[each]) for each in tools if each not in apart)
+            elif name in tools:
                 found[name] = tools[name]
             elif name in groups:
                 found.update((each, tools[each]) for each in groups[name] if each in tools)
             else:
-                known = {*tools, *groups}
-                raise ToolError(registry.unknown("tool or group of tools", name[:100], known))
+                known = {AUTO, *tools, *groups}
+                told = registry.unknown("tool or group of tools", name[:100], known)
+                raise ToolError(told + (_NO_MEMORY if name in _OF_MEMORY else ""))
         return list(found.values())
 
     def _by_group(self, tools: Mapping[str, Tool]) -> dict[str, list[str]]:

@@ -8,10 +8,12 @@ ToolKind = Literal["builtin", "http", "mcp", "sql", "websearch"]
 BUILTIN_TOOLS = (
     "get_readiness",
     "list_datasets",
+    "load_memory",
     "random_sample",
     "sample_distinct_columns",
     "search",
     "sql",
+    "store_memory",
     "table_schema",
     "top_n_sample",
 )

@@ -7,6 +7,7 @@ from typing import Any
 from caraway_core.manifest import acceleration_rules, search_rules
 from caraway_core.manifest.document import Document
 from caraway_core.manifest.values import Dataset
+from caraway_core.memories import MEMORY_PATH
 
 _IN_MANIFEST = {
     "runtime.results_cache": "is the old name of 'runtime.caching.sql_results'; use that",
@@ -50,9 +51,17 @@ def of_manifest(document: Document) -> Iterator[str]:
     yield from _notices(document, _IN_MANIFEST)
 
 
+def _memories(document: Document) -> Iterator[str]:
+    source = str(document.value.get("from", "")).replace(" ", "")
+    if source == f"memory:{MEMORY_PATH}" and document.value.get("access") != "read_write":
+        message = "models keep memories in it only with `access: read_write`"
+        yield str(document.problem(("from",), message))
+
+
 def of_dataset(document: Document) -> Iterator[str]:
     """Yield a notice for each key of a dataset that changes nothing."""
     yield from _notices(document, _IN_DATASET)
+    yield from _memories(document)
     yield from search_rules.notices(document)
     if acceleration_rules.is_on(document):
         yield from acceleration_rules.notices(document)

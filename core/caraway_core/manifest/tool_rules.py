@@ -25,7 +25,11 @@ PARAMS: Mapping[ToolKind, tuple[str, ...]] = {
     "mcp": ("mcp_args", "mcp_headers", "mcp_auth_token", "timeout"),
     "websearch": ("engine", "perplexity_auth_token", "endpoint", "model", "timeout"),
 }
-_PLANNED = ("memory:load", "memory:store", "memory", "document_similarity")
+_OTHER_NAMES = {
+    "memory:load": "load_memory",
+    "memory:store": "store_memory",
+    "document_similarity": "search",
+}
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _IN_URL = re.compile(r"\{(\w+)\}")
 
@@ -123,10 +127,8 @@ def _params(document: Document, kind: ToolKind) -> Iterator[Problem]:
 
 
 def _builtin(document: Document, target: str) -> Iterator[Problem]:
-    if target in _PLANNED:
-        names = ", ".join(BUILTIN_TOOLS)
-        message = f"the tool '{target}' is not implemented yet; known: {names}"
-        yield document.problem(("from",), message)
+    if (name := _OTHER_NAMES.get(target)) is not None:
+        yield document.problem(("from",), f"'{target}' is called '{name}' here; write that name")
     elif target == "websearch":
         yield document.problem(("from",), "write `from: websearch`, with the params of its engine")
     elif target not in BUILTIN_TOOLS:

@@ -5,6 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
+from caraway_core.memories import MEMORY_PATH, MEMORY_SCHEMA
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import MemoryTable
 from caraway_plugins.sources import json_shape, params, schemas
@@ -12,7 +13,10 @@ from caraway_plugins.sources.samples import FileSample
 
 
 class MemorySource:
-    """A table with the declared columns; `params.data` has its initial rows as JSON."""
+    """A table with the declared columns; `params.data` has its initial rows as JSON.
+
+    The path `store` is a table of memories, which has columns of its own.
+    """
 
     capabilities = SourceCapabilities(projection=True, limit=True, writes=True)
 
@@ -20,7 +24,9 @@ class MemorySource:
         values = params.checked("memory", request.params)
         text, title = values.text("data") or "", f"params.data of '{request.name}'"
         shape = json_shape.infer(FileSample(text, is_whole=True), "auto", None, title)
-        schema = schemas.overridden(schemas.finished(shape.schema), request.declared)
+        is_for_memories = request.path == MEMORY_PATH
+        found = MEMORY_SCHEMA if is_for_memories else schemas.finished(shape.schema)
+        schema = schemas.overridden(found, request.declared)
         if not schema.names:
             raise DatasetError(
                 "schema", f"'{request.name}' has no columns; declare them under `columns`"

@@ -10,6 +10,7 @@ from caraway_ai.tools import selecting
 from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.builtin import BuiltinTools
 from caraway_ai.tools.data_access import RowLimits
+from caraway_ai.tools.memory_tools import MemoryTools
 from caraway_ai.tools.protocol import Tool
 from caraway_ai.tools.selecting import ToolSelection
 from caraway_ai.tools.sql_tool import SqlTool
@@ -23,8 +24,10 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.service import SearchService
+from caraway_scheduler.tools import memories
 from caraway_scheduler.tools.data import RuntimeData
 from caraway_scheduler.tools.meanings import Meanings
+from caraway_scheduler.tools.memories import MemoryDataset
 from caraway_scheduler.tools.recording import recorder
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ class ToolService:
         bounds = self.toolbox.limits
         self._rows = RowLimits(bounds.rows, bounds.bytes - _NOTE_BYTES)
         self._builtin = BuiltinTools(self.data, self._rows)
+        self._queries = queries
         self._servers: dict[str, _Connected] = {}
         self._tasks = tasks.Tasks()
         self._failed: dict[str, str] = {}
@@ -115,7 +119,9 @@ class ToolService:
                 each.connection.cancel()
         self._servers = kept
         servers = (each.server for each in kept.values())
-        self.toolbox.sources = [self._builtin, DeclaredTools(made), *servers]
+        self.toolbox.sources = [
+            self._builtin, DeclaredTools(made), *self._memory(manifest), *servers
+        ]  # fmt: skip
         self.toolbox.groups = _groups(manifest.tools)
 
     async def wait_settled(self) -> None:
@@ -126,6 +132,11 @@ class ToolService:
     async def aclose(self) -> None:
         """Leave all MCP servers."""
         await self._tasks.aclose()
+
+    def _memory(self, manifest: Manifest) -> Sequence[MemoryTools]:
+        if (table := memories.find(manifest.datasets)) is None:
+            return ()
+        return (MemoryTools(self.data, MemoryDataset(table, self._queries), self._rows),)
 
     def _add(
         self,

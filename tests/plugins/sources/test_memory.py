@@ -12,8 +12,10 @@ from caraway_core.tables import MemoryTable
 from tests.plugins.sources import reading
 
 
-def dataset(tmp_path: Path, data: str = "", *declared: pa.Field) -> reading.Dataset:
-    return reading.Dataset("memory", "store", tmp_path, {"data": data} if data else {}, declared)
+def dataset(
+    tmp_path: Path, data: str = "", *declared: pa.Field, path: str = "rows"
+) -> reading.Dataset:
+    return reading.Dataset("memory", path, tmp_path, {"data": data} if data else {}, declared)
 
 
 def test_declared_columns_start_empty_and_take_rows(tmp_path: Path) -> None:
@@ -48,3 +50,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         with pytest.raises(DatasetError) as caught:
             dataset(tmp_path, data, *declared).resolve()
         assert caught.value.type == type_, data
+
+
+def test_a_store_of_memories_has_columns_of_its_own(tmp_path: Path) -> None:
+    extra = pa.field("topic", pa.string())
+    table = dataset(tmp_path, '[{"id": "1", "value": "x"}]', extra, path="store")
+    nothing = {"created_by": None, "created_at": None, "topic": None}
+    assert table.rows() == [{"id": "1", "value": "x", **nothing}]
