@@ -49,6 +49,7 @@ class RowRange:
         self._rows: list[int] = []
         self._deaths: dict[int, int] = {}
         self._kept: tuple[tuple[int, int, int], VisibleRows | None] | None = None
+        self._flagged: tuple[tuple[int, int, int], bytes | None] | None = None
         self._mask = bytearray()
         self._masked = 0
 
@@ -102,9 +103,12 @@ class RowRange:
         dead = bisect_right(self._died, ordinal)
         if low >= high:
             return None
+        # Not the unit: it refers to this object, whose end must not wait for a collection.
+        if self._flagged is None or self._flagged[0] != (low, high, dead):
+            self._flagged = (low, high, dead), self._flags(low, high, dead)
         key = self if self.source is None else self.source.key
         place = 0 if self.source is None else self.source.place
-        return RowUnit(self.batch, key, place, self.holder, low, high, self._rows[:dead])
+        return RowUnit(self.batch, key, place, self.holder, self._flagged[1])
 
     def is_seen(self, number: int, ordinal: int) -> bool:
         """Return whether a row is visible at a position."""
@@ -145,14 +149,16 @@ class RowRange:
             if start < end
         ]
 
+    def _flags(self, low: int, high: int, dead: int) -> bytes | None:
+        """Return a 1 for each row that is visible and a 0 for each other; None if all are."""
+        count = self.batch.num_rows
+        if not dead and low == 0 and high == count:
+            return None
+        self._bury(dead)
+        return b"".join((bytes(low), memoryview(self._mask)[low:high], bytes(count - high)))
+
     def _filtered(self, low: int, high: int, dead: int, hold: Hold) -> VisibleRows | None:
-        if dead < self._masked:
-            self._masked = 0
-        if not self._masked:
-            self._mask = bytearray(b"\1") * self.batch.num_rows
-        for row in self._rows[self._masked : dead]:
-            self._mask[row] = 0
-        self._masked = dead
+        self._bury(dead)
         lives = pa.Array.from_buffers(
             pa.uint8(), self.batch.num_rows, [None, pa.py_buffer(self._mask)]
         )
@@ -163,3 +169,12 @@ class RowRange:
             if batch.num_rows
             else None
         )
+
+    def _bury(self, dead: int) -> None:
+        """Let `_mask` have a 0 for each of the rows that died first, and a 1 for each other."""
+        if dead < self._masked or len(self._mask) != self.batch.num_rows:
+            self._masked = 0
+            self._mask = bytearray(b"\1") * self.batch.num_rows
+        for row in self._rows[self._masked : dead]:
+            self._mask[row] = 0
+        self._masked = dead

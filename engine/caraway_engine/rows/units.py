@@ -3,7 +3,7 @@
 An index of a batch stays valid for all versions and positions that have the batch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,24 +15,17 @@ from caraway_engine.rows.held import Chunk
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowUnit:
-    """A batch, of which the rows from `low` to before `high` are seen, without the `dead` ones.
+    """A batch with the rows that are seen: `seen` has a 1 for each, and a 0 for each other row.
 
-    `key` and `place` name the batch: the object lives as long as its rows do. Keep `holder` while
-    they are read.
+    None stands for all. `key` and `place` name the batch: the object lives as long as its rows do.
+    Keep `holder` while they are read.
     """
 
     batch: pa.RecordBatch
     key: object
     place: int
     holder: object
-    low: int
-    high: int
-    dead: Sequence[int] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all rows of the batch are seen."""
-        return not self.dead and self.low <= 0 and self.high >= self.batch.num_rows
+    seen: bytes | None = None
 
 
 def of_chunk(table: TableName, schema: pa.Schema, chunk: Chunk) -> Iterator[RowUnit]:
@@ -42,4 +35,4 @@ def of_chunk(table: TableName, schema: pa.Schema, chunk: Chunk) -> Iterator[RowU
         ExecutionError: they have other types.
     """
     for place, batch in enumerate(held.cut(table, schema, chunk)):
-        yield RowUnit(batch, chunk, place, chunk, 0, batch.num_rows)
+        yield RowUnit(batch, chunk, place, chunk)

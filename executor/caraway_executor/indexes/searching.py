@@ -190,12 +190,7 @@ def _masks(order: IndexOrder, share: SearchedShare) -> Masks:
 
 
 def _seen(unit: RowUnit) -> Flags | None:
-    if unit.is_whole:
-        return None
-    mask = np.zeros(unit.batch.num_rows, np.bool_)
-    mask[unit.low : unit.high] = True
-    mask[list(unit.dead)] = False
-    return mask
+    return None if unit.seen is None else np.frombuffer(unit.seen, np.bool_)
 
 
 def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits]) -> pa.RecordBatch:

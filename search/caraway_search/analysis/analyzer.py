@@ -36,6 +36,9 @@ _ASCII_BREAK = re.compile(r"[^A-Za-z0-9']+")
 _ELIDING = frozenset({"catalan", "french", "italian"})
 """Languages in which an apostrophe stands between two words."""
 
+_STEMMED_AT_ONCE = 256
+"""The stemmer keeps other threads from running during a call, and searches must not wait."""
+
 PieceKind = Literal["word", "unspaced"]
 
 
@@ -120,7 +123,7 @@ class Analyzer:
     def _stems(self, folded: list[str]) -> list[str]:
         if self.language == "none":
             return [_cut(word) for word in folded]
-        stemmed = _stemmer(self.language).stemWords([_cut(word) for word in folded])
+        stemmed = _stemmed(self.language, [_cut(word) for word in folded])
         # What follows an apostrophe is a suffix that the stemmer of English knows.
         return [stem.replace("'", "") or word for stem, word in zip(stemmed, folded, strict=True)]
 
@@ -186,6 +189,15 @@ def _ragged(
     return gathered
 
 
+def _stemmed(language: str, words: Sequence[str]) -> list[str]:
+    stemmer = _stemmer(language)
+    found: list[str] = []
+    for start in range(0, len(words), _STEMMED_AT_ONCE):
+        found += stemmer.stemWords(words[start : start + _STEMMED_AT_ONCE])
+    return found
+
+
 @lru_cache(maxsize=64)
 def _stemmer(language: str) -> Any:
-    return Stemmer.Stemmer(language)
+    # Without its cache, which sorts itself whenever it is full: words are distinct here.
+    return Stemmer.Stemmer(language, 0)

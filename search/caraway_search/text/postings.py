@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from caraway_search.analysis.analyzer import Analyzer, Tokens
@@ -173,11 +174,12 @@ _ARRAYS = ("starts", "rows", "counts", "position_starts", "positions", "lengths"
 
 
 def _in_order(tokens: Tokens) -> tuple[Vocabulary, NDArray[np.int64]]:
-    encoded = [term.encode() for term in tokens.terms]
-    order = sorted(range(len(encoded)), key=encoded.__getitem__)
+    # Sorted by Arrow, which lets other threads run: searches must not wait for it.
+    encoded = pa.array(tokens.terms, pa.large_string()).cast(pa.large_binary())
+    order = pc.sort_indices(encoded)
     ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return Vocabulary.of([encoded[n] for n in order]), ranks[tokens.ids]
+    ranks[order.to_numpy()] = np.arange(len(order))
+    return Vocabulary.of(encoded.take(order)), ranks[tokens.ids]
 
 
 def _sorting(ids: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -32,10 +32,14 @@ class Vocabulary(Sequence[bytes]):
     ends: NDArray[np.integer[Any]]
 
     @classmethod
-    def of(cls, terms: Sequence[bytes]) -> Self:
-        """Terms that are sorted already."""
-        ends = np.cumsum(np.fromiter(map(len, terms), np.int64, len(terms)))
-        return cls(np.frombuffer(b"".join(terms), np.uint8), ends)
+    def of(cls, terms: Any) -> Self:
+        """Terms that are sorted already: a large binary array of Arrow."""
+        if len(terms) == 0:
+            return cls(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+        _, ends, contents = terms.buffers()
+        numbers = np.frombuffer(ends, np.int64)[terms.offset : terms.offset + len(terms) + 1]
+        first = numbers[0]
+        return cls(np.frombuffer(contents, np.uint8)[first : numbers[-1]], numbers[1:] - first)
 
     def __len__(self) -> int:
         return len(self.ends)

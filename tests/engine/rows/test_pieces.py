@@ -1,5 +1,7 @@
 """Rows that are born and die, held against a list of lives."""
 
+import weakref
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,16 @@ def made(count: int, births: list[tuple[int, int]] | None = None, first: int = 0
 def shown(of: RowRange, ordinal: int, since: int = 0) -> list[int]:
     seen = of.seen(ordinal, since, lambda _size: None)
     return [row["n"] for each in seen for row in each.batch.to_pylist()]
+
+
+def flagged(of: RowRange, ordinal: int, since: int = 0) -> list[int]:
+    unit = of.unit(ordinal, since)
+    if unit is None:
+        return []
+    numbers: list[int] = unit.batch.column("n").to_pylist()
+    if unit.seen is None:
+        return numbers
+    return [n for n, flag in zip(numbers, unit.seen, strict=True) if flag]
 
 
 @st.composite
@@ -58,6 +70,7 @@ def test_a_position_shows_who_lives_then(
         expected = [n for n in alive if n >= since]
         assert held.count(ordinal, since) == len(expected)
         assert shown(held, ordinal, since) == expected
+        assert flagged(held, ordinal, since) == expected
         # As it was asked before: the copy that is kept is the same.
         assert shown(held, ordinal, since) == expected
 
@@ -146,3 +159,24 @@ def test_when_all_died_there_is_nothing() -> None:
     held.kill(1, 2)
     assert [shown(held, ordinal) for ordinal in range(4)] == [[0, 1], [1], [], []]
     assert [held.count(ordinal) for ordinal in range(4)] == [2, 1, 0, 0]
+
+
+def test_flags_of_rows_are_made_once_for_what_is_visible() -> None:
+    held = made(3)
+    first = held.unit(0, 0)
+    assert first is not None
+    assert first.seen is None
+    held.kill(1, 1)
+    before, again, early = held.unit(1, 0), held.unit(2, 0), held.unit(0, 0)
+    assert before is not None
+    assert again is not None
+    assert early is not None
+    assert (before.seen, early.seen) == (b"\1\0\1", None)
+    assert before.seen is again.seen
+    after = held.unit(1, 0)
+    assert after is not None
+    assert after.seen == before.seen
+    # A unit that is let go leaves the rows to nobody but their owner.
+    gone = weakref.ref(held)
+    del held, first, before, again, early, after
+    assert gone() is None
