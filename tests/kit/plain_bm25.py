@@ -58,7 +58,8 @@ class Oracle:
 
     def _analysed(self, text: str) -> Terms:
         tokens = self.analyzer.tokens(pa.array([text]))
-        return [tokens.terms[n] for n in tokens.ids]
+        found: Terms = tokens.terms.take(pa.array(tokens.ids)).to_pylist()
+        return found
 
     def scores(self, query: QueryNode) -> dict[int, float]:
         """The score of each live row that a query finds."""

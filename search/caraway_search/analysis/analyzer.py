@@ -5,7 +5,7 @@ stemmed, in Python, so the cost is that of the vocabulary and not of the texts.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -52,9 +52,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The terms of a column. Text `n` has the next `counts[n]` of `ids`; NULL has none."""
+    """The terms of a column. Text `n` has the next `counts[n]` of `ids`; NULL has none.
 
-    terms: Sequence[str]
+    `terms` is a string array of Arrow.
+    """
+
+    terms: Any
     ids: NDArray[np.int64]
     counts: NDArray[np.int64]
 
@@ -80,7 +83,7 @@ class Analyzer:
         words = pc.split_pattern_regex(texts.cast(pa.large_string()), WORD_BREAK)
         lengths = pc.fill_null(pc.list_value_length(words), 0).to_numpy(zero_copy_only=False)
         encoded = words.flatten().dictionary_encode()
-        terms, word_terms, word_starts = self._vocabulary(encoded.dictionary.to_pylist())
+        terms, word_terms, word_starts = self._vocabulary(encoded.dictionary)
         indices = encoded.indices.to_numpy(zero_copy_only=False)
         term_counts = np.diff(word_starts)[indices]
         ids = _ragged(word_terms, word_starts[:-1][indices], term_counts)
@@ -109,12 +112,6 @@ class Analyzer:
         """The term of a folded word."""
         return self._stems([folded])[0]
 
-    def _folded(self, word: str) -> list[str | Piece]:
-        """The pieces of a word, those of kind "word" as text: there are many."""
-        if word.isascii() and "'" not in word:
-            return [word.lower()] if word else []
-        return [piece.text if piece.kind == "word" else piece for piece in self._pieces(word)]
-
     def _pieces(self, word: str) -> Iterator[Piece]:
         for run in _runs(word):
             parts = run.text.split("'") if self.language in _ELIDING else [run.text.strip("'")]
@@ -127,22 +124,39 @@ class Analyzer:
         # What follows an apostrophe is a suffix that the stemmer of English knows.
         return [stem.replace("'", "") or word for stem, word in zip(stemmed, folded, strict=True)]
 
-    def _vocabulary(
-        self, words: Iterable[str]
-    ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    def _vocabulary(self, words: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
         """Distinct terms, and those of each word: their ids one after the other, and the starts."""
-        pieces = [self._folded(word) for word in words]
-        plain = {part: None for parts in pieces for part in parts if isinstance(part, str)}
-        stems = dict(zip(plain, self._stems(list(plain)), strict=True))
-        numbers: dict[str, int] = {}
-        ids: list[int] = []
-        starts = [0]
-        for parts in pieces:
-            for part in parts:
-                terms = (stems[part],) if isinstance(part, str) else _pairs(part.text)
-                ids.extend([numbers.setdefault(term, len(numbers)) for term in terms])
-            starts.append(len(ids))
-        return list(numbers), np.array(ids, np.int64), np.array(starts, np.int64)
+        is_plain = _are_plain(words)
+        plain = pc.ascii_lower(words.filter(is_plain)).dictionary_encode()
+        plain_terms = pa.array(self._stems(plain.dictionary.to_pylist()), pa.large_string())
+        others = self._all_terms(words.filter(pc.invert(is_plain)).to_pylist())
+        other_terms = pa.array([term for each in others for term in each], pa.large_string())
+        encoded = pa.concat_arrays([plain_terms, other_terms]).dictionary_encode()
+        found = encoded.indices.to_numpy(zero_copy_only=False)
+        flags = is_plain.to_numpy(zero_copy_only=False)
+        counts = np.ones(len(words), np.int64)
+        counts[~flags] = [len(each) for each in others]
+        ids = np.empty(counts.sum(), np.int64)
+        is_of_plain = np.repeat(flags, counts)
+        ids[is_of_plain] = found[plain.indices.to_numpy(zero_copy_only=False)]
+        ids[~is_of_plain] = found[len(plain_terms) :]
+        return encoded.dictionary, ids, np.concatenate(([0], np.cumsum(counts)))
+
+    def _all_terms(self, words: Sequence[str]) -> list[list[str]]:
+        """The terms of each word."""
+        pieces = [self.pieces(word) for word in words]
+        texts = dict.fromkeys(p.text for parts in pieces for p in parts if p.kind == "word")
+        stems = dict(zip(texts, self._stems(list(texts)), strict=True))
+        return [
+            [t for p in parts for t in ((stems[p.text],) if p.kind == "word" else _pairs(p.text))]
+            for parts in pieces
+        ]
+
+
+def _are_plain(words: Any) -> Any:
+    """Which words are one term, whose only folding is that of capital letters."""
+    is_simple = pc.and_(pc.string_is_ascii(words), pc.not_equal(words, ""))
+    return pc.and_not(is_simple, pc.match_substring(words, "'"))
 
 
 def _runs(word: str) -> Iterator[Piece]:

@@ -175,7 +175,7 @@ _ARRAYS = ("starts", "rows", "counts", "position_starts", "positions", "lengths"
 
 def _in_order(tokens: Tokens) -> tuple[Vocabulary, NDArray[np.int64]]:
     # Sorted by Arrow, which lets other threads run: searches must not wait for it.
-    encoded = pa.array(tokens.terms, pa.large_string()).cast(pa.large_binary())
+    encoded = tokens.terms.cast(pa.large_binary())
     order = pc.sort_indices(encoded)
     ranks = np.empty(len(order), np.int64)
     ranks[order.to_numpy()] = np.arange(len(order))
