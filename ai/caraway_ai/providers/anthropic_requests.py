@@ -60,28 +60,11 @@ def _output(request: ChatRequest) -> JsonObject:
 
 
 def _system(messages: list[JsonObject]) -> str:
-    return "\n\n".join(
-        translating.text_of(f"messages[{index}]", message["content"])
-        for index, message in enumerate(messages)
-        if message["role"] in ("system", "developer")
-    )
+    return "\n\n".join(translating.instructions(messages))
 
 
 def _messages(messages: list[JsonObject]) -> list[JsonObject]:
-    found: list[JsonObject] = []
-    for index, message in enumerate(messages):
-        at, role = f"messages[{index}]", message["role"]
-        if role in ("system", "developer"):
-            continue
-        if role == "function":
-            raise RequestFieldError(f"{at}.role", "must not be 'function'; use 'tool'")
-        speaker = "assistant" if role == "assistant" else "user"
-        blocks = list(_blocks(at, role, message))
-        if found and found[-1]["role"] == speaker:
-            # The results of parallel calls, and what the user says to them, are one message there.
-            found[-1]["content"] += blocks
-        elif blocks:
-            found.append({"role": speaker, "content": blocks})
+    found = translating.turns(messages, _blocks)
     if not found:
         raise RequestFieldError("messages", "must have a message of the role 'user'")
     return found

@@ -142,28 +142,11 @@ def _head() -> JsonObject:
 
 
 def _system(messages: list[JsonObject]) -> list[JsonObject]:
-    return [
-        {"text": translating.text_of(f"messages[{index}]", message["content"])}
-        for index, message in enumerate(messages)
-        if message["role"] in ("system", "developer")
-    ]
+    return [{"text": text} for text in translating.instructions(messages)]
 
 
 def _messages(messages: list[JsonObject]) -> list[JsonObject]:
-    found: list[JsonObject] = []
-    for index, message in enumerate(messages):
-        at, role = f"messages[{index}]", message["role"]
-        if role in ("system", "developer"):
-            continue
-        if role == "function":
-            raise RequestFieldError(f"{at}.role", "must not be 'function'; use 'tool'")
-        speaker = "assistant" if role == "assistant" else "user"
-        blocks = list(_blocks(at, role, message))
-        if found and found[-1]["role"] == speaker:
-            # Roles take turns there.
-            found[-1]["content"] += blocks
-        elif blocks:
-            found.append({"role": speaker, "content": blocks})
+    found = translating.turns(messages, _blocks)
     if not found or found[0]["role"] != "user":
         raise RequestFieldError("messages", f"of models of {PROVIDER} must begin with the user")
     return found

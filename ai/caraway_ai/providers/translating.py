@@ -4,13 +4,16 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from caraway_ai.chat.checking import RequestFieldError
 from caraway_ai.protocols import ChatRequest, JsonObject
 
+INSTRUCTING = ("system", "developer")
+"""The roles of messages that instruct the model."""
+Blocks = Callable[[str, str, JsonObject], Iterable[JsonObject]]
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
 
 
@@ -130,6 +133,40 @@ def text_of(at: str, content: Any) -> str:
             raise RequestFieldError(f"{at}.content[{index}]", "must be text in this role")
         texts.append(str(part.get("text") or part.get("refusal") or ""))
     return "\n".join(texts)
+
+
+def turns(messages: Sequence[JsonObject], blocks: Blocks) -> list[JsonObject]:
+    """Return messages in which the user and the model take turns; instructions are left out.
+
+    `blocks` returns the content of a message at a place, of a role. Messages of one speaker become
+    one: the results of parallel calls, and what the user says to them.
+
+    Raises:
+        RequestFieldError: a message is of a role that is out of use.
+    """
+    found: list[JsonObject] = []
+    for index, message in enumerate(messages):
+        at, role = f"messages[{index}]", message["role"]
+        if role in INSTRUCTING:
+            continue
+        if role == "function":
+            raise RequestFieldError(f"{at}.role", "must not be 'function'; use 'tool'")
+        speaker = "assistant" if role == "assistant" else "user"
+        content = list(blocks(at, role, message))
+        if found and found[-1]["role"] == speaker:
+            found[-1]["content"] += content
+        elif content:
+            found.append({"role": speaker, "content": content})
+    return found
+
+
+def instructions(messages: Sequence[JsonObject]) -> list[str]:
+    """Return the texts of messages that instruct the model."""
+    return [
+        text_of(f"messages[{index}]", message["content"])
+        for index, message in enumerate(messages)
+        if message["role"] in INSTRUCTING
+    ]
 
 
 def arguments_of(at: str, call: Mapping[str, Any]) -> JsonObject:
