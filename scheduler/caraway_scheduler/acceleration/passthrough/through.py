@@ -6,13 +6,11 @@ planned again over the source, if `on_zero_results` says so.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core.changes import Log
 from caraway_core.errors import (
     CarawayError,
     DatasetDamagedError,
@@ -23,24 +21,17 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
-    ActiveStatement,
     BatchStream,
-    CatalogSnapshot,
     Dispatch,
-    ExecutorStatus,
     GivenRows,
-    ReadPoint,
     Statement,
-    StatementProgress,
     TableWrite,
-    ViewFacts,
 )
 from caraway_core.sqltext import writing
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration.changes import changing
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.states import source_of
+from caraway_scheduler.dispatch.wrapping import WrappedDispatch, WrappedStream
 
 logger = logging.getLogger(__name__)
 _TRIES = 16
@@ -48,7 +39,7 @@ _DEADLINE_S = 60.0
 _COUNTED = "SELECT arrow_cast({}, 'UInt64') AS count"
 
 
-class SourceDispatch:
+class SourceDispatch(WrappedDispatch):
     """A dispatch that binds statements to the sources of accelerated datasets where necessary."""
 
     def __init__(
@@ -58,14 +49,9 @@ class SourceDispatch:
         explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc,
     ) -> None:
         """Take what explains why a table is missing: its dataset may still be loading."""
-        self._inner = inner
+        super().__init__(inner)
         self._accelerations = accelerations
         self._explain_missing = explain_missing
-
-    @property
-    def inner(self) -> Dispatch:
-        """The wrapped dispatch, which does not use sources."""
-        return self._inner
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Plan a statement and start it.
@@ -163,21 +149,9 @@ class SourceDispatch:
         if statement.store is None:
             return changing.CountStream(count, write.table)
         counted = Statement(_COUNTED.format(count), {}, store=statement.store)
-        stream = _Passed(await self._inner.execute(query_id, counted))
+        stream = WrappedStream(await self._inner.execute(query_id, counted))
         stream.written = write.table
         return stream
-
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads."""
-        return await self._inner.write_of(statement)
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it."""
-        return await self._inner.searches_of(statement)
-
-    def reading(self) -> AbstractContextManager[ReadPoint]:
-        """Keep the newest catalog and logs, so that several statements read the same rows."""
-        return self._inner.reading()
 
     def must_ask(self, sql: str) -> bool:
         """Return whether another scheduler may have changed what a statement reads."""
@@ -191,80 +165,13 @@ class SourceDispatch:
         """Have a statement read all that is acknowledged. Raises UnavailableError."""
         await self._accelerations.caught_up(sql)
 
-    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Install a catalog."""
-        return await self._inner.install(snapshot)
 
-    def views(self) -> Mapping[TableName, ViewFacts]:
-        """Return the facts of all views."""
-        return self._inner.views()
-
-    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Load a version into memory."""
-        return await self._inner.load(table, spec, log)
-
-    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Restore damaged chunks from memory."""
-        return await self._inner.put_back(table, spec, log)
-
-    def follow(self, spec: StoredTable, log: Log) -> None:
-        """Let statements read a version with this log."""
-        self._inner.follow(spec, log)
-
-    def progress(self, query_id: QueryId) -> StatementProgress | None:
-        """Return the progress of a query."""
-        return self._inner.progress(query_id)
-
-    def under_way(self) -> Sequence[ActiveStatement]:
-        """Return the running statements."""
-        return self._inner.under_way()
-
-    def executors(self) -> tuple[ExecutorStatus, ...]:
-        """Return the status of every executor."""
-        return self._inner.executors()
-
-    async def aclose(self) -> None:
-        """Close the wrapped dispatch."""
-        await self._inner.aclose()
-
-
-class _Passed:
-    """A stream that passes on another stream."""
-
-    def __init__(self, stream: BatchStream) -> None:
-        self._stream = stream
-        self._batches = aiter(stream)
-        self.schema = stream.schema
-        self.reads_only_catalog = stream.reads_only_catalog
-        self.written = stream.written
-
-    @property
-    def wrapped(self) -> BatchStream:
-        """The stream inside."""
-        return self._stream
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
-
-    async def __anext__(self) -> pa.RecordBatch:
-        return await anext(self._batches)
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
-
-
-class _Watched(_Passed):
+class _Watched(WrappedStream):
     """A stream that reports damaged rows that appear later."""
 
     def __init__(self, stream: BatchStream, on_damaged: Callable[[TableName], None]) -> None:
         super().__init__(stream)
         self._on_damaged = on_damaged
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether the stream already knows that no more rows follow."""
-        return bool(getattr(self._stream, "is_at_end", False))
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
@@ -274,8 +181,10 @@ class _Watched(_Passed):
             raise
 
 
-class _Inserted(_Passed):
+class _Inserted(WrappedStream):
     """The answer to an INSERT, which ends once the rows can be read."""
+
+    is_at_end = False
 
     def __init__(
         self,
@@ -303,8 +212,10 @@ class _Inserted(_Passed):
             raise
 
 
-class _Answered(_Passed):
+class _Answered(WrappedStream):
     """The answer of a dataset, or of its source if the dataset has no rows."""
+
+    is_at_end = False
 
     def __init__(self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]]) -> None:
         super().__init__(stream)

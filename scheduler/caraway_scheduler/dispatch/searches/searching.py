@@ -1,26 +1,21 @@
 """Dispatches statements with searches: first the searches, then the statement over their rows."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 import pyarrow as pa
 
 from caraway_core import tasks
-from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import (
-    ActiveStatement,
     BatchStream,
-    CatalogSnapshot,
     Dispatch,
-    ExecutorStatus,
     GivenRows,
     ReadPoint,
     Statement,
-    StatementProgress,
     TableWrite,
     ViewFacts,
 )
@@ -32,18 +27,18 @@ from caraway_core.statement_searches import (
     RerankedRows,
     StatementSearch,
 )
-from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.explaining import ExplainedStream
 from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch
 from caraway_scheduler.dispatch.searches.reranking import Rerankers
+from caraway_scheduler.dispatch.wrapping import WrappedDispatch, WrappedStream
 
 _TRIES = 3
 _SEARCH_PLAN = "search_plan"
 Clock = Callable[[], float]
 
 
-class SearchDispatch:
+class SearchDispatch(WrappedDispatch):
     """A dispatch that runs the searches of statements before them.
 
     Statements without a search pass through. A search and its statement read the same catalog and
@@ -57,17 +52,12 @@ class SearchDispatch:
         rerankers: Rerankers,
         clock: Clock = time.time,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._tables = tables
         self._rerankers = rerankers
         self._clock = clock
         self._views: Mapping[TableName, ViewFacts] | None = None
         self._words: tuple[str, ...] = FUNCTIONS
-
-    @property
-    def inner(self) -> Dispatch:
-        """The wrapped dispatch, which does not search."""
-        return self._inner
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Plan a statement and start it, after its searches.
@@ -127,50 +117,6 @@ class SearchDispatch:
         if statement.writable and writing.may_change(statement.sql):
             return nullcontext(ReadPoint())
         return self._inner.reading()
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads."""
-        return await self._inner.searches_of(statement)
-
-    def reading(self) -> AbstractContextManager[ReadPoint]:
-        """Keep the newest catalog and logs, so that several statements read the same rows."""
-        return self._inner.reading()
-
-    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Install a catalog."""
-        return await self._inner.install(snapshot)
-
-    def views(self) -> Mapping[TableName, ViewFacts]:
-        """Return the facts of all views."""
-        return self._inner.views()
-
-    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Load a version into memory."""
-        return await self._inner.load(table, spec, log)
-
-    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Restore damaged chunks from memory."""
-        return await self._inner.put_back(table, spec, log)
-
-    def follow(self, spec: StoredTable, log: Log) -> None:
-        """Let statements read a version with this log."""
-        self._inner.follow(spec, log)
-
-    def progress(self, query_id: QueryId) -> StatementProgress | None:
-        """Return the progress of a query."""
-        return self._inner.progress(query_id)
-
-    def under_way(self) -> Sequence[ActiveStatement]:
-        """Return the running statements."""
-        return self._inner.under_way()
-
-    def executors(self) -> tuple[ExecutorStatus, ...]:
-        """Return the status of every executor."""
-        return self._inner.executors()
-
-    async def aclose(self) -> None:
-        """Close the wrapped dispatch."""
-        await self._inner.aclose()
 
 
 class _Searches:
@@ -282,28 +228,9 @@ async def _collected(stream: BatchStream) -> pa.Table:
     return pa.Table.from_batches(batches, stream.schema)
 
 
-class _Changing:
+class _Changing(WrappedStream):
     """A stream whose rows may differ although the catalog is the same."""
 
-    reads_only_catalog = False
-
     def __init__(self, stream: BatchStream) -> None:
-        self.wrapped = self._stream = stream
-        self._batches = aiter(stream)
-        self.schema = stream.schema
-        self.written = stream.written
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether the stream already knows that no more rows follow."""
-        return bool(getattr(self._stream, "is_at_end", False))
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
-
-    async def __anext__(self) -> pa.RecordBatch:
-        return await anext(self._batches)
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
+        super().__init__(stream)
+        self.reads_only_catalog = False

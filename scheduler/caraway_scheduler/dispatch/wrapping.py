@@ -1,0 +1,118 @@
+"""Bases for what wraps a dispatch or its streams and changes some of their methods."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+import pyarrow as pa
+
+from caraway_core.changes import Log
+from caraway_core.ids import QueryId, TableName
+from caraway_core.protocols.dispatch import (
+    ActiveStatement,
+    BatchStream,
+    CatalogSnapshot,
+    Dispatch,
+    ExecutorStatus,
+    ReadPoint,
+    Statement,
+    StatementProgress,
+    TableWrite,
+    ViewFacts,
+)
+from caraway_core.statement_searches import StatementSearch
+from caraway_core.tables import StoredTable
+
+
+class WrappedDispatch:
+    """A dispatch that passes all calls to another one."""
+
+    def __init__(self, inner: Dispatch) -> None:
+        self._inner = inner
+
+    @property
+    def inner(self) -> Dispatch:
+        """The wrapped dispatch."""
+        return self._inner
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Plan a statement and start it."""
+        return await self._inner.execute(query_id, statement)
+
+    async def write_of(self, statement: Statement) -> TableWrite | None:
+        """Plan a statement and return what it would change; None if it only reads."""
+        return await self._inner.write_of(statement)
+
+    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
+        """Return the searches whose rows a statement reads; they run before it."""
+        return await self._inner.searches_of(statement)
+
+    def reading(self) -> AbstractContextManager[ReadPoint]:
+        """Keep the newest catalog and logs, so that several statements read the same rows."""
+        return self._inner.reading()
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Install a catalog."""
+        return await self._inner.install(snapshot)
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """Return the facts of all views."""
+        return self._inner.views()
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Load a version into memory."""
+        return await self._inner.load(table, spec, log)
+
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Restore damaged chunks from memory."""
+        return await self._inner.put_back(table, spec, log)
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        """Let statements read a version with this log."""
+        self._inner.follow(spec, log)
+
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
+        """Return the progress of a query."""
+        return self._inner.progress(query_id)
+
+    def under_way(self) -> Sequence[ActiveStatement]:
+        """Return the running statements."""
+        return self._inner.under_way()
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        """Return the status of every executor."""
+        return self._inner.executors()
+
+    async def aclose(self) -> None:
+        """Close the wrapped dispatch."""
+        await self._inner.aclose()
+
+
+class WrappedStream:
+    """A stream that passes on another one."""
+
+    def __init__(self, stream: BatchStream) -> None:
+        self._stream = stream
+        self._batches = aiter(stream)
+        self.schema = stream.schema
+        self.reads_only_catalog = stream.reads_only_catalog
+        self.written = stream.written
+
+    @property
+    def wrapped(self) -> BatchStream:
+        """The stream inside."""
+        return self._stream
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the stream already knows that no more rows follow."""
+        return bool(getattr(self._stream, "is_at_end", False))
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
