@@ -62,20 +62,24 @@ class GivenRows:
 
     The name must be one that nobody can guess, or that only the statement sees. `schema` are the
     columns of the table, if the rows lack some: these are NULL. A `target` means that the statement
-    does nothing but insert the rows into that table as they are. The rows cross to other processes
-    as an IPC stream.
+    does nothing but insert the rows into that table as they are; with `replaces`, in place of all
+    rows that it has, which only tables with a log can do. The rows cross to other processes as an
+    IPC stream.
     """
 
     name: TableName
     rows: pa.Table = field(repr=False)
     schema: pa.Schema | None = field(default=None, repr=False)
     target: TableName | None = None
+    replaces: bool = False
 
     @classmethod
-    def of(cls, rows: pa.Table, target: TableName | None = None) -> "GivenRows":
+    def of(
+        cls, rows: pa.Table, target: TableName | None = None, *, replaces: bool = False
+    ) -> "GivenRows":
         """Give rows a name of their own."""
         name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
-        return cls(name, rows, target=target)
+        return cls(name, rows, target=target, replaces=replaces)
 
     @classmethod
     def named(cls, name: TableName, rows: pa.Table, schema: pa.Schema | None = None) -> "GivenRows":
@@ -83,14 +87,18 @@ class GivenRows:
         return cls(name, rows, schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _given, (self.name, _encoded(self.rows), self.schema, self.target)
+        return _given, (self.name, _encoded(self.rows), self.schema, self.target, self.replaces)
 
 
 def _given(
-    name: TableName, ipc: bytes, schema: pa.Schema | None, target: TableName | None
+    name: TableName,
+    ipc: bytes,
+    schema: pa.Schema | None,
+    target: TableName | None,
+    replaces: bool,  # noqa: FBT001 # pickle passes positions
 ) -> GivenRows:
     with pa.ipc.open_stream(pa.py_buffer(ipc)) as reader:
-        return GivenRows(name, reader.read_all(), schema, target)
+        return GivenRows(name, reader.read_all(), schema, target, replaces)
 
 
 def _encoded(rows: pa.Table) -> bytes:

@@ -47,6 +47,8 @@ class Ingesting:
     ) -> int:
         """Write all rows of an upload, or none; return how many there were.
 
+        Where the dataset has a log, replacing its rows is one change.
+
         Raises:
             StatusError, QueryError: nothing was written.
         """
@@ -75,11 +77,15 @@ class Ingesting:
                 lambda sent: check(sent, looked.schema, dataset),
             )
             rows = fitting(rows, looked.schema, dataset)
-            if mode == "replace":
+            target = TableName(dataset.removeprefix("public."))
+            replaces = mode == "replace"
+            if replaces and target not in self._services.accelerations.sources().logged:
+                # Without a log there is nothing that would make one change of both.
                 self._run(context, request(f"DELETE FROM {table}"))
+                replaces = False
             count: int = rows.num_rows
-            if count:
-                given = GivenRows.of(rows, TableName(dataset.removeprefix("public.")))
+            if count or replaces:
+                given = GivenRows.of(rows, target, replaces=replaces)
                 names = ", ".join(map(_quoted_name, rows.column_names))
                 source = f"SELECT {names} FROM {_quoted(given.name)}"
                 self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))

@@ -90,14 +90,17 @@ async def _rows(runtime: Running, table: str = "items") -> list[tuple[object, ..
     return [(row["id"], row["v"], row["n"]) for row in found.json()]
 
 
-async def filled(runtime: Running) -> None:
-    runtime.api.headers.update({"x-api-key": "writer"})
-
+async def ready(runtime: Running) -> None:
     async def look() -> bool:
         listed = (await runtime.api.get("/v1/datasets?status=true")).json()
         return all(each["status"] == "ready" for each in listed)
 
     await eventually(look, "all datasets are ready")
+
+
+async def filled(runtime: Running) -> None:
+    runtime.api.headers.update({"x-api-key": "writer"})
+    await ready(runtime)
     for table in ("items", "notes", "plain", "kept"):
         made = await runtime.sql(f"INSERT INTO {table} VALUES {ROWS}")
         assert made.status_code == 200, made.text

@@ -22,6 +22,7 @@ from caraway_core.settings import Address
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.flight import FlightEndpoint
@@ -106,8 +107,9 @@ async def serving(
         tallies,
         timeout_s,
     )
-    # Flight asks nothing of accelerated datasets and the manifest, and of jobs only the service.
+    # Flight asks little of accelerated datasets and the manifest, and of jobs only the service.
     unused: Any = None
+    accelerations: Any = SimpleNamespace(sources=PassthroughSources)
     jobs: Any = SimpleNamespace(service=service)
     catalog = Catalog(dispatch, Path("/nowhere"), {}, 1, unused)
     settings = FlightSettings(parallel_reads=parallel_reads)
@@ -119,7 +121,7 @@ async def serving(
         catalog,
         queries,
         jobs,
-        unused,
+        accelerations,
         dispatch,
         history,
         tallies,

@@ -16,6 +16,7 @@ import pytest
 from pyarrow import flight
 
 from caraway_core.tables import TableSpec
+from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.flight import FlightEndpoint, ingesting, uploads
 from caraway_scheduler.flight.sql import messages
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
@@ -26,7 +27,7 @@ from tests.kit.engine import memory
 from tests.kit.runtime import Running, running
 from tests.scheduler.api.test_acceleration import at_version
 from tests.scheduler.api.test_acceleration_sources import TAKING
-from tests.scheduler.api.test_writes import LOGGED, filled
+from tests.scheduler.api.test_writes import LOGGED, filled, ready
 from tests.scheduler.flight.relay import Relay, relayed
 from tests.scheduler.flight.serving import (
     ANY_PORT,
@@ -278,3 +279,46 @@ async def test_dataset_with_a_log_has_its_keys_checked(tmp_path: Path) -> None:
             assert found.to_pydict() == {"n": [7]}
             keys = proto.CommandGetPrimaryKeys(table="items")
             assert (await server.ask(read(keys))).column("column_name").to_pylist() == ["id"]
+
+
+def replacing(name: str, rows: pa.Table) -> Any:
+    """Replace the rows of a dataset by those of an upload."""
+    exists = Options(if_exists=Options.TABLE_EXISTS_OPTION_REPLACE)
+    message = proto.CommandStatementIngest(table=name, table_definition_options=exists)
+    return put(command(messages.packed(message)), rows)
+
+
+@pytest.mark.parametrize("name", ["items", "notes"])
+async def test_rows_of_a_dataset_with_a_log_are_replaced_by_one_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    found = query(f"SELECT id FROM {name} ORDER BY id")
+    stored = asyncio.Event()
+
+    async def dies(*_: object) -> None:
+        stored.set()
+        await asyncio.Event().wait()
+
+    async with running(tmp_path, LOGGED) as runtime:
+        await filled(runtime)
+        async with endpoint_of(runtime) as server:
+            with monkeypatch.context() as patched:
+                # Its process ends when the entry is stored, and before it counts.
+                patched.setattr(CurrentVersion, "flip", dies)
+                asking = asyncio.create_task(server.ask(replacing(name, pa.table({"id": [7]}))))
+                await stored.wait()
+                assert (await server.ask(found))["id"].to_pylist() == [1, 2, 3, 4, 5]
+        asking.cancel()
+    async with running(tmp_path, LOGGED) as runtime:
+        await ready(runtime)
+        async with endpoint_of(runtime) as server:
+            assert (await server.ask(found))["id"].to_pylist() == [1, 2, 3, 4, 5]
+            if name == "items":
+                with pytest.raises(pa.ArrowInvalid, match="two rows with id = 7"):
+                    await server.ask(replacing(name, pa.table({"id": [7, 7]})))
+                assert (await server.ask(found)).num_rows == 5
+            for ids in ([1, 7], [], [3]):
+                rows = pa.table({"id": pa.array(ids, pa.int64())})
+                (said,) = await server.ask(replacing(name, rows))
+                assert messages.parse(proto.DoPutUpdateResult, said).record_count == len(ids)
+                assert (await server.ask(found))["id"].to_pylist() == ids

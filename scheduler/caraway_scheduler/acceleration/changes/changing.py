@@ -73,15 +73,16 @@ def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Change
     return Changes(made.rows, rows.num_rows)
 
 
-def given(rows: pa.Table, dataset: Changeable) -> Changes | None:
+def given(rows: pa.Table, dataset: Changeable, *, replaces: bool = False) -> Changes | None:
     """Return the log changes of inserting rows as they are; None if keys must be looked up first.
 
-    The rows have columns of the dataset, in its types; columns that are left out are NULL.
+    The rows have columns of the dataset, in its types; columns that are left out are NULL. If they
+    replace the present rows, the changes begin with the deletion of these.
 
     Raises:
-        InvalidQueryError: a required value is NULL.
+        InvalidQueryError: a required value is NULL, or a key would be duplicated.
     """
-    if dataset.primary and dataset.twice == "refuse":
+    if dataset.primary and dataset.twice == "refuse" and not replaces:
         return None
     whole = pa.table(
         [
@@ -93,7 +94,12 @@ def given(rows: pa.Table, dataset: Changeable) -> Changes | None:
         names=dataset.schema.names,
     )
     _check_values(whole, dataset)
-    return _inserted(whole, whole, dataset)
+    if not replaces:
+        return _inserted(whole, whole, dataset)
+    exists = pa.chunked_array([pa.repeat(False, rows.num_rows)])
+    new = _inserted(whole, whole.append_column(EXISTS, exists), dataset)
+    emptied = pa.Table.from_pylist([{OP: Op.TRUNCATE}], schema=new.rows.schema)
+    return Changes(pa.concat_tables([emptied, new.rows]), rows.num_rows)
 
 
 def _inserted(new: pa.Table, rows: pa.Table, dataset: Changeable) -> Changes:

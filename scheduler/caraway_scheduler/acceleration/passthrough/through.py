@@ -83,6 +83,11 @@ class SourceDispatch(WrappedDispatch):
             logged = await self._logged(statement, given, known)
             if logged is not None:
                 return logged
+        if given is not None and given.replaces:
+            # Its rows would be added to those that are there.
+            raise MovedOnError(
+                f"dataset '{given.target}' no longer has a log; nothing is written; try again"
+            )
         if statement.writable and written and writing.may_change(statement.sql):
             write = await self._inner.write_of(statement)
             if write is not None and write.table in sources.logged:
@@ -110,7 +115,7 @@ class SourceDispatch(WrappedDispatch):
         if source_of(given.target) not in statement.writable or statement.store is not None:
             return None
         dataset = known.changeable(given.target)
-        made = await asyncio.to_thread(changing.given, given.rows, dataset)
+        made = await asyncio.to_thread(changing.given, given.rows, dataset, replaces=given.replaces)
         if made is None:
             return None
         await known.apply(given.target, made, None, _DEADLINE_S)
