@@ -122,7 +122,7 @@ class ClusterDispatch:
         self._diagnoses = Diagnoses(local, self._whole, self._staged, self._asking)
         self._lookups = LookupRunner(membership, self._whole)
         self._indexed = IndexedRunner(membership, self._whole, policy)
-        self.warmer = Warmer(self._loader, membership, self._accelerated)
+        self.warmer = Warmer(self._loader, self._indexed.building, membership, self._accelerated)
         membership.prepare = self.warmer.prepare
         membership.pinned = self._pinned
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
 import pyarrow as pa
@@ -18,16 +18,15 @@ from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.index_orders import IndexOrder, WordOrder
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.tables import StoredTable
-from caraway_engine.rows import choosing, entries
-from caraway_engine.sharing import dealing
+from caraway_engine.rows import choosing
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import following
+from caraway_scheduler.dispatch.index_building import IndexBuilding, Shares, shares_of
 from caraway_scheduler.dispatch.running import ATTEMPTS
 from caraway_scheduler.dispatch.whole import WholeRunner
 from caraway_scheduler.membership import Membership
 from caraway_search import found_rows
 
-Shares = Mapping[ExecutorId, tuple[str, ...] | None]
 Counted = tuple[str, tuple[str, ...], WordOrder]
 """A query of words, and the rows that were counted: a version, and the changes of its log."""
 _MOST_COUNTED = 1_000
@@ -64,6 +63,7 @@ class IndexedRunner:
         self._membership = membership
         self._whole = whole
         self._policy = policy
+        self.building = IndexBuilding(whole, policy)
         self._counted: OrderedDict[Counted, tuple[int, ...]] = OrderedDict()
 
     async def run_order(
@@ -89,6 +89,7 @@ class IndexedRunner:
                 break
             try:
                 found = await self._found(query_id, narrowed, order, shares, version.key)
+                self.building.note(statement, snapshot.tables)
                 return FoundStream(found, reads_only_catalog=not narrowed.logs)
             except ExecutorLostError as exc:
                 self._membership.lost(exc.executor_id, exc.cause)
@@ -167,19 +168,7 @@ class IndexedRunner:
         """Return the pieces of each executor; None stands for all of them."""
         ready = [each.executor_id for each in self._membership.ready()]
         owners = [each for each in ready if each not in leaving]
-        if not owners:
-            return {}
-        held = dealing.holders(spec, owners)
-        size_bytes = sum(each.size_bytes for each in dealing.pieces(spec))
-        is_small = self._policy.is_small_table(size_bytes)
-        if is_small or not held or (log and entries.buckets(spec) is None):
-            # Always the same one, which has its index already.
-            first = next((owner for owner, *_ in held.values()), owners[0])
-            return {first: None}
-        shares: dict[ExecutorId, list[str]] = {}
-        for name, (owner, *_) in held.items():
-            shares.setdefault(owner, []).append(name)
-        return {owner: tuple(names) for owner, names in shares.items()}
+        return shares_of(spec, log, owners, self._policy)
 
 
 def _no_index(order: IndexOrder | None) -> str:

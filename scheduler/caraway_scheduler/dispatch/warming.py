@@ -1,4 +1,4 @@
-"""Loads accelerated datasets on executors before statements need them."""
+"""Loads accelerated datasets on executors, and indexes them, before statements need them."""
 
 import asyncio
 import logging
@@ -8,6 +8,7 @@ from caraway_core.changes import Log
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import StoredTable
+from caraway_scheduler.dispatch.index_building import IndexBuilding
 from caraway_scheduler.dispatch.loading import Loader
 from caraway_scheduler.membership import Membership
 
@@ -18,18 +19,21 @@ _SETTLED_S = 1.0
 
 
 class Warmer:
-    """Lets executors load their future shares. If that fails, the first read loads them."""
+    """Lets executors load and index their future shares. If that fails, the first reads do it."""
 
-    def __init__(self, loader: Loader, membership: Membership, tables: Tables) -> None:
+    def __init__(
+        self, loader: Loader, building: IndexBuilding, membership: Membership, tables: Tables
+    ) -> None:
         self._loader = loader
+        self._building = building
         self._membership = membership
         self._tables = tables
 
     async def prepare(self, executor_id: ExecutorId) -> None:
-        """Let an executor that is about to be ready load its share of every dataset.
+        """Let an executor that is about to be ready load and index its share of every dataset.
 
-        The other executors load the shares that change with it, because partitions are dealt by
-        size.
+        The other executors do so with the shares that change with it, because partitions are dealt
+        by size.
         """
         # Includes executors that are joining, so that the first of several does not take
         # everything.
@@ -41,13 +45,24 @@ class Warmer:
         owners = sorted({*coming, executor_id})
         takers = sorted({*self._ready(), executor_id})
         for table, spec, log in self._tables():
-            loads = (self._loader.load_share(table, spec, log, owners, taker) for taker in takers)
-            for failure in await asyncio.gather(*loads, return_exceptions=True):
+            shares = (self._prepared(table, spec, log, owners, taker) for taker in takers)
+            for failure in await asyncio.gather(*shares, return_exceptions=True):
                 if isinstance(failure, CarawayError):
                     extra = {"dataset": table, "cause": failure.message}
-                    logger.info("dataset share is loaded on first read", extra=extra)
+                    logger.info("dataset share is loaded or indexed on first read", extra=extra)
                 elif failure is not None:
                     raise failure
+
+    async def _prepared(
+        self,
+        table: TableName,
+        spec: StoredTable,
+        log: Log,
+        owners: Sequence[ExecutorId],
+        taker: ExecutorId,
+    ) -> None:
+        await self._loader.load_share(table, spec, log, owners, taker)
+        await self._building.build(table, spec, log, owners, taker)
 
     async def run(self) -> None:
         """Keep as many copies on executors as datasets request, until cancelled."""

@@ -7,10 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import ExecutorId, TableName, new_query_id
+from caraway_core.index_orders import IndexOrder, WordOrder
+from caraway_core.protocols.dispatch import Statement
 from caraway_core.tables import Keys
+from caraway_engine.stages import Policy
 from caraway_scheduler.membership import roll_call
-from tests.kit.clusters import InProcessCluster, in_process_cluster
+from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.stored import parted, stored
 from tests.kit.turns import turn
@@ -46,6 +49,36 @@ async def test_no_statement_waits_for_the_rows_of_an_executor_that_joins(
         for chunk in folder.rglob("*.arrow"):
             chunk.unlink()
         assert (await cluster.execute(SUM)).to_pylist() == SUMS
+
+
+@pytest.mark.parametrize("policy", [EAGER, Policy()], ids=["shares", "whole"])
+async def test_an_executor_that_joins_indexes_its_share_before_it_is_ready(
+    tmp_path: Path, policy: Policy
+) -> None:
+    texts = pa.array([f"word{n} and more" for n in range(3000)])
+    rows = ROWS.append_column("text", texts)
+    spec = await parted(tmp_path / "chunks", rows, "bucket(16, id)", keys=Keys(("id",)))
+    by = WordOrder(("text",), "", "english", (1.0,))
+    told = IndexOrder(T, by, is_required=True, is_explained=True)
+
+    async def indexed(cluster: InProcessCluster, order: IndexOrder) -> pa.Table:
+        stream = await cluster.dispatch.execute(
+            new_query_id(), Statement("SELECT 'no index'", {}, index=order)
+        )
+        return pa.Table.from_batches([batch async for batch in stream])
+
+    async with in_process_cluster(tmp_path, {"t": spec}, policy=policy) as cluster:
+        await cluster.dispatch.load(T, spec)
+        assert sum((await indexed(cluster, told)).column("missing").to_pylist()) == 3000
+        await indexed(cluster, replace(told, is_built=True))
+        await cluster.fleet.lose(E2)
+        cluster.membership.lost(E2, "it is gone")
+        await joined(cluster, E3, 2)
+        await joined(cluster, E2, 3)
+        found = await indexed(cluster, told)
+        assert found.num_rows == (3 if policy is EAGER else 1)
+        assert sum(found.column("missing").to_pylist()) == 0
+        assert sum(found.column("rows").to_pylist()) == 3000
 
 
 async def test_copies_are_restored_after_an_executor_is_lost(tmp_path: Path) -> None:
