@@ -10,7 +10,7 @@ _STACK_BYTES = 64 * 1024 * 1024
 
 
 def prepare() -> None:
-    """Size the engine's thread pool; call this before the engine is first used.
+    """Size the engine's thread pool, and shorten turns; call this before the engine is first used.
 
     One thread per core: with more, TPC-H takes 15 % longer on two cores. Joins that occupy threads
     after cancellation are limited elsewhere: docs/decisions/0002-cancellation.md.
@@ -19,3 +19,4 @@ def prepare() -> None:
     # Plans are walked recursively; docs/decisions/0031 has what the largest ones need.
     os.environ.setdefault("RUST_MIN_STACK", str(_STACK_BYTES))
     threading.stack_size(_STACK_BYTES)
+    cores.take_short_turns()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import exiting, logs, ray_nodes, registry
+from caraway_core import cores, exiting, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError
@@ -23,6 +23,7 @@ def run(options: RunOptions) -> int:
     """
     manifest = manifests.load(options.manifest)
     logs.configure(options.log_format, manifest.runtime.output_level or "info")
+    cores.take_short_turns()
     # It imports the engine while this process imports the API.
     engines = registry.ENGINES.load("fork-server")()
     from caraway_scheduler.composition.runtime import Runtime
@@ -45,6 +46,7 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     manifest = manifests.load(options.manifest)
     ray_nodes.require()
     ray_nodes.read_token(joining.join.token_file)
+    cores.take_short_turns()
     engines = registry.ENGINES.load("fork-server")()
     from caraway_scheduler.composition.runtime import Runtime
 

@@ -1,6 +1,7 @@
 """Contexts of a session: their names, pools and settings."""
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -92,3 +93,4 @@ def test_the_thread_pool_is_sized_unless_somebody_did(monkeypatch: pytest.Monkey
     processes.prepare()
     assert os.environ["TOKIO_WORKER_THREADS"] == "6"
     assert sizes == [64 * 2**20] * 3
+    assert sys.getswitchinterval() == pytest.approx(0.001)
