@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 import ray
+import uvloop
 from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -88,7 +89,7 @@ class ExecutorActor:
         identity = replace(identity, last_end=last_end)
         host_files = HostFiles(files, clock)
         self._worker = Worker(identity, settings, clock, host_files, files.with_name(MODELS))
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
         if serving is not None:
             # Imported here: its gRPC stack is slow to load, and few executors need it.
