@@ -21,6 +21,7 @@ class FakeEmbedder:
 
     def __init__(self, *, is_remote: bool = False, dimensions: int = 2) -> None:
         self.is_remote = is_remote
+        self.is_quick = False
         self.dimensions = dimensions
         self.calls: list[list[str]] = []
         self.fails: ModelError | None = None

@@ -20,6 +20,7 @@ class WordEmbedder:
     dimensions = LENGTH
     identity = "words"
     is_remote = False
+    is_quick = False
 
     def __init__(self) -> None:
         self.texts: list[str] = []

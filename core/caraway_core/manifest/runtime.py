@@ -89,6 +89,8 @@ class EmbeddingsCacheSettings:
     enabled: bool = True
     max_size_bytes: int = 64 * MIB
     item_ttl_s: float | None = None
+    max_stored_size_bytes: int = 4096 * MIB
+    """Of the vectors of datasets in the result store; 0 stores none."""
 
 
 @dataclass(frozen=True, slots=True)

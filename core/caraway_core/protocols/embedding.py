@@ -13,6 +13,8 @@ from caraway_core import registry
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from caraway_core.tables import ResultPlace
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedTexts:
@@ -36,6 +38,11 @@ class Embedder(Protocol):
     @property
     def is_remote(self) -> bool:
         """Whether each call is a round trip, so that few calls with many texts are better."""
+        ...
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether making a vector takes less time than reading one that was stored."""
         ...
 
     @property
@@ -72,6 +79,14 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredVectorsPlace:
+    """Where vectors are stored for loads to come, and how many bytes of them."""
+
+    place: ResultPlace
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class EmbedderSpec:
     """One entry of `embeddings` in the manifest; it crosses to executors instead of a client.
 
@@ -87,6 +102,8 @@ class EmbedderSpec:
     files: tuple[str, ...] = ()
     threads: int | None = None
     """How many texts a local model embeds at once; None means one for each core."""
+    stored: StoredVectorsPlace | None = field(default=None, repr=False)
+    """Where the vectors of datasets are also looked for; the model is the same without it."""
 
     def build(self) -> Embedder:
         """Load the model, or make the client of its provider. This blocks.

@@ -12,8 +12,15 @@ import pyarrow as pa
 from caraway_core import registry
 from caraway_core.backoff import Cooldown, Delays
 from caraway_core.errors import CarawayError, ModelAwayError, ModelError, NotFoundError
-from caraway_core.protocols.embedding import Embedder, EmbedderSpec, mark_of
-from caraway_plugins.embeddings.recent import RecentVectors
+from caraway_core.protocols.embedding import (
+    Embedder,
+    EmbedderSpec,
+    StoredVectorsPlace,
+    mark_of,
+)
+from caraway_core.protocols.results import ResultStore
+from caraway_plugins.embeddings.recent import RecentModel, RecentVectors
+from caraway_plugins.embeddings.stored import StoredVectors
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(2.0, 60.0, jitter=0.2)
@@ -48,6 +55,8 @@ class LoadedEmbedders:
         self.recent = RecentVectors() if recent is None else recent
         self.texts: Counter[str] = Counter()
         """The texts that statements had embedded, by the name of the model; known ones, too."""
+        self._stored: list[tuple[StoredVectorsPlace, StoredVectors | None]] = []
+        self._opening = threading.Lock()
 
     def of(self, specs: Sequence[EmbedderSpec]) -> "NamedEmbedders":
         """Return the models of a catalog by name; nothing is loaded yet."""
@@ -98,8 +107,32 @@ class LoadedEmbedders:
         with self._lock:
             self._is_closed = True
             slots, self._slots = list(self._slots.values()), {}
+        for _, stored in self._stored:
+            if stored is not None:
+                stored.close()
         for slot in slots:
             _close(slot)
+
+    def stored(self, at: StoredVectorsPlace) -> StoredVectors | None:
+        """Return the cache of vectors in a store; None where it cannot be used."""
+        with self._opening:
+            for place, known in self._stored:
+                if place == at:
+                    return known
+            made: StoredVectors | None = None
+            try:
+                store: ResultStore = registry.RESULT_STORES.load(at.place.kind).at(at.place)
+                made = StoredVectors(store, at.most_bytes)
+            except CarawayError as exc:
+                logger.warning("vectors are not stored", extra={"cause": exc.message})
+            self._stored.append((at, made))
+            return made
+
+    @property
+    def stored_counts(self) -> tuple[int, int]:
+        """The texts that were looked for in stores, and those that were found."""
+        used = [stored for _, stored in self._stored if stored is not None]
+        return sum(each.requests for each in used), sum(each.hits for each in used)
 
     def _slot(self, spec: EmbedderSpec) -> _Slot:
         with self._lock:
@@ -146,7 +179,13 @@ class NamedEmbedders:
                 f"embedding model '{model}' is another one on this machine than on the scheduler; "
                 "use the same files and versions on all machines"
             )
-        found = self._loaded.recent.embedded(embedder, texts)
+        model_or_store: RecentModel = embedder
+        at = self._specs[model].stored
+        # Only what is made for datasets has a mark; texts of searches are not worth storing.
+        if mark and at is not None and not embedder.is_quick:
+            stored = self._loaded.stored(at)
+            model_or_store = stored.over(embedder) if stored is not None else embedder
+        found = self._loaded.recent.embedded(model_or_store, texts)
         self._loaded.texts[model] += len(texts)
         return found
 

@@ -29,6 +29,7 @@ class OnnxEmbedder:
     """
 
     is_remote = False
+    is_quick = False
 
     def __init__(
         self,

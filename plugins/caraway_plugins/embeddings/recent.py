@@ -5,15 +5,28 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
-from caraway_core.protocols.embedding import Embedder
+from caraway_core.protocols.embedding import EmbeddedTexts
 from caraway_plugins.embeddings import vectors
 
 MOST_BYTES = 64 * 1024 * 1024
 _ENTRY_BYTES = 200
 """What an entry takes in addition to its vector."""
+
+
+class RecentModel(Protocol):
+    """What is asked of an `Embedder`."""
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> EmbeddedTexts: ...
 
 
 class RecentVectors:
@@ -38,13 +51,13 @@ class RecentVectors:
     def __len__(self) -> int:
         return len(self._found)
 
-    def embedded(self, embedder: Embedder, texts: Sequence[str]) -> pa.FixedSizeListArray:
+    def embedded(self, embedder: RecentModel, texts: Sequence[str]) -> pa.FixedSizeListArray:
         """Return the vectors of texts, and ask the model for those that are not known.
 
         Raises:
             ModelError: the call failed.
         """
-        keys = [_key(embedder, text) for text in texts]
+        keys = [key_of(embedder.identity, text) for text in texts]
         with self._lock:
             known = {key: row for key in keys if (row := self._get(key)) is not None}
             self.requests += len(keys)
@@ -86,7 +99,8 @@ class RecentVectors:
             self.size_bytes -= len(found[0]) + _ENTRY_BYTES
 
 
-def _key(embedder: Embedder, text: str) -> bytes:
-    digest = hashlib.sha256(embedder.identity.encode())
+def key_of(identity: str, text: str) -> bytes:
+    """Return the hash of a model and a text."""
+    digest = hashlib.sha256(identity.encode())
     digest.update(b"\0" + text.encode("utf-8", "surrogatepass"))
     return digest.digest()

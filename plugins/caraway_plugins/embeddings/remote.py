@@ -65,6 +65,7 @@ class RemoteEmbedder:
     """Embeds through a provider."""
 
     is_remote = True
+    is_quick = False
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ class StaticEmbedder:
 
     dimensions = _DIMENSIONS[-1]
     is_remote = False
+    is_quick = True
 
     def __init__(self, name: str) -> None:
         """Load the vectors.

@@ -67,7 +67,12 @@ async def services(
     stored = await storage.opened(manifest, secrets, data, stack, backend)
     owner = JobOwner.beginning(backend.scheduler_id or data.node_id)
     cache = _cache(settings)
-    embeddings = Embeddings(history, hosting=backend.hosting, caching=settings.caching.embeddings)
+    embeddings = Embeddings(
+        history,
+        hosting=backend.hosting,
+        caching=settings.caching.embeddings,
+        place=stored.place.under("vectors"),
+    )
     stack.push_async_callback(embeddings.aclose)
     accelerations = await _accelerations(
         partial(_catalog, settings, data, backend, history, cache, embeddings),

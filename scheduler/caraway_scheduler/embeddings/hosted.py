@@ -17,6 +17,7 @@ class HostedEmbedder:
     """Implements `Embedder` over the copies of a model, which the loop of the scheduler calls."""
 
     is_remote = True
+    is_quick = False
 
     def __init__(self, copies: Copies, loop: asyncio.AbstractEventLoop) -> None:
         """Take copies of which one is ready."""

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,7 +15,15 @@ from caraway_core.errors import CarawayError, ModelError, NotFoundError
 from caraway_core.manifest import DeclaredEmbedder, Manifest, SecretResolver
 from caraway_core.manifest.models import LOCAL_EMBEDDERS
 from caraway_core.manifest.runtime import EmbeddingsCacheSettings
-from caraway_core.protocols.embedding import CatalogEmbedding, EmbeddedTexts, Embedder, EmbedderSpec
+from caraway_core.protocols.embedding import (
+    CatalogEmbedding,
+    EmbeddedTexts,
+    Embedder,
+    EmbedderSpec,
+    StoredVectorsPlace,
+    mark_of,
+)
+from caraway_core.tables import ResultPlace
 from caraway_core.tasks import Tasks
 from caraway_plugins.embeddings.loaded import LoadedEmbedders
 from caraway_plugins.embeddings.recent import RecentVectors
@@ -46,9 +55,17 @@ class Embeddings:
         most_waiting: int = MOST_WAITING,
         hosting: Hosting | None = None,
         caching: EmbeddingsCacheSettings | None = None,
+        place: ResultPlace | None = None,
     ) -> None:
-        """Without `hosting` there is no cluster, and all models are called from here."""
+        """Without `hosting` there is no cluster, and all models are called from here.
+
+        `place` is where vectors of datasets are stored, if all processes reach it.
+        """
         wanted = caching or EmbeddingsCacheSettings()
+        most_bytes = wanted.max_stored_size_bytes if wanted.enabled else 0
+        self._stored = (
+            StoredVectorsPlace(place, most_bytes) if place is not None and most_bytes else None
+        )
         kept_bytes = wanted.max_size_bytes if wanted.enabled else 0
         self.recent = RecentVectors(kept_bytes, wanted.item_ttl_s)
         self.answers = KeptAnswers(wanted) if caching is not None and wanted.enabled else None
@@ -90,7 +107,11 @@ class Embeddings:
         for state in gone:
             self._tasks.spawn(self._retire(state), "retired embedding model", model=state.name)
         if has_changed:
-            specs = tuple(state.spec for state in states.values() if state.spec is not None)
+            specs = tuple(
+                replace(state.spec, stored=self._stored)
+                for state in states.values()
+                if state.spec is not None
+            )
             self.catalog = CatalogEmbedding(specs, self._loaded.of(specs))
             for state in states.values():
                 if state.declared.is_declared:
@@ -147,7 +168,7 @@ class Embeddings:
         return await self.embedder(name)
 
     async def vectors(self, name: str, texts: Sequence[str]) -> pa.FixedSizeListArray:
-        """Embed texts for the runtime itself.
+        """Embed texts of datasets.
 
         Raises: as `embedder`.
         """
@@ -158,7 +179,8 @@ class Embeddings:
         if isinstance(embedder, HostedEmbedder):
             known = self.recent.embedded
             return await loop.run_in_executor(self._threads, known, embedder, texts)
-        return await loop.run_in_executor(self._threads, models.vectors, name, texts)
+        mark = mark_of(embedder.identity)
+        return await loop.run_in_executor(self._threads, models.vectors, name, texts, mark)
 
     async def embed(
         self,
@@ -225,6 +247,11 @@ class Embeddings:
     def statement_texts(self) -> Mapping[str, int]:
         """The texts that statements and loads of this process had embedded, for each model."""
         return self._loaded.texts
+
+    @property
+    def stored_counts(self) -> tuple[int, int]:
+        """The texts that this process looked for among stored vectors, and those it found."""
+        return self._loaded.stored_counts
 
     def _load(self, state: EmbedderState) -> None:
         if (task := self._loading.get(state.name)) is not None and not task.done():

@@ -85,15 +85,16 @@ def _caches(embeddings: Embeddings, families: Families) -> Iterable[Metric]:
         label,
         {kind: len(cache) for kind, cache in kept.items()},
     )
+    stored = embeddings.stored_counts
     yield families.counter(
         "embeddings_cache_requests",
         "Lookups: of texts for vectors, of requests for answers.",
         label,
-        {kind: cache.requests for kind, cache in kept.items()},
+        {("stored",): stored[0], **{kind: cache.requests for kind, cache in kept.items()}},
     )
     yield families.counter(
         "embeddings_cache_hits",
         "Lookups that found something.",
         label,
-        {kind: cache.hits for kind, cache in kept.items()},
+        {("stored",): stored[1], **{kind: cache.hits for kind, cache in kept.items()}},
     )

@@ -100,6 +100,7 @@ class SqlResultsCacheSection(Cache):
 class EmbeddingsCacheSection(Cache):
     max_size_bytes: Size = Field(64 * MIB, alias="max_size")
     item_ttl_s: Duration | None = Field(None, alias="item_ttl")  # type: ignore[assignment]  # a vector is never outdated
+    max_stored_size_bytes: Size = Field(4096 * MIB, alias="max_stored_size")
 
 
 class ResultsCacheSection(Section):
