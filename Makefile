@@ -75,8 +75,8 @@ test-hostile: setup
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm
 test-npm: setup
-	npm install --silent --no-audit --no-fund --prefix $(NPM) @spiceai/spice@3.2.0
-	CARAWAY_NPM=$(NPM) $(PYTEST) -o timeout=200 -m full tests/e2e/test_npm_client.py
+	npm install --silent --no-audit --no-fund --prefix $(NPM) @spiceai/spice@3.2.0 @copilotkit/aimock@1.43.0
+	CARAWAY_NPM=$(NPM) $(PYTEST) -o timeout=200 -m full tests/e2e/test_npm_client.py tests/e2e/test_aimock.py
 
 test-full: SEED = $(shell date +%s)
 test-full: setup

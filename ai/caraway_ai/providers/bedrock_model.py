@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 import boto3
 from botocore import exceptions
 from botocore.config import Config
+from botocore.eventstream import ParserError
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import ProtocolError
 
 from caraway_ai.chat.completeness import StreamCheck
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
@@ -146,6 +149,10 @@ class BedrockModel:
             return self._no_credentials()
         if isinstance(exc, exceptions.ParamValidationError):
             return self._failures.of_status(400, {}, {"message": str(exc)})
+        if isinstance(exc, ResponseParserError | ParserError):
+            return self._failures.damaged("it cannot be read")
+        if isinstance(exc, ProtocolError):
+            return self._failures.cut()
         timeouts = exceptions.ConnectTimeoutError | exceptions.ReadTimeoutError
         return self._failures.of_transport(exc, is_timeout=isinstance(exc, timeouts))
 

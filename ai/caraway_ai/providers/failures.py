@@ -28,6 +28,8 @@ _BAD_KEY = re.compile(
 _TOKENS = re.compile(
     r"\b(\d[\d,_]{1,11})\b(?=[^.;]{0,40}?\btokens?\b)|\btokens?[^\d.;]{0,30}(\d[\d,]*)"
 )
+_DISCONNECTED = ("RemoteDisconnected", "ServerDisconnectedError")
+"""Of `http.client` and of `aiohttp`, neither of which every provider needs."""
 _LONGEST_WAIT_S = 3600
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"})
 
@@ -125,8 +127,7 @@ class FailureReader:
         if is_timeout:
             return self._away("its provider did not respond in time; try again", "timeout")
         return self._away(
-            f"its provider cannot be reached ({_reason(exc)}); check the param 'endpoint' and the "
-            "network, or try again",
+            f"{_away_words(exc)}; check the param 'endpoint' and the network, or try again",
             "unavailable",
         )
 
@@ -145,7 +146,7 @@ class FailureReader:
         )
 
     def _input(self, words: ProviderWords) -> ModelError:
-        said = scrubbed(words.message, self.secrets)
+        said = scrubbed(words.message, self.secrets) or "it does not say why"
         if words.code == "context_length_exceeded" or _TOO_LONG.search(words.message):
             return ModelInputError(
                 f"model '{self.model}': the request is too long for its context"
@@ -215,11 +216,14 @@ def _until(text: str) -> float:
         return math.nan
 
 
-def _reason(exc: BaseException) -> str:
-    for cause in causes(exc):
+def _away_words(exc: BaseException) -> str:
+    found = list(causes(exc))
+    if any(type(cause).__name__ in _DISCONNECTED for cause in found):
+        return "its provider closed the connection without an answer"
+    for cause in found:
         if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror
-    return type(list(causes(exc))[-1]).__name__
+            return f"its provider cannot be reached ({cause.strerror})"
+    return f"its provider cannot be reached ({type(found[-1]).__name__})"
 
 
 def _counts(message: str) -> str:
