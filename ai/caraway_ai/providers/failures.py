@@ -6,7 +6,9 @@ scrubbed of the params' secrets. Everything else is worded here.
 
 import json
 import math
+import os
 import re
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -217,13 +219,21 @@ def _until(text: str) -> float:
 
 
 def _away_words(exc: BaseException) -> str:
-    found = list(causes(exc))
-    if any(type(cause).__name__ in _DISCONNECTED for cause in found):
+    """Say what the system says. What event loops say of it has addresses in it."""
+    known = list(causes(exc))
+    if any(type(cause).__name__ in _DISCONNECTED for cause in known):
         return "its provider closed the connection without an answer"
-    for cause in found:
-        if isinstance(cause, OSError) and cause.strerror:
-            return f"its provider cannot be reached ({cause.strerror})"
-    return f"its provider cannot be reached ({type(found[-1]).__name__})"
+    return f"its provider cannot be reached ({_reason(known)})"
+
+
+def _reason(known: list[BaseException]) -> str:
+    for cause in known:
+        if isinstance(cause, socket.gaierror):
+            return "the name of its host is not known"
+    for cause in known:
+        if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
+            return os.strerror(cause.errno)
+    return type(known[-1]).__name__
 
 
 def _counts(message: str) -> str:

@@ -119,10 +119,17 @@ async def test_a_server_that_is_away_is_named() -> None:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     model = built("openai", address)
-    with pytest.raises(ModelAwayError, match="cannot be reached"):
+    with pytest.raises(ModelAwayError, match=r"cannot be reached \(Connection refused\)"):
         await model.chat({"messages": USER})
     with pytest.raises(ModelAwayError, match="cannot be reached"):
         await model.check()
+    await model.aclose()
+
+
+async def test_an_unknown_host_is_named() -> None:
+    model = built("openai", "http://nowhere.invalid/v1")
+    with pytest.raises(ModelAwayError, match="the name of its host is not known"):
+        await model.chat({"messages": USER})
     await model.aclose()
 
 
