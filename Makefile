@@ -31,10 +31,15 @@ examples/data/.made: $(VENV)/.installed examples/make_data.py
 run: setup
 	$(BIN)/caraway run $(MANIFEST)
 
+# Tests sync many small files, also those of state stores. Where the system has much room for files in
+# memory, they write there. Only what failed tests wrote is kept.
+SHM_MB = $(shell df --output=avail --block-size=1M /dev/shm 2>/dev/null | tail -1)
+IN_MEMORY = $(shell test "$(SHM_MB)" -ge 6000 2>/dev/null && echo /dev/shm)
+
 # Two processes; the tests of one module stay in one. Modules come in the order of
 # tests/kit/longest_first.py, since those with the most tests are not the longest.
 test: setup
-	$(PYTEST) -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # The tests that failed last, one after the other.
 test-failed: setup

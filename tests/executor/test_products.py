@@ -1,19 +1,15 @@
 import asyncio
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from caraway_core.errors import OverloadedError
-from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Statement
-from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
 from caraway_executor.products import Products
-from tests.kit.engine import memory, rows, session, snapshot
-
-RUNAWAY = (
-    "SELECT count(*) AS n FROM generate_series(1, 200000) a, generate_series(1, 200000) b "
-    "WHERE a.value * b.value = -1"
-)
+from tests.executor import runaways
+from tests.kit.engine import memory, rows, session
 
 
 class Cpu:
@@ -92,21 +88,9 @@ async def test_products_give_the_right_rows() -> None:
     ]  # fmt: skip
 
 
-async def test_cancelled_products_leave_the_others_their_threads() -> None:
-    local = LocalExecutor(EngineSettings(2))
-    local.install(snapshot({"t": memory(k=[1])}))
-
-    async def run_away() -> None:
-        stream = await local.execute(new_query_id(), Statement(RUNAWAY, {}))
-        async for _ in stream:
-            pass
-
-    runaways = [asyncio.create_task(run_away()) for _ in range(4)]
-    await asyncio.wait(runaways, timeout=0.2)
-    for runaway in runaways:
-        runaway.cancel()
-    await asyncio.wait(runaways)
-    async with asyncio.timeout(60):
-        stream = await local.execute(new_query_id(), Statement("SELECT k FROM t", {}))
-        assert [batch.to_pylist() async for batch in stream] == [[{"k": 1}]]
-    local.close()
+def test_cancelled_products_leave_the_others_their_threads() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", runaways.__name__], capture_output=True, text=True, timeout=60,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.stdout == "[[{'k': 1}]]\n", done.stderr

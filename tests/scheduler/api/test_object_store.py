@@ -1,10 +1,12 @@
 """A dataset on S3, from the manifest to the rows, over the real protocol."""
 
 import io
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -81,12 +83,12 @@ async def test_missing_object_is_an_error_and_not_an_empty_table(
 
 
 async def test_answers_of_jobs_are_kept_on_s3_and_expire_there(
-    tmp_path: Path, s3_server: S3Server
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     s3_server.bucket("results-e2e")
     manifest = f"""
         runtime:
-          jobs: {{retention: 10s}}
+          jobs: {{retention: 1h}}
           scheduler:
             state_location: s3://results-e2e/caraway/
             params:
@@ -113,11 +115,13 @@ async def test_answers_of_jobs_are_kept_on_s3_and_expire_there(
         assert pa.ipc.open_stream(whole.content).read_all().num_rows == 30_000
         assert len(objects()) == 2
         assert all(name.startswith("caraway/") for name in objects())
-
-        async def is_empty() -> bool:
-            return not objects()
-
-        await eventually(is_empty, "the answer expires")
+        sweeper = runtime.services.jobs.sweeper
+        await sweeper.expire()
+        assert objects()
+        later = datetime.now(UTC) + timedelta(hours=2)
+        monkeypatch.setattr(sweeper, "_clock", lambda: later)
+        await sweeper.expire()
+        assert not objects()
         assert (await runtime.api.get(f"{path}/results")).status_code == 410
 
 

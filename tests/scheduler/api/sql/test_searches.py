@@ -79,7 +79,8 @@ async def test_views_search(tmp_path: Path) -> None:
 
         async def stored() -> bool:
             response = await runtime.sql("SELECT id FROM stored ORDER BY score DESC, id")
-            return bool(response.json() == [{"id": 4}, {"id": 2}, {"id": 0}])
+            is_loaded = response.status_code == 200
+            return is_loaded and bool(response.json() == [{"id": 4}, {"id": 2}, {"id": 0}])
 
         await eventually(stored, "the accelerated view has its rows")
 
