@@ -95,7 +95,7 @@ def _given(
     ipc: bytes,
     schema: pa.Schema | None,
     target: TableName | None,
-    replaces: bool,  # noqa: FBT001 # pickle passes positions
+    replaces: bool,  # pickle passes positions
 ) -> GivenRows:
     with pa.ipc.open_stream(pa.py_buffer(ipc)) as reader:
         return GivenRows(name, reader.read_all(), schema, target, replaces)
