@@ -276,6 +276,13 @@ class LocalExecutor:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._planning, session.write_of, statement)
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        session = self._session
+        if session is None:
+            raise ShuttingDownError("the executor has no catalog yet")
+        return await self.in_planning_thread(partial(session.parameters, statement))
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
         if statement.catalog_version is not None:

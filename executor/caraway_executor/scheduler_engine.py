@@ -71,6 +71,10 @@ class SchedulerEngine:
         """Return what a statement would write; see `Executor.write_of`."""
         return await self._local.write_of(statement)
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        return await self._local.parameters_of(statement)
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
         return await self._local.searches_of(statement)

@@ -163,6 +163,9 @@ class GatedDispatch:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._inner.write_of(statement)
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        return await self._inner.parameters_of(statement)
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         return await self._inner.searches_of(statement)
 

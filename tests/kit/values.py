@@ -76,6 +76,10 @@ class WalledEngine:
         with _Errors():
             return crossed(await self.inner.write_of(crossed(statement)))
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        with _Errors():
+            return crossed(await self.inner.parameters_of(crossed(statement)))
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         with _Errors():
             return crossed(await self.inner.searches_of(crossed(statement)))

@@ -339,6 +339,14 @@ class Executor(Protocol):
         """
         ...
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of the statement's parameters; null where none can be inferred.
+
+        Raises:
+            QueryError: the statement cannot be planned without values.
+        """
+        ...
+
     async def searches_of(self, statement: Statement) -> "tuple[StatementSearch, ...]":
         """Return the searches whose rows a statement reads; they run before it.
 
@@ -389,6 +397,14 @@ class Dispatch(Protocol):
 
         Raises:
             QueryError: the statement cannot be planned.
+        """
+        ...
+
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of the statement's parameters; null where none can be inferred.
+
+        Raises:
+            QueryError: the statement cannot be planned without values.
         """
         ...
 

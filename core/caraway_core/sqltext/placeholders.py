@@ -62,13 +62,22 @@ def find(sql: str) -> Placeholders:
     return _kept(sql) if len(sql) <= _LONGEST_KEPT else _found(sql)
 
 
-def _found(sql: str) -> Placeholders:
+def bare(sql: str) -> Placeholders:
+    """Rewrite the placeholders of `sql` so that all have types for DataFusion; not to be run.
+
+    Raises:
+        ParametersError: `?` and `$1` are mixed.
+    """
+    return _found(sql, has_types=True)
+
+
+def _found(sql: str, *, has_types: bool = False) -> Placeholders:
     if not any(sign in sql for sign in _SIGNS):
         return Placeholders(sql, frozenset())
     names: set[str] = set()
     pieces: list[str] = []
     marks = done = 0
-    written = _WrittenValues() if writing.may_change(sql) else None
+    written = _WrittenValues() if writing.may_change(sql) and not has_types else None
     for token in lexer.matches(sql):
         if token.lastgroup != "placeholder":
             if written is not None:

@@ -24,6 +24,7 @@ from caraway_engine.execution.streams import EngineStream, OwnStream
 from caraway_engine.rows import plain
 from caraway_engine.rows.held import Chunks
 from caraway_engine.scans import presence
+from caraway_engine.sessions import parameters
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.lookups import Lookups
 from caraway_engine.sessions.planning import StatementPlanner
@@ -126,6 +127,14 @@ class Session:
             QueryError: it cannot be planned.
         """
         return self._statements.write_of(statement)
+
+    def parameters(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; null where none can be inferred.
+
+        Raises:
+            QueryError: it cannot be planned without values.
+        """
+        return parameters.types(self._registered, statement)
 
     def searches(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it.

@@ -148,7 +148,7 @@ def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
     scans = set(before.nested_scans)
     has_product = False
     try:
-        for node in _nodes(plan) if before.has_nested_join else plan_nodes.nodes(plan):
+        for node in nodes(plan) if before.has_nested_join else plan_nodes.nodes(plan):
             if node.kind == "TableScan":
                 scans.add(_scanned(node))
             elif node.kind == "Join":
@@ -158,14 +158,18 @@ def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
     return OptimizedFacts(frozenset(scans), has_product)
 
 
-def _nodes(plan: Any) -> Iterator[PlanNode]:
-    """Yield the nodes of a plan and of the subqueries in its expressions."""
+def nodes(plan: Any) -> Iterator[PlanNode]:
+    """Yield the nodes of a plan and of the subqueries in its expressions.
+
+    Raises:
+        HiddenError: the plan of a subquery is not visible.
+    """
     for node in plan_nodes.nodes(plan):
         yield node
         for expression in plan_nodes.expressions(node):
             for part in plan_nodes.inside(expression):
                 if part.kind in plan_nodes.SUBQUERIES:
-                    yield from _nodes(subplans.subplan(part, node).plan)
+                    yield from nodes(subplans.subplan(part, node).plan)
 
 
 def table_name(catalog: str | None, schema: str | None, table: str) -> TableName:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
@@ -77,6 +79,12 @@ class IsolatedExecutor:
         write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
+
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        types: Mapping[str, pa.DataType]
+        types, _ = await self._engines.ask(statement, "parameters_of", statement)
+        return types
 
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""

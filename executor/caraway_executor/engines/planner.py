@@ -93,6 +93,12 @@ class IsolatedPlanner:
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        types: Mapping[str, pa.DataType]
+        types, _ = await self._engines.ask(statement, "parameters_of", statement)
+        return types
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
         searches: tuple[StatementSearch, ...]

@@ -43,6 +43,7 @@ class ServedExecutor:
             "put_back": executor.put_back,
             "write_of": executor.write_of,
             "searches_of": executor.searches_of,
+            "parameters_of": executor.parameters_of,
         }
         self.streams: Streams = {"execute": executor.execute}
 
@@ -74,6 +75,7 @@ class ServedScheduler:
             "forget": engine.forget,
             "write_of": engine.write_of,
             "searches_of": engine.searches_of,
+            "parameters_of": engine.parameters_of,
         }
         self.streams: Streams = {
             "execute": engine.execute,

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
+import pyarrow as pa
+
 from caraway_core.changes import Log
 from caraway_core.errors import (
     AnswerCutError,
@@ -199,6 +201,10 @@ class ClusterDispatch:
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads."""
         return await self._local.write_of(statement)
+
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        return await self._local.parameters_of(statement)
 
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it."""

@@ -92,6 +92,10 @@ class InProcessDispatch:
         """Plan a statement and return what it would change; None if it only reads."""
         return await self._executor.write_of(statement)
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        return await self._executor.parameters_of(statement)
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it."""
         return await self._executor.searches_of(statement)

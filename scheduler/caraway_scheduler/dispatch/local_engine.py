@@ -1,6 +1,6 @@
 """The interface of the scheduler's own engine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -35,6 +35,10 @@ class LocalEngine(Planning, Protocol):
         Raises:
             QueryError: the statement cannot be planned.
         """
+        ...
+
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
         ...
 
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:

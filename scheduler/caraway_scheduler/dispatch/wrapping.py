@@ -42,6 +42,10 @@ class WrappedDispatch:
         """Plan a statement and return what it would change; None if it only reads."""
         return await self._inner.write_of(statement)
 
+    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
+        return await self._inner.parameters_of(statement)
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it."""
         return await self._inner.searches_of(statement)

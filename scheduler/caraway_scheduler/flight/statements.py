@@ -1,6 +1,6 @@
 """Statements on their way through the query service, for the threads of calls."""
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -132,6 +132,10 @@ class Statements:
             return reading.schema
         finally:
             reading.close()
+
+    async def parameters(self, request: QueryRequest) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; null where none can be inferred."""
+        return await self._services.queries.parameters(request)
 
     async def _begun(self, reading: FlightReading) -> QueryId:
         query_id = await self._waiting.open(reading)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeVar
@@ -160,6 +160,17 @@ class QueryService:
             raise
         status = self._watch_for_cache(request, stream, rows, key, since)
         return StatementAnswer(run.query.query_id, rows, status)
+
+    async def parameters(self, request: QueryRequest) -> Mapping[str, pa.DataType]:
+        """Return the types of a statement's parameters; null where none can be inferred.
+
+        Raises:
+            QueryError: it cannot be planned without values.
+            ShuttingDownError: the process accepts no more work.
+        """
+        texts.check(request.sql, self._most_sql_bytes)
+        statement, _ = self._statement(request)
+        return await self._dispatch.parameters_of(statement)
 
     async def limited(
         self, what: str, principal: Principal, work: Callable[[], Awaitable[_Result]]

@@ -131,3 +131,12 @@ def test_odd_names_of_clients_are_refused_by_name(name: str) -> None:
         placeholders.find("SELECT 1").check({name, "10", "9"})
     with pytest.raises(ParametersError, match="no value for parameter"):
         placeholders.find("SELECT $1").check({name, "a"})
+
+
+def test_bare_placeholders_are_those_of_the_statement() -> None:
+    for sql in ("INSERT INTO t VALUES (?, ?)", "UPDATE t SET a = $1 WHERE b = $2"):
+        found = placeholders.bare(sql)
+        assert found.names == placeholders.find(sql).names == {"1", "2"}
+        assert "CASE" not in found.sql and "(($" not in found.sql
+    with pytest.raises(ParametersError):
+        placeholders.bare("SELECT ?, $1")

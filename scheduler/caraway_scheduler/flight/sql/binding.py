@@ -1,5 +1,7 @@
 """Parameters: from rows of Arrow columns to the values that a statement is run with."""
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from caraway_core.bound_values import ArrowValue
@@ -37,10 +39,10 @@ def row(bound: dict[str, pa.ChunkedArray], index: int) -> Values:
     return {name: _value(column, index) for name, column in bound.items()}
 
 
-def schema(found: Placeholders) -> pa.Schema:
-    """Describe the parameters of a statement; their types are not known before they are bound."""
+def schema(found: Placeholders, types: Mapping[str, pa.DataType]) -> pa.Schema:
+    """Describe the parameters of a statement; types that are not known are null."""
     names = sorted(found.names, key=lambda name: (not name.isdigit(), _place(name), name))
-    return pa.schema([pa.field(f"${name}", pa.null()) for name in names])
+    return pa.schema([pa.field(f"${name}", types.get(name, pa.null())) for name in names])
 
 
 def _value(column: pa.ChunkedArray, index: int) -> object:

@@ -1,7 +1,9 @@
 """Prepared statements: made, bound and run."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.errors import CarawayError, ParametersError
@@ -53,8 +55,16 @@ class Preparing:
         if columns is not None and not is_write(request):
             made.dataset_schema = columns.serialize().to_pybytes()
         if found.names:
-            made.parameter_schema = binding.schema(found).serialize().to_pybytes()
+            types = self._statements.wait(self._types(request), context)
+            made.parameter_schema = binding.schema(found, types).serialize().to_pybytes()
         return messages.packed(made)
+
+    async def _types(self, request: QueryRequest) -> Mapping[str, pa.DataType]:
+        """Return the types of parameters; none where the engine cannot plan without values."""
+        try:
+            return await self._statements.parameters(request)
+        except CarawayError:
+            return {}
 
     def close(self, caller: Caller, body: bytes) -> None:
         """Forget a statement."""

@@ -54,6 +54,30 @@ async def test_parameters_are_bound_by_position() -> None:
     assert named.to_pydict() == {"d": [9]}
 
 
+@pytest.mark.parametrize(
+    ("sql", "types"),
+    [
+        ("SELECT * FROM t WHERE a = ? AND s = ?", [pa.int64(), pa.string()]),
+        ("SELECT * FROM t WHERE a IN ($1, $2) OR $1 < 4", [pa.int64(), pa.int64()]),
+        ("SELECT * FROM t WHERE EXISTS (SELECT 1 FROM v WHERE v.a = $1)", [pa.int64()]),
+        ("INSERT INTO t (s, a) VALUES ($1, $2)", [pa.string(), pa.int64()]),
+        ("UPDATE t SET s = $1 WHERE a = $2", [pa.string(), pa.int64()]),
+        ("SELECT a + $1 FROM t LIMIT $2", [pa.int64(), pa.null()]),
+        ("SELECT $1", [pa.null()]),
+    ],
+)
+async def test_parameters_have_the_types_that_the_engine_infers(
+    sql: str, types: list[pa.DataType]
+) -> None:
+    def prepare(connection: Any) -> pa.Schema:
+        with connection.cursor() as cursor:
+            return cursor.adbc_prepare(sql)
+
+    async with serving(TABLES, writable=("t",)) as server:
+        schema = await drive(server, prepare)
+    assert schema.types == types and schema.names == [f"${n + 1}" for n in range(len(types))]
+
+
 async def test_statement_that_writes_answers_how_many_rows() -> None:
     async with serving({"t": memory(a=[1])}, writable=("t",)) as server:
         made = await drive(server, fetched("INSERT INTO t VALUES (2), (3)"))
