@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 
 import pyarrow as pa
 
@@ -42,6 +41,7 @@ _MOST_REQUESTS = 64
 _MOST_ROWS = 50_000
 _FEW_ROWS = 4_096
 """Batches with fewer rows on average are joined before they are stored."""
+_ENTRY_BYTES = 16 * 1024 * 1024
 _TRIES = 16
 _REUSED = (
     "this Idempotency-Key was used for other changes, so these are not applied; send them with "
@@ -301,7 +301,7 @@ class Feed:
         joined = changes.joined([each.changes for each in requests])
         log = standing.log
         if joined.rows.num_rows:
-            log = (*log, await self._write(standing, joined.rows))
+            log = (*log, *await self._written(standing, joined.rows))
         ids = [each.request_id for each in requests if each.request_id is not None]
         recent, pages = await self._applied_requests.turned(standing)
         sources = [each.source for each in requests if each.source is not None]
@@ -316,6 +316,16 @@ class Feed:
         )
         await current.flip(await current.loaded(following))
 
+    async def _written(self, standing: DatasetVersion, rows: pa.Table) -> Sequence[LogEntry]:
+        """Store changes; many become several entries, which are written and loaded at once.
+
+        All of them count with the version that names them.
+        """
+        count = max(1, round(rows.nbytes / _ENTRY_BYTES))
+        size = -(-rows.num_rows // count)
+        parts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
+        return await tasks.together([self._write(standing, part) for part in parts])
+
     async def _write(self, standing: DatasetVersion, rows: pa.Table) -> LogEntry:
         """Store an entry under a key that belongs to the base and that only this process uses."""
         # An unnamed key may just be deleted by a collector. A key that the version names is safe:
@@ -323,10 +333,10 @@ class Feed:
         if self._base != standing.key or self._log_key not in standing.keys:
             self._base, self._log_key = standing.key, making.key_of(self._current.name)
         self._entries += 1
+        key, number = self._log_key, self._entries
         batches = await asyncio.to_thread(_compact, rows)
-        write = partial(self._results.write_chunk, self._log_key, self._entries)
-        chunk = await write(rows.schema, batches)
-        return LogEntry(_keyed(chunk, self._log_key), time.time_ns() // 1_000_000)
+        chunk = await self._results.write_chunk(key, number, rows.schema, batches)
+        return LogEntry(_keyed(chunk, key), time.time_ns() // 1_000_000)
 
 
 def _upon(

@@ -31,6 +31,8 @@ MOST_LOGGED = 200_000
 _SHARE = 20
 _UPKEEP = "/upkeep"
 _TRIES = 16
+CALM_ROWS = 50_000
+_CALM_S, _MOST_CALM_S = 2.0, 10.0
 _DELAYS = Delays(10.0, 60.0, jitter=0.2)
 
 
@@ -196,6 +198,8 @@ class Compactor:
         current = self._current
         if current.ours is None or not _is_due(current.ours.version):
             return
+        if current.ours.version.log_rows > CALM_ROWS:
+            await self._calm()
         async with self._claims[_UPKEEP].held() as is_mine:
             held = await self._shown() if is_mine else None
             if held is None or not _is_due(held.version):
@@ -210,6 +214,23 @@ class Compactor:
                 "elapsed_ms": round((time.perf_counter() - began) * 1000),
             }
             logger.info("log was compacted", extra=extra)
+
+    async def _calm(self) -> None:
+        """Wait until no changes come for a moment, but not for long.
+
+        Large uploads often follow one another. A rewrite would take the processor from the next
+        one, and would have to be done again after it.
+        """
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + _MOST_CALM_S
+        while loop.time() < deadline_s:
+            try:
+                async with asyncio.timeout(_CALM_S):
+                    await self._news.wait()
+            except TimeoutError:
+                return
+            self._news.clear()
+            await self._gather()
 
     async def _shown(self) -> HeldVersion | None:
         """Let readers see the current version, and return it.

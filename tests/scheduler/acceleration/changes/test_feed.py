@@ -25,7 +25,7 @@ from tests.kit import members
 from tests.kit.deadlines import eventually
 from tests.kit.members import Member, World
 from tests.kit.turns import turn
-from tests.scheduler.acceleration.changes.feeding import CUT, changes, site
+from tests.scheduler.acceleration.changes.feeding import CUT, Taking, changes, site
 from tests.scheduler.acceleration.versions.test_interleaving import play, settled
 
 
@@ -285,6 +285,47 @@ async def test_a_log_is_compacted_while_changes_continue(
         assert ids[known:] == [*range(known, 7), 100] and set(ops[known:]) == {Op.UPSERT}
         assert one.shown[-1].key == version.version.key
         assert one.readers.followed[version.version.key] == one.log
+
+
+def version_of(one: Taking) -> int:
+    assert one.current.ours is not None
+    return one.current.ours.version.number
+
+
+async def test_many_rows_become_several_entries_that_count_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feeds, "_ENTRY_BYTES", 4_000)
+    async with site(tmp_path) as place, place.taking() as one:
+        before = version_of(one)
+        assert await one.apply(changes(*((number, "x") for number in range(1_000)))) == 1_000
+        assert len(one.log) > 3 and version_of(one) == before + 1
+        rows = await logs.read(place.results, one.log)
+        assert rows["id"].to_pylist() == list(range(1_000))
+
+
+async def test_compaction_waits_for_the_end_of_uploads_that_follow_one_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"LEAST_LOGGED": 5, "CALM_ROWS": 0, "_CALM_S": 60.0}.items():
+        monkeypatch.setattr(compaction, name, value)
+    async with site(tmp_path) as place, place.taking() as one:
+        working = asyncio.create_task(one.compactor.run())
+        try:
+            for number in range(20):
+                await one.apply(changes((number, "x")))
+                await turn()
+            assert one.compactor.compactions == 0 and len(one.log) == 20
+            monkeypatch.setattr(compaction, "_CALM_S", 0.0)
+            await one.apply(changes((20, "x")))
+
+            async def look() -> bool:
+                return one.compactor.compactions > 0
+
+            await eventually(look, "the log is part of the base")
+        finally:
+            working.cancel()
+            await asyncio.wait((working,))
 
 
 async def test_small_entries_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
