@@ -139,4 +139,4 @@ def test_bare_placeholders_are_those_of_the_statement() -> None:
         assert found.names == placeholders.find(sql).names == {"1", "2"}
         assert "CASE" not in found.sql and "(($" not in found.sql
     with pytest.raises(ParametersError):
-        placeholders.bare("SELECT ?, $1")
+        placeholders.bare("SELECT ?, $a")
