@@ -21,6 +21,7 @@ from caraway_core.errors import NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit
+from caraway_executor.indexes import freeing
 
 logger = logging.getLogger(__name__)
 _LONG_S = 1.0
@@ -195,6 +196,7 @@ class KeptSegments:
         units = list(placed.values())
         segment = wanted.build(units)
         row_count = _row_count(units)
+        freeing.give_back(row_count)
         hold: object = None
         try:
             hold = self._chunks.take(table, segment.nbytes) or self

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,7 @@ _ASCII_BREAK = re.compile(r"[^A-Za-z0-9']+")
 _ELIDING = frozenset({"catalan", "french", "italian"})
 """Languages in which an apostrophe stands between two words."""
 
+_SPLIT_AT_ONCE = 8192
 _STEMMED_AT_ONCE = 256
 """The stemmer keeps other threads from running during a call, and searches must not wait."""
 
@@ -58,8 +59,29 @@ class Tokens:
     """
 
     terms: Any
-    ids: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of some texts: the different ones, which each place has, and how many a text."""
+
+    different: Any
+    indices: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, texts: Any) -> Self:
+        """Split a string array of Arrow."""
+        words = pc.split_pattern_regex(texts.cast(pa.large_string()), WORD_BREAK)
+        lengths = pc.fill_null(pc.list_value_length(words), 0).cast(pa.int32())
+        encoded = words.flatten().dictionary_encode()
+        numbers = (each.to_numpy(zero_copy_only=False) for each in (encoded.indices, lengths))
+        return cls(encoded.dictionary, *numbers)
+
+
+_NO_NUMBERS = np.zeros(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +102,22 @@ class Analyzer:
 
     def tokens(self, texts: Any) -> Tokens:
         """The terms of a string column of Arrow."""
-        words = pc.split_pattern_regex(texts.cast(pa.large_string()), WORD_BREAK)
-        lengths = pc.fill_null(pc.list_value_length(words), 0).to_numpy(zero_copy_only=False)
-        encoded = words.flatten().dictionary_encode()
+        blocks = [_Words.of(each) for each in _blocks(texts)]
+        different = [pa.array([], pa.large_string()), *(each.different for each in blocks)]
+        encoded = pa.concat_arrays(different).dictionary_encode()
         terms, word_terms, word_starts = self._vocabulary(encoded.dictionary)
-        indices = encoded.indices.to_numpy(zero_copy_only=False)
-        term_counts = np.diff(word_starts)[indices]
-        ids = _ragged(word_terms, word_starts[:-1][indices], term_counts)
-        ends = np.concatenate(([0], np.cumsum(term_counts)))[np.cumsum(lengths, dtype=np.int64)]
-        return Tokens(terms, ids, np.diff(ends, prepend=0))
+        numbers = encoded.indices.to_numpy(zero_copy_only=False)
+        ids, counts, first = [_NO_NUMBERS], [_NO_NUMBERS], 0
+        while blocks:
+            block = blocks.pop(0)
+            found = numbers[first : first + len(block.different)][block.indices]
+            first += len(block.different)
+            term_counts = np.diff(word_starts)[found]
+            ids.append(_ragged(word_terms, word_starts[:-1][found], term_counts).astype(np.int32))
+            ends = np.concatenate(([0], np.cumsum(term_counts)))
+            ends = ends[np.cumsum(block.lengths, dtype=np.int64)]
+            counts.append(np.diff(ends, prepend=0).astype(np.int32))
+        return Tokens(terms, np.concatenate(ids), np.concatenate(counts))
 
     def words(self, text: str) -> list[str]:
         """The words of a text as it is split, before they are analysed."""
@@ -151,6 +180,14 @@ class Analyzer:
             [t for p in parts for t in ((stems[p.text],) if p.kind == "word" else _pairs(p.text))]
             for parts in pieces
         ]
+
+
+def _blocks(texts: Any) -> Iterator[Any]:
+    """Cut texts into blocks: what splitting takes is ten times as large as the texts."""
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    for chunk in chunks:
+        for first in range(0, len(chunk), _SPLIT_AT_ONCE):
+            yield chunk.slice(first, _SPLIT_AT_ONCE)
 
 
 def _are_plain(words: Any) -> Any:

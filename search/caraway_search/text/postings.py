@@ -57,28 +57,34 @@ class Postings:
 
     @classmethod
     def build(cls, texts: Any, analyzer: Analyzer) -> Self:
-        """Index a string array of Arrow."""
-        if isinstance(texts, pa.ChunkedArray):
-            texts = texts.combine_chunks()
+        """Index a string array of Arrow.
+
+        Arrays of tokens are large, so they are as narrow as they can be, and go when they are used.
+        """
         tokens = analyzer.tokens(texts)
+        counts = tokens.counts
         vocabulary, ids = _in_order(tokens)
+        del tokens
         order = _sorting(ids)
-        row_of_token = np.repeat(np.arange(len(tokens.counts)), tokens.counts)
-        first_of_row = np.cumsum(tokens.counts) - tokens.counts
-        positions = (np.arange(len(ids)) - np.repeat(first_of_row, tokens.counts))[order]
-        rows, sorted_ids = row_of_token[order], ids[order]
-        is_first = np.ones(len(order), np.bool_)
+        sorted_ids = ids[order]
+        del ids
+        rows = np.repeat(np.arange(len(counts), dtype=np.int32), counts)[order]
+        first_of_row = np.cumsum(counts, dtype=np.int64) - counts
+        order -= first_of_row.astype(order.dtype)[rows]
+        positions = _narrow(order)
+        del order
+        is_first = np.ones(len(rows), np.bool_)
         is_first[1:] = (sorted_ids[1:] != sorted_ids[:-1]) | (rows[1:] != rows[:-1])
         firsts = np.flatnonzero(is_first)
-        terms = np.arange(len(vocabulary) + 1)
+        terms = np.arange(len(vocabulary) + 1, dtype=sorted_ids.dtype)
         return cls(
             vocabulary,
             np.searchsorted(sorted_ids[firsts], terms),
             _narrow(rows[firsts]),
-            _narrow(np.diff(firsts, append=len(order))),
+            _narrow(np.diff(firsts, append=len(rows))),
             np.searchsorted(sorted_ids, terms),
-            _narrow(positions),
-            _narrow(tokens.counts),
+            positions,
+            _narrow(counts),
             np.asarray(texts.is_valid()),
         )
 
@@ -173,24 +179,27 @@ class Postings:
 _ARRAYS = ("starts", "rows", "counts", "position_starts", "positions", "lengths")
 
 
-def _in_order(tokens: Tokens) -> tuple[Vocabulary, NDArray[np.int64]]:
+def _in_order(tokens: Tokens) -> tuple[Vocabulary, NDArray[np.int32]]:
     # Sorted by Arrow, which lets other threads run: searches must not wait for it.
     encoded = tokens.terms.cast(pa.large_binary())
     order = pc.sort_indices(encoded)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order.to_numpy()] = np.arange(len(order))
+    ranks = np.empty(len(order), np.int32)
+    ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
     return Vocabulary.of(encoded.take(order)), ranks[tokens.ids]
 
 
-def _sorting(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The stable order of numbers: numpy sorts 16 bits at a time in linear time."""
-    low = np.argsort((ids & 0xFFFF).astype(np.uint16), kind="stable")
-    if len(ids) == 0 or ids.max() < 1 << 16:
-        return low
-    high = (ids >> 16).astype(np.uint16)[low]  # a column has less than 2^32 different terms
-    return low[np.argsort(high, kind="stable")]
+def _sorting(ids: NDArray[np.int32]) -> NDArray[np.integer[Any]]:
+    """The places of tokens, by their terms and then in order."""
+    if len(ids) >= 1 << 32:
+        return np.argsort(ids, kind="stable")
+    # Both in one number are sorted in place; the order alone would take as much again.
+    keys = ids.astype(np.uint64)
+    keys <<= np.uint64(32)
+    keys |= np.arange(len(ids), dtype=np.uint32)
+    keys.sort()
+    return keys.astype(np.uint32)
 
 
-def _narrow(values: NDArray[np.int64]) -> Ints:
+def _narrow(values: NDArray[np.integer[Any]]) -> Ints:
     largest = int(values.max(initial=0))
     return values.astype(np.min_scalar_type(largest))

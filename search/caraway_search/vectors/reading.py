@@ -88,9 +88,13 @@ class ColumnVectors:
             column = _variable(column)
             lengths = pc.fill_null(pc.list_value_length(column), -1)
             fits = lengths.to_numpy(zero_copy_only=False) == dimensions
-            kept = _numbers(column.filter(pa.array(fits)).flatten()).reshape(-1, dimensions)
-            matrix = np.zeros((len(column), dimensions), kept.dtype)
-            matrix[fits] = kept
+            # Without NULL and wrong lengths the vectors lie one after the other.
+            kept = column if fits.all() else column.filter(pa.array(fits))
+            matrix = _numbers(kept.flatten()).reshape(-1, dimensions)
+            if kept is not column:
+                every = np.zeros((len(column), dimensions), matrix.dtype)
+                every[fits] = matrix
+                matrix = every
         norms = _norms(matrix)
         usable = fits & np.isfinite(norms) & (norms > 0)
         left_out = int(np.count_nonzero(present & ~usable))

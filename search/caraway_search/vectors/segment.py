@@ -95,9 +95,11 @@ class VectorSegment:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the segment without the vectors."""
+        """The memory of the segment without the vectors of the rows."""
         rows = self.vectors.rows
         own = self.vectors.norms.nbytes + self.vectors.usable.nbytes
+        # Where some rows have no vector, there is a copy of the others.
+        own += sum(each.nbytes for each in self.vectors.matrix.matrices if each.flags.owndata)
         own += 0 if rows is None else 2 * rows.nbytes
         return own + (0 if self.codes is None else self.codes.nbytes)
 

@@ -14,6 +14,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows import units
 from caraway_engine.rows.held import Chunk
 from caraway_engine.rows.units import RowUnit
+from caraway_executor.indexes import freeing
 from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
 
 T = TableName("t")
@@ -148,3 +149,16 @@ def test_without_room_a_segment_is_built_for_each_search(caplog: pytest.LogCaptu
     assert unit.seen is None
     assert room.left == 50
     kept.close()
+
+
+def test_what_large_indexes_leave_behind_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(freeing, "_trim", lambda: given.append)
+    kept = KeptSegments(Room(1000))
+    large = pa.RecordBatch.from_pydict({"k": range(freeing.FEWEST_ROWS)})
+    for batch in (BATCH, large):
+        kept.of(T, of_chunks(Chunk((batch,))), Wanted(("words",), Built))
+    assert given == [0]
+    kept.close(wait=True)
+    monkeypatch.undo()
+    freeing.give_back(freeing.FEWEST_ROWS)

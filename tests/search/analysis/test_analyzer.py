@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caraway_search.analysis import analyzer
 from caraway_search.analysis.analyzer import LANGUAGES, LONGEST_TERM, Analyzer
 
 
@@ -67,6 +68,20 @@ def test_counts_tell_the_tokens_of_each_text() -> None:
     assert (tokens.counts.tolist(), tokens.ids.tolist()) == ([3, 0, 0, 1], [0, 1, 0, 2])
     sliced = Analyzer().tokens(pa.array(["x", "a b", "y"], pa.large_string()).slice(1, 1))
     assert (sliced.terms.to_pylist(), sliced.counts.tolist()) == (["a", "b"], [2])
+
+
+def test_blocks_are_split_as_whole_columns_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["one two", None, "Two three one", "", "l'eau", "四五六", "four four", "two"]
+    whole = Analyzer("french").tokens(pa.array(texts))
+    monkeypatch.setattr(analyzer, "_SPLIT_AT_ONCE", 2)
+    chunks = pa.chunked_array([pa.array(texts[:3]), pa.array(texts[3:])])
+    for column in (chunks, pa.array(texts), pa.array(["x", *texts, "y"]).slice(1, len(texts))):
+        cut = Analyzer("french").tokens(column)
+        assert cut.counts.tolist() == whole.counts.tolist()
+        found, expected = (each.terms.take(pa.array(each.ids)) for each in (cut, whole))
+        assert found.to_pylist() == expected.to_pylist()
+    none = Analyzer().tokens(pa.chunked_array([], pa.string()))
+    assert (len(none.terms), len(none.ids), len(none.counts)) == (0, 0, 0)
 
 
 @settings(max_examples=300, deadline=None)
