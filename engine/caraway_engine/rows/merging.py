@@ -125,8 +125,7 @@ class Merged:
     def units(self, ordinal: int) -> Iterator[RowUnit]:
         """Yield the batches that have rows which are visible at a position."""
         for piece, since in self._pieces(ordinal):
-            if (unit := piece.unit(ordinal, since)) is not None:
-                yield unit
+            yield from piece.units(ordinal, since)
 
     def count(self, ordinal: int) -> int:
         """Return the number of rows that are visible at a position."""

@@ -6,7 +6,7 @@ entry at 1. Position n shows the rows that were added at or before n and not del
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,8 @@ from caraway_engine.rows import choosing
 from caraway_engine.rows.units import RowUnit
 
 _MOST_CUTS = 1000
+_MOST_PARTS = 64
+"""Rows that were added in more parts become one, because each part adds cost to a search."""
 Hold = Callable[[int], object]
 """Counts bytes as used for as long as the returned object is kept; may raise."""
 
@@ -28,8 +30,18 @@ class VisibleRows:
     holder: object
 
 
+class RowsKey:
+    """Names rows that indexes cover, for as long as they are in memory."""
+
+    __slots__ = ("__weakref__",)
+
+
 class RowRange:
-    """Consecutive rows in the order in which they were added, numbered from `first`."""
+    """Consecutive rows in the order in which they were added, numbered from `first`.
+
+    `parts` are the keys of rows that were added together, each with their number. They stay when
+    ranges are joined, so that what is indexed is not indexed again.
+    """
 
     def __init__(
         self,
@@ -37,6 +49,7 @@ class RowRange:
         first: int,
         births: Sequence[tuple[int, int]],
         holder: object,
+        parts: Sequence[tuple[RowsKey, int]] = (),
     ) -> None:
         self.batch = batch
         self.first = first
@@ -49,7 +62,8 @@ class RowRange:
         self._rows: list[int] = []
         self._deaths: dict[int, int] = {}
         self._kept: tuple[tuple[int, int, int], VisibleRows | None] | None = None
-        self._flagged: tuple[tuple[int, int, int], bytes | None] | None = None
+        self._parts = parts or [(RowsKey(), batch.num_rows)]
+        self._units: tuple[tuple[int, int, int], Sequence[RowUnit]] | None = None
         self._mask = bytearray()
         self._masked = 0
 
@@ -97,18 +111,29 @@ class RowRange:
         found = self._kept[1]
         return (found,) if found is not None else ()
 
-    def unit(self, ordinal: int, since: int) -> RowUnit | None:
-        """Return the batch with what is visible at a position; None if that is nothing."""
+    def units(self, ordinal: int, since: int) -> Sequence[RowUnit]:
+        """Return the rows with what is visible at a position; nothing if that is nothing.
+
+        The units are the same until something else is visible.
+        """
         low, high = self._range(ordinal, since)
         dead = bisect_right(self._died, ordinal)
         if low >= high:
-            return None
-        # Not the unit: it refers to this object, whose end must not wait for a collection.
-        if self._flagged is None or self._flagged[0] != (low, high, dead):
-            self._flagged = (low, high, dead), self._flags(low, high, dead)
-        key = self if self.source is None else self.source.key
-        place = 0 if self.source is None else self.source.place
-        return RowUnit(self.batch, key, place, self.holder, self._flagged[1])
+            return ()
+        if self._units is None or self._units[0] != (low, high, dead):
+            self._units = (low, high, dead), self._made_units(self._flags(low, high, dead))
+        return self._units[1]
+
+    def _made_units(self, seen: bytes | None) -> Sequence[RowUnit]:
+        if self.source is not None:
+            return (replace(self.source, holder=self.holder, seen=seen),)
+        made = []
+        start = 0
+        for key, count in self._parts:
+            flags = None if seen is None else seen[start : start + count]
+            made.append(RowUnit(self.batch.slice(start, count), key, 0, self.holder, flags))
+            start += count
+        return made
 
     def is_seen(self, number: int, ordinal: int) -> bool:
         """Return whether a row is visible at a position."""
@@ -124,7 +149,10 @@ class RowRange:
             before = piece.first - self.first
             births += [(ordinal, before + count) for ordinal, count in piece.births]
         batch = pa.concat_batches([piece.batch for piece in pieces])
-        made = RowRange(batch, self.first, births, hold(batch.nbytes))
+        parts = [part for piece in pieces for part in piece._parts]
+        if len(parts) > _MOST_PARTS:
+            parts = []
+        made = RowRange(batch, self.first, births, hold(batch.nbytes), parts)
         died = sorted(
             (ordinal, piece.first + row)
             for piece in pieces

@@ -38,6 +38,8 @@ class StoredVersion:
         """The names of the pieces, in row order."""
         self._base = VersionView(self.content, ())
         self._newest: tuple[Log, VersionView] = (), self._base
+        self._replaced: VersionView | None = None
+        """The view of the log that the newest one replaces; its readers must not start over."""
         self._views: WeakValueDictionary[object, VersionView] = WeakValueDictionary()
         self._finding = Lock()
 
@@ -64,9 +66,11 @@ class StoredVersion:
             position = _position(log)
             view = self._views.get(position) or VersionView(self.content, log)
             self._views[position] = view
-            newest, _ = self._newest
+            newest, before = self._newest
             both = min(len(log), len(newest))
-            if len(log) >= len(newest) or _position(log[:both]) != _position(newest[:both]):
+            is_other = _position(log[:both]) != _position(newest[:both])
+            if is_other or len(log) >= len(newest):
+                self._replaced = before if is_other else None
                 self._newest = log, view
             return view
 
@@ -116,7 +120,8 @@ class StoredVersion:
         When executors join or leave, each reads a different share from then on.
         """
         before_s = self.content.clock() - _UNREAD_S
-        for view in {id(each): each for each in (self._base, self._newest[1])}.values():
+        views = self._base, self._newest[1], self._replaced
+        for view in {id(each): each for each in views if each is not None}.values():
             view.let_go(before_s)
         if self.content.merging.acquire(blocking=False):
             try:

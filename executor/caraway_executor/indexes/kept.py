@@ -71,6 +71,8 @@ class _Kept:
     owners: Mapping[int, "weakref.ref[object]"]
     row_count: int
     hold: object
+    holders: Sequence[object]
+    """Of rows that may be in memory for the segment alone: joined ones have been copied."""
     joined_s: float | None = None
 
     def covers(self, unit: RowUnit) -> bool:
@@ -210,7 +212,9 @@ class KeptSegments:
             logger.info("part of an index was built", extra=extra)
         gone = partial(_forget, weakref.ref(index))
         owners = {id(unit.key): weakref.ref(unit.key, gone) for unit in units}
-        return _Kept(segment, tuple(placed), owners, row_count, hold)
+        # The key of a segment must not live for as long as the segment does.
+        holders = [unit.holder for unit in units if unit.holder is not unit.key]
+        return _Kept(segment, tuple(placed), owners, row_count, hold, holders)
 
     def _join(
         self,

@@ -25,13 +25,12 @@ def shown(of: RowRange, ordinal: int, since: int = 0) -> list[int]:
 
 
 def flagged(of: RowRange, ordinal: int, since: int = 0) -> list[int]:
-    unit = of.unit(ordinal, since)
-    if unit is None:
-        return []
-    numbers: list[int] = unit.batch.column("n").to_pylist()
-    if unit.seen is None:
-        return numbers
-    return [n for n, flag in zip(numbers, unit.seen, strict=True) if flag]
+    found = []
+    for unit in of.units(ordinal, since):
+        numbers = unit.batch.column("n").to_pylist()
+        seen = unit.seen or bytes([1] * len(numbers))
+        found += [n for n, flag in zip(numbers, seen, strict=True) if flag]
+    return found
 
 
 @st.composite
@@ -163,20 +162,28 @@ def test_when_all_died_there_is_nothing() -> None:
 
 def test_flags_of_rows_are_made_once_for_what_is_visible() -> None:
     held = made(3)
-    first = held.unit(0, 0)
-    assert first is not None
+    (first,) = held.units(0, 0)
     assert first.seen is None
     held.kill(1, 1)
-    before, again, early = held.unit(1, 0), held.unit(2, 0), held.unit(0, 0)
-    assert before is not None
-    assert again is not None
-    assert early is not None
-    assert (before.seen, early.seen) == (b"\1\0\1", None)
+    (before,), (again,) = held.units(1, 0), held.units(2, 0)
+    assert before.seen == b"\1\0\1"
     assert before.seen is again.seen
-    after = held.unit(1, 0)
-    assert after is not None
-    assert after.seen == before.seen
-    # A unit that is let go leaves the rows to nobody but their owner.
+    assert [each.seen for each in held.units(0, 0)] == [None]
+    assert [each.seen for each in held.units(1, 0)] == [before.seen]
+    # Units do not refer to what refers to them, so that their end waits for no collection.
     gone = weakref.ref(held)
-    del held, first, before, again, early, after
+    del held
     assert gone() is None
+
+
+def test_parts_are_known_again_after_ranges_were_joined() -> None:
+    parts = [made(2, [(number, 2)], 2 * number) for number in range(64)]
+    keys = [unit.key for part in parts for unit in part.units(70, 0)]
+    joined = parts[0].joined(parts[1:], lambda size: size)
+    joined.kill(3, 71)
+    units = joined.units(71, 0)
+    assert [unit.key for unit in units] == keys
+    assert [unit.batch.column("n").to_pylist() for unit in units[:2]] == [[0, 1], [2, 3]]
+    assert [unit.seen for unit in units[:3]] == [b"\1\1", b"\1\0", b"\1\1"]
+    more = joined.joined([made(1, first=128)], lambda size: size)
+    assert [unit.batch.num_rows for unit in more.units(71, 0)] == [129]

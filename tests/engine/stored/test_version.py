@@ -156,6 +156,24 @@ def test_a_view_is_found_again_and_another_log_has_another() -> None:
         assert [row["k"] for row in rows_of(found.table)] == numbers
 
 
+def test_readers_of_a_log_that_is_being_replaced_do_not_start_over() -> None:
+    memory = Memory()
+    version = StoredVersion(T, spec([memory.add(batch(rows(1)))]), 1)
+    changes = [(Op.UPSERT, {"k": number}) for number in (2, 3, 4)]
+    old = memory.entry(changes[0]), memory.entry(changes[1])
+    joined = (memory.entry(*changes[:2]),)
+
+    def last(log: Log) -> object:
+        return version.at(log).units(None, memory)[-1].key
+
+    before, after = last(old), last(joined)
+    for _ in range(2):
+        assert last(old) is before
+        assert last(joined) is after
+    longer = (*joined, memory.entry(changes[2]))
+    assert version.at(longer).units(None, memory)[-2].key is after
+
+
 @pytest.mark.parametrize(
     ("columns", "values", "found"),
     [

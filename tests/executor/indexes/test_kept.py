@@ -100,6 +100,23 @@ def test_only_new_chunks_are_indexed_and_small_segments_are_joined() -> None:
     assert sorted(place for each in again for place in each.places) == list(range(8))
 
 
+def test_memory_of_rows_is_held_while_a_segment_needs_them() -> None:
+    class Anything:
+        pass
+
+    kept, key, holder = KeptSegments(Room(1000)), Anything(), Anything()
+    is_held = weakref.ref(holder)
+    unit = RowUnit(BATCH, key, 0, holder)
+    kept.of(T, [unit], Wanted("a", Built))
+    del unit, holder
+    gc.collect()
+    assert is_held() is not None
+    del key
+    gc.collect()
+    assert is_held() is None
+    kept.close()
+
+
 def test_what_searches_wanted_is_prepared_for_a_new_version() -> None:
     built: list[int] = []
 
