@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import cores, exiting, logs, ray_nodes, registry
+from caraway_core import cores, exiting, imports, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError
@@ -26,7 +26,8 @@ def run(options: RunOptions) -> int:
     cores.take_short_turns()
     # It imports the engine while this process imports the API.
     engines = registry.ENGINES.load("fork-server")()
-    from caraway_scheduler.composition.runtime import Runtime
+    with imports.uncollected():
+        from caraway_scheduler.composition.runtime import Runtime
 
     async def serve() -> None:
         with DataDirectory(options.data_dir) as data:
@@ -48,7 +49,8 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     ray_nodes.read_token(joining.join.token_file)
     cores.take_short_turns()
     engines = registry.ENGINES.load("fork-server")()
-    from caraway_scheduler.composition.runtime import Runtime
+    with imports.uncollected():
+        from caraway_scheduler.composition.runtime import Runtime
 
     async def serve() -> None:
         # It announces on standard output, which Ray uses as well from here on.
