@@ -25,6 +25,16 @@ def row(parameters: Parameters) -> pa.RecordBatch:
     return pa.record_batch(list(columns.values()), names=list(columns))
 
 
+def ticket(sql: str, row: pa.RecordBatch) -> bytes:
+    """Return the ticket that asks for a statement with its parameters in one call."""
+    schema = row.schema.with_metadata({"caraway.sql": sql})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(row.cast(schema))
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
 # Any: whatever a caller gives.
 def _column(name: str, value: Any) -> pa.Array:
     if isinstance(value, pa.Scalar):

@@ -88,7 +88,7 @@ class FlightTransport:
         if not parameters:
             return BatchPump(flight_feeds.of_text(self, sql, timeout_s), self.thread_name)
         row = bound_rows.row(parameters)
-        feed = flight_feeds.PreparedFeed(self, self._prepared, sql, row, timeout_s)
+        feed = flight_feeds.of_bound(self, self._prepared, sql, row, timeout_s)
         return BatchPump(feed, self.thread_name)
 
     def open_query(self, query_id: str) -> BatchPump:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway import prepared
+from caraway import bound_rows, prepared
 from caraway.addresses import FlightAddress
 from caraway.endpoints import EndpointReader, OrderedEndpoints, ParallelEndpoints
 from caraway.errors import ApiError, BrokenResponseError, UnreachableError
@@ -16,6 +16,10 @@ from caraway.pumps import BatchPump, PumpSource
 
 if TYPE_CHECKING:
     from caraway.flight import FlightTransport
+
+
+_OFFERED = b"caraway-bound-tickets"
+"""What the server says of a statement with few rows, if it takes tickets with parameters."""
 
 
 class EndpointFeed(PumpSource):
@@ -163,7 +167,10 @@ class PreparedFeed(AnswerFeed):
         while True:
             try:
                 with self._transport.mapped_errors():
-                    return self._bound()
+                    info = self._bound()
+                    if info.app_metadata == _OFFERED:
+                        self._pool.note_short(self._sql)
+                    return info
             except ApiError as error:
                 # The server restarted, or had the statement for too long.
                 used = self._used
@@ -194,6 +201,23 @@ class PreparedFeed(AnswerFeed):
         if used is not None:
             client = self._transport.connect(self._transport.address)
             self._pool.give_back(client, self._transport.options(self._timeout_s), used)
+
+
+def of_bound(
+    transport: "FlightTransport",
+    pool: prepared.PreparedPool,
+    sql: str,
+    row: pa.RecordBatch,
+    timeout_s: float | None,
+) -> PumpSource:
+    """Return the feed of a statement with parameters.
+
+    One that had few rows is asked for by one call. Others may have several endpoints.
+    """
+    if not pool.is_short(sql):
+        return PreparedFeed(transport, pool, sql, row, timeout_s)
+    ticket = flight.FlightEndpoint(bound_rows.ticket(sql, row), [])
+    return EndpointFeed(transport, ticket, timeout_s)
 
 
 def of_text(transport: "FlightTransport", sql: str, timeout_s: float | None) -> PumpSource:

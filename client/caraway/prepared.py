@@ -12,6 +12,7 @@ from pyarrow import flight
 from caraway import flight_sql
 
 MOST_IDLE = 64
+_MOST_SHORT = 256
 _CLOSE_S = 1.0
 
 
@@ -38,7 +39,20 @@ class PreparedPool:
         self._most_idle = most_idle
         self._idle: OrderedDict[bytes, PreparedHandle] = OrderedDict()
         self._abandoned: list[PreparedHandle] = []
+        self._short: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
+
+    def note_short(self, sql: str) -> None:
+        """Note that a statement only reads, had few rows, and can be asked for by one call."""
+        with self._lock:
+            self._short[sql] = None
+            if len(self._short) > _MOST_SHORT:
+                self._short.popitem(last=False)
+
+    def is_short(self, sql: str) -> bool:
+        """Return whether that was noted of a statement."""
+        with self._lock:
+            return sql in self._short
 
     def take(self, client: Any, options: Any, sql: str) -> PreparedHandle:
         """Return an idle statement of this text, or prepare one."""

@@ -49,6 +49,8 @@ class FakeFlight(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has n
         self.endpoints: dict[str, Script] = {}
         """The endpoints of every answer by their tickets, instead of one."""
         self.is_ordered = False
+        self.metadata = b""
+        """What each FlightInfo says besides."""
         self.prepared: dict[bytes, str] = {}
         self.bound: dict[bytes, dict[str, Any]] = {}
         self.actions: dict[str, bytes] = {}
@@ -63,7 +65,13 @@ class FakeFlight(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has n
         names = [name.encode() for name in self.endpoints] or [command]
         endpoints = [flight.FlightEndpoint(name, []) for name in names]
         return flight.FlightInfo(
-            SCHEMA, descriptor, endpoints, self.total_records, -1, self.is_ordered
+            SCHEMA,
+            descriptor,
+            endpoints,
+            self.total_records,
+            -1,
+            self.is_ordered,
+            app_metadata=self.metadata,
         )
 
     def do_action(self, context: Any, action: flight.Action) -> Any:
@@ -87,6 +95,9 @@ class FakeFlight(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has n
         (self.bound[handle],) = reader.read_all().to_pylist()
 
     def _text(self, command: bytes) -> str:
+        if command.startswith(b"\xff"):
+            with pa.ipc.open_stream(command) as reader:
+                return f"{reader.schema.metadata[b'caraway.sql'].decode()} {reader.read_all()[0]}"
         handle = flight_sql.content(command)
         if not handle:
             return command.decode()

@@ -51,6 +51,20 @@ def test_prepared_statement_is_used_again(
     assert runtime.asked == []
 
 
+def test_statement_with_few_rows_is_asked_for_by_one_call_from_then_on(
+    client: Client, served: FakeFlight, runtime: FakeRuntime
+) -> None:
+    served.metadata = b"caraway-bound-tickets"
+    assert client.sql(SQL, [1]).num_rows == 3
+    del served.asked[:]
+    assert client.sql(SQL, [2]).num_rows == 3
+    [(name, text)] = served.asked
+    assert name == "get" and text.startswith(SQL) and "2" in text.removeprefix(SQL)
+    client.sql("SELECT ?", [1])
+    assert calls(served)[1:] == ["prepare", "bind", "info", "get"]
+    assert runtime.asked == []
+
+
 def test_two_readers_never_share_a_statement(client: Client, served: FakeFlight) -> None:
     served.scripts = [endless]
     with client.reader(SQL, [1]), client.reader(SQL, [2]):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NoReturn, TypeVar
 
 import pyarrow as pa
@@ -10,13 +11,13 @@ from pyarrow import flight
 from caraway_core import tickets
 from caraway_core.sqltext import writing
 from caraway_engine.formats import columns
-from caraway_scheduler.flight import actions, callers, commands, parts
+from caraway_scheduler.flight import actions, bound, callers, commands, parts
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
 from caraway_scheduler.flight.ingesting import Ingesting
 from caraway_scheduler.flight.parallel import ParallelReads
 from caraway_scheduler.flight.readings import WaitingRoom
-from caraway_scheduler.flight.sql import FlightSql
+from caraway_scheduler.flight.sql import FlightSql, binding
 from caraway_scheduler.flight.sql import actions as sql_actions
 from caraway_scheduler.flight.sql import messages as sql_messages
 from caraway_scheduler.flight.statements import COUNTED, Statements, info_of
@@ -99,6 +100,10 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         with statuses.answered(caller.span):
             if sql_messages.is_message(ticket.ticket):
                 return self._sql.stream(context, ticket.ticket)
+            if bound.is_bound(ticket.ticket):
+                sql, values = bound.read(self._bounded(ticket.ticket))
+                request = replace(caller.request(sql), parameters=binding.values(sql, values))
+                return self._statements.rows(context, request)
             if tickets.is_part(ticket.ticket):
                 return self._statements.part(context, self._bounded(ticket.ticket))
             if (part := parts.read_ticket(ticket.ticket)) is not None:

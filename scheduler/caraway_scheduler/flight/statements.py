@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.tickets import PartTicket
-from caraway_scheduler.flight import callers
+from caraway_scheduler.flight import bound, callers
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.parallel import ParallelReads
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
@@ -54,7 +55,8 @@ class Statements:
         query_id = self._bridge.run(self._begun(reading), context)
         if order is not None and reading.offered is not None:
             return self.parallel.info(descriptor, reading.schema, query_id, reading.offered, order)
-        return info_of(reading.schema, descriptor, ticket(query_id), reading.row_count)
+        offered = bound.OFFERED if reading.is_whole else b""
+        return info_of(reading.schema, descriptor, ticket(query_id), reading.row_count, offered)
 
     def part(self, context: flight.ServerCallContext, ticket: bytes) -> flight.FlightDataStream:
         """Stream a part of an answer that an executor offers."""
@@ -82,25 +84,21 @@ class Statements:
         if query_id is not None:
             whole = self._waiting.take_whole(query_id, caller.principal.id)
             if whole is not None:
-                return self._whole(caller, whole, query_id)
+                self._bridge.post(partial(self._waiting.tidy, query_id))
+                return self._whole(caller, whole)
         ending = ExitStack()
         # Whatever the coroutine has begun by the end of the call is ended, on its own loop; its
         # result may never get here, because the client can go away in that very moment.
         caller.at_end(lambda: self._bridge.post(ending.close))
         reading = self._bridge.run(self._found(caller, request, query_id, ending), context)
+        if reading.is_whole:
+            return self._whole(caller, reading)
         return flight.GeneratorStream(reading.schema, self._stream(context, reading))
 
-    def _whole(
-        self, caller: Caller, reading: FlightReading, query_id: QueryId
-    ) -> flight.FlightDataStream:
+    def _whole(self, caller: Caller, reading: FlightReading) -> flight.FlightDataStream:
         """Stream rows that are here, without a word to the event loop but what it has to note."""
         batches = reading.take_whole()
-
-        def note() -> None:
-            self._waiting.tidy(query_id)
-            reading.count(batches)
-
-        self._bridge.post(note)
+        self._bridge.post(partial(reading.count, batches))
         most_bytes = self._services.max_message_bytes
 
         def rows() -> Iterator[pa.Table]:
@@ -180,9 +178,13 @@ async def _next(stream: BatchStream) -> pa.RecordBatch | None:
 
 
 def info_of(
-    columns: pa.Schema, descriptor: flight.FlightDescriptor, ticket: bytes, row_count: int = -1
+    columns: pa.Schema,
+    descriptor: flight.FlightDescriptor,
+    ticket: bytes,
+    row_count: int = -1,
+    metadata: bytes = b"",
 ) -> flight.FlightInfo:
     """Describe an answer that this server sends by itself."""
     # No location means "from the server you are talking to", which holds behind any proxy.
     endpoint = flight.FlightEndpoint(ticket, [])
-    return flight.FlightInfo(columns, descriptor, [endpoint], row_count, -1)
+    return flight.FlightInfo(columns, descriptor, [endpoint], row_count, -1, app_metadata=metadata)

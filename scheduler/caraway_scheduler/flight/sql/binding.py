@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import ParametersError
+from caraway_core.sqltext import placeholders
 from caraway_core.sqltext.placeholders import Placeholders
 
 Values = dict[str, object]
@@ -37,6 +38,15 @@ def columns(found: Placeholders, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
 def row(bound: dict[str, pa.ChunkedArray], index: int) -> Values:
     """Return the values of one row."""
     return {name: _value(column, index) for name, column in bound.items()}
+
+
+def values(sql: str, rows: pa.Table) -> Values:
+    """Return the values of the first row for the placeholders of a statement.
+
+    Raises:
+        ParametersError: as in `columns`.
+    """
+    return row(columns(placeholders.find(sql), rows), 0)
 
 
 def schema(found: Placeholders, types: Mapping[str, pa.DataType]) -> pa.Schema:
