@@ -1,7 +1,7 @@
 """The description of a model as a frozen value, from which any process can build the model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -30,6 +30,29 @@ class ModelSpec:
     cache_dir: Path = field(default_factory=Path)
     gpus: tuple[int, ...] | None = None
     """The numbers of the GPUs that it may use; None means all."""
+
+    @property
+    def weights(self) -> str | None:
+        """The file of the section `files` that holds the weights of a local model."""
+        found = [file.path for file in self.files if file.type in ("weights", None)]
+        return next((path for path in found if path.endswith(".gguf")), None)
+
+    @property
+    def own_files(self) -> tuple[str, ...]:
+        """The files beside the manifest that it reads, as the manifest writes them."""
+        templates = tuple(file.path for file in self.files if file.type == "chat_template")
+        if self.provider != "file":
+            return templates
+        return ((self.weights or self.model), *templates)
+
+    def with_files(self, elsewhere: Mapping[str, Path]) -> "ModelSpec":
+        """Return the spec with other paths for some of its files."""
+        if not elsewhere:
+            return self
+        moved = {path: str(there.absolute()) for path, there in elsewhere.items()}
+        files = tuple(replace(each, path=moved.get(each.path, each.path)) for each in self.files)
+        model = moved.get(self.model, self.model) if self.provider == "file" else self.model
+        return replace(self, model=model, files=files)
 
     def build(self) -> ChatModel:
         """Build the model: import its provider and read its params. Nothing is sent yet.

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from caraway_ai.local.model import LocalModel, Tell, weights
+from caraway_ai.local.model import LocalModel, Tell
 from caraway_ai.protocols import ChatModel
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
@@ -28,7 +28,7 @@ def build(spec: ModelSpec) -> ChatModel:
             "'huggingface:huggingface.co/<organisation>/<model>[:<revision>][/<file>.gguf]'"
         )
     hub = HubModel(spec, params, match["repository"], match["revision"])
-    name = match["file"] or weights(spec)
+    name = match["file"] or spec.weights
     return LocalModel(spec, params, lambda tell: hub.download(name, tell))
 
 

@@ -29,17 +29,11 @@ _AGAIN = Delays(1.0, 60.0)
 def build(spec: ModelSpec) -> ChatModel:
     """Build a model from a file on this machine."""
     params = ModelParams(spec)
-    text = weights(spec) or spec.model
+    text = spec.weights or spec.model
     if not text:
         raise params.wrong("'from: file' names no file; write 'file:path/to/model.gguf'")
     path = spec.base_dir / text
     return LocalModel(spec, params, lambda _tell: path)
-
-
-def weights(spec: ModelSpec) -> str | None:
-    """Return the file of the section `files` that holds the weights."""
-    found = [file.path for file in spec.files if file.type in ("weights", None)]
-    return next((path for path in found if path.endswith(".gguf")), None)
 
 
 class LocalModel:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
+from caraway_ai.local.sent_files import FileSender
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import TableName
@@ -87,7 +88,10 @@ async def services(
     catalog = accelerations.catalog
     stack.push_async_callback(catalog.aclose)
     stack.push_async_callback(accelerations.aclose)
-    models = Models(data.cache / "models", history, stored.state, backend.hosting)
+    # Without a place for all processes, the chunks would be on this machine.
+    is_reached = settings.scheduler.state_location is not None
+    sender = FileSender(stored.place.under("models"), data.cache / "sent") if is_reached else None
+    models = Models(data.cache / "models", history, stored.state, backend.hosting, sender)
     stack.push_async_callback(models.aclose)
     rerankers.ask = searching.asked(models)
     backend.report_failures(catalog.failed_later)

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from caraway_ai.hosting import HostedChatSpec, call_of, chunk_of
+from caraway_ai.local.sent_files import SentFile
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
@@ -14,9 +15,10 @@ from caraway_scheduler.hosting.service import Hosting
 class HostedChatModel:
     """Implements `ChatModel` over the copies of a model."""
 
-    def __init__(self, spec: ModelSpec, hosting: Hosting) -> None:
+    def __init__(self, spec: ModelSpec, hosting: Hosting, sent: tuple[SentFile, ...] = ()) -> None:
+        """Take the files of the model that executors can fetch."""
         self._hosting = hosting
-        self.copies: Copies = hosting.host(HostedChatSpec(spec), spec.resources)
+        self.copies: Copies = hosting.host(HostedChatSpec(spec, sent), spec.resources)
 
     async def check(self) -> None:
         await self.copies.wait_usable()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from caraway_ai.local.sent_files import FileSender, SentFile
 from caraway_ai.protocols import ChatModel, HasResponses
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
@@ -57,12 +58,15 @@ class ModelKeeper:
         meter_of: Callable[[ModelState, ModelLimits], CallMeter],
         ends_now: Callable[[], bool],
         hosting: Hosting | None = None,
+        sender: FileSender | None = None,
     ) -> None:
         """Take what tells whether calls under way are broken off at the end.
 
-        Without `hosting` there is no cluster, and local models run here.
+        Without `hosting` there is no cluster, and local models run here. The sender puts files of
+        models where executors reach them.
         """
         self._hosting = hosting
+        self._sender = sender
         self._state = state
         self._secrets = secrets
         self._cache_dir = cache_dir
@@ -147,10 +151,29 @@ class ModelKeeper:
         if self._hosting is None or not is_hosted:
             # Packages of providers are slow to import.
             return await asyncio.to_thread(spec.build)
-        hosted = HostedChatModel(spec, self._hosting)
+        hosted = HostedChatModel(spec, self._hosting, await self._sent(spec))
         hosted.copies.on_change = self._state.look.set
         self._state.copies = hosted.copies
         return hosted
+
+    async def _sent(self, spec: ModelSpec) -> tuple[SentFile, ...]:
+        """Send the files of the model that are here; executors may have the others."""
+        if self._sender is None:
+            return ()
+        found: list[SentFile] = []
+        for written in spec.own_files:
+            try:
+                found.append(await self._sender.send(spec.base_dir / written, written))
+            except FileNotFoundError:
+                continue
+            except OSError as exc:
+                reason = exc.strerror or str(exc)
+                message = f"model '{spec.name}': '{written}' cannot be read: {reason}"
+                raise ModelError(message, "not_found") from exc
+            except CarawayError as exc:
+                kind = exc.type if isinstance(exc, ModelError) else "unavailable"
+                raise ModelError(f"model '{spec.name}': {exc.message}", kind) from exc
+        return tuple(found)
 
 
 def _limits(params: ModelParams) -> LimitSettings:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from caraway_ai.chat.preparing import prepared
+from caraway_ai.local.sent_files import FileSender
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
 from caraway_ai.tool_loop import LoopTools, ModelWithTools, ResponsesLoop
 from caraway_core.errors import NotFoundError
@@ -41,9 +42,14 @@ class Models:
         history: TaskHistory,
         state: StateStore,
         hosting: Hosting | None = None,
+        sender: FileSender | None = None,
     ) -> None:
-        """Without `hosting` there is no cluster, and local models run here."""
+        """Without `hosting` there is no cluster, and local models run here.
+
+        Without a sender, executors have the files of models themselves.
+        """
         self._hosting = hosting
+        self._sender = sender
         self.states: Mapping[str, ModelState] = {}
         self.routes: Mapping[str, ModelRoute] = {}
         """Of the workers that can be named as models."""
@@ -80,7 +86,7 @@ class Models:
         for state in new:
             keeper = ModelKeeper(
                 state, secrets, self._cache_dir, self._meter, lambda: self._is_closing,
-                self._hosting,
+                self._hosting, self._sender,
             )  # fmt: skip
             self._tasks[state.name] = Tasks()
             self._tasks[state.name].keep(keeper.run, "model", model=state.name)

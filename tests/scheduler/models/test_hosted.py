@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from caraway_ai.local.sent_files import FileSender, SentFile
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatRequest
 from caraway_ai.specs import ModelSpec
 from caraway_core import registry
@@ -187,3 +188,35 @@ async def test_the_error_of_all_copies_is_told(tmp_path: Path, model: Gated) -> 
         assert "the hub denies access" in answer.text
         model.error = None
         await status(cluster, "ready", 1)
+
+
+OF_A_FILE = """
+runtime: {{scheduler: {{state_location: 'file://{store}'}}}}
+models:
+  - {{from: 'file:m.gguf', name: local, resources: {{cpu: 1}},
+     files: [{{path: t.jinja, type: chat_template}}]}}
+"""
+
+
+async def test_an_executor_without_the_files_of_a_model_fetches_them(
+    tmp_path: Path, model: Gated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = registry.MODEL_PROVIDERS.load
+    monkeypatch.setattr(registry.MODEL_PROVIDERS, "load", lambda name: load("huggingface"))
+    send = FileSender.send
+
+    async def sent(self: FileSender, path: Path, written: str) -> SentFile:
+        found = await send(self, path, written)
+        path.unlink()  # As on a machine that has no such file.
+        return found
+
+    monkeypatch.setattr(FileSender, "send", sent)
+    (tmp_path / "m.gguf").write_bytes(b"GGUF of a model")
+    (tmp_path / "t.jinja").write_text("a template")
+    manifest = OF_A_FILE.format(store=tmp_path / "store")
+    async with clustered(tmp_path, manifest) as cluster:
+        await status(cluster, "ready", 1)
+        (spec,) = model.built
+        assert Path(spec.model).read_bytes() == b"GGUF of a model"
+        assert Path(spec.files[0].path).read_text() == "a template"
+    assert not Path(spec.model).exists()
