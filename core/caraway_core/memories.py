@@ -2,7 +2,6 @@
 
 import pyarrow as pa
 
-MEMORY_PATH = "store"
 MEMORY_SCHEMA = pa.schema(
     [
         ("id", pa.string()),

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
 
+MEMORY_PATH = "store"
+"""The path of `memory:` that is a table of memories of models."""
 SOURCE_SCHEMA = "caraway_source"
 """Holds the sources of accelerated datasets, for statements of the runtime alone."""
 RESERVED_SCHEMAS = frozenset({"runtime", "information_schema", SOURCE_SCHEMA})

@@ -6,8 +6,8 @@ from typing import Any
 
 from caraway_core.manifest import acceleration_rules, search_rules
 from caraway_core.manifest.document import Document
+from caraway_core.manifest.names import MEMORY_PATH
 from caraway_core.manifest.values import Dataset
-from caraway_core.memories import MEMORY_PATH
 
 _IN_MANIFEST = {
     "runtime.results_cache": "is the old name of 'runtime.caching.sql_results'; use that",

@@ -10,7 +10,8 @@ from caraway_ai.tools.protocol import ToolCaller
 from caraway_ai.tools.sql_names import quoted_table
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
-from caraway_core.memories import MEMORY_PATH, MEMORY_SCHEMA
+from caraway_core.manifest.names import MEMORY_PATH
+from caraway_core.memories import MEMORY_SCHEMA
 from caraway_core.protocols.dispatch import GivenRows
 from caraway_scheduler.queries.service import QueryRequest, QueryService
 from caraway_scheduler.tools.data import principal_of, span_of
