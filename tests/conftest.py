@@ -1,4 +1,4 @@
-"""Coroutine tests run on a loop of their own; no plug-in is needed for that."""
+"""Coroutine tests run on a loop of their own, or of their module; no plug-in is needed."""
 
 import asyncio
 import inspect
@@ -39,7 +39,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         async with asyncio.timeout(_limit_s(pyfuncitem) - _ENDING_S):
             await pyfuncitem.obj(**arguments)
 
-    asyncio.run(bounded())
+    shared = pyfuncitem.funcargs.get("loop_of_module")
+    if isinstance(shared, asyncio.Runner):
+        shared.run(bounded())
+    else:
+        asyncio.run(bounded())
     return True
 
 
@@ -47,6 +51,13 @@ def _limit_s(item: pytest.Function) -> float:
     """Return the time limit of a test: its own mark, or that of the run."""
     mark = item.get_closest_marker("timeout")
     return float(mark.args[0] if mark and mark.args else item.config.getini("timeout"))
+
+
+@pytest.fixture(scope="module")
+def loop_of_module() -> Iterator[asyncio.Runner]:
+    """The loop of all tests of the module that ask for it, or for what was made on it."""
+    with asyncio.Runner() as runner:
+        yield runner
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,9 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from caraway_scheduler.acceleration.service import (
 from caraway_scheduler.acceleration.versions import requests
 from caraway_scheduler.api import cdc
 from tests.kit.runtime import Running, running
+from tests.kit.shared_runtime import Relay, entered
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 EVENT: dict[str, Any] = {"op": "c", "before": None, "after": {"id": 1, "name": "a"}}
@@ -100,7 +101,7 @@ def refused(answer: Any, status: int, says: str) -> None:
 
 @asynccontextmanager
 async def serving(
-    folder: Path, ingest: FakeIngest, manifest: str = "", **bounds: Any
+    folder: Path, ingest: FakeIngest | Relay[FakeIngest], manifest: str = "", **bounds: Any
 ) -> AsyncIterator[Running]:
     async with running(
         folder, manifest, altered=lambda made: replace(made, **{"accelerations": ingest, **bounds})
@@ -108,15 +109,36 @@ async def serving(
         yield runtime
 
 
-async def test_events_are_applied_before_the_answer_comes(tmp_path: Path) -> None:
-    fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        answer = await post(runtime, orjson.dumps([EVENT, None, EVENT]))
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A runtime that the tests share, each with a fake of its own."""
 
-        assert (answer.status_code, answer.json()) == (200, {"applied": 2, "dataset": "orders"})
-        (name, changes, request_id, deadline_s) = fake.applied[0]
-        assert (name, changes.rows.num_rows, request_id) == ("orders", 2, None)
-        assert 0 < deadline_s <= cdc.BUDGET_S
+    runtime: Running
+    relay: Relay[FakeIngest]
+
+    def over(self, ingest: FakeIngest) -> Running:
+        self.relay.current = ingest
+        return self.runtime
+
+
+@pytest.fixture(scope="module")
+def shared(
+    loop_of_module: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shared]:
+    relay, folder = Relay(FakeIngest()), tmp_path_factory.mktemp("cdc")
+    with entered(loop_of_module, lambda: serving(folder, relay)) as runtime:
+        yield Shared(runtime, relay)
+
+
+async def test_events_are_applied_before_the_answer_comes(shared: Shared) -> None:
+    fake = FakeIngest()
+    runtime = shared.over(fake)
+    answer = await post(runtime, orjson.dumps([EVENT, None, EVENT]))
+
+    assert (answer.status_code, answer.json()) == (200, {"applied": 2, "dataset": "orders"})
+    (name, changes, request_id, deadline_s) = fake.applied[0]
+    assert (name, changes.rows.num_rows, request_id) == ("orders", 2, None)
+    assert 0 < deadline_s <= cdc.BUDGET_S
 
 
 @pytest.mark.parametrize(
@@ -125,63 +147,63 @@ async def test_events_are_applied_before_the_answer_comes(tmp_path: Path) -> Non
      ("lines", "public.lines"), ("public.lines", "public.lines")],
 )  # fmt: skip
 async def test_name_is_bare_or_qualified_and_returned_unchanged(
-    tmp_path: Path, name: str, table: str
+    shared: Shared, name: str, table: str
 ) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        answer = await post(runtime, name=name)
+    runtime = shared.over(fake)
+    answer = await post(runtime, name=name)
 
-        assert answer.json() == {"applied": 1, "dataset": name}
-        assert fake.applied[0][0] == table
+    assert answer.json() == {"applied": 1, "dataset": name}
+    assert fake.applied[0][0] == table
 
 
-async def test_each_form_is_read(tmp_path: Path) -> None:
+async def test_each_form_is_read(shared: Shared) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        for kind in ("application/json", "application/cdc+json", "application/vnd.debezium+json",
-                     "application/x-ndjson", "Application/JSON; charset=utf-8"):  # fmt: skip
-            answer = await post(runtime, BODY + b"\n" + BODY, content_type=kind)
-            assert answer.json()["applied"] == 2, kind
-        for kind in ("application/avro", "application/cdc+avro", "application/vnd.debezium+avro"):
-            answer = await post(runtime, b"\x02t\x02t", content_type=kind)
-            assert answer.json()["applied"] == 2, kind
-        own = orjson.dumps({"type": "record", "name": "E", "fields": [
-            {"name": "ts", "type": "long"}, {"name": "op", "type": "string"}]})  # fmt: skip
-        answer = await post(
-            runtime, b"\0\x02t", content_type="application/avro", x_avro_schema=own.decode()
-        )
-        assert answer.json()["applied"] == 1
+    runtime = shared.over(fake)
+    for kind in ("application/json", "application/cdc+json", "application/vnd.debezium+json",
+                 "application/x-ndjson", "Application/JSON; charset=utf-8"):  # fmt: skip
+        answer = await post(runtime, BODY + b"\n" + BODY, content_type=kind)
+        assert answer.json()["applied"] == 2, kind
+    for kind in ("application/avro", "application/cdc+avro", "application/vnd.debezium+avro"):
+        answer = await post(runtime, b"\x02t\x02t", content_type=kind)
+        assert answer.json()["applied"] == 2, kind
+    own = orjson.dumps({"type": "record", "name": "E", "fields": [
+        {"name": "ts", "type": "long"}, {"name": "op", "type": "string"}]})  # fmt: skip
+    answer = await post(
+        runtime, b"\0\x02t", content_type="application/avro", x_avro_schema=own.decode()
+    )
+    assert answer.json()["applied"] == 1
 
 
-async def test_large_bodies_are_read_as_well(tmp_path: Path) -> None:
+async def test_large_bodies_are_read_as_well(shared: Shared) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        answer = await post(runtime, orjson.dumps([EVENT] * 1000))
+    runtime = shared.over(fake)
+    answer = await post(runtime, orjson.dumps([EVENT] * 1000))
 
-        assert answer.json()["applied"] == 1000
+    assert answer.json()["applied"] == 1000
 
 
-async def test_idempotency_key_is_passed_on(tmp_path: Path) -> None:
+async def test_idempotency_key_is_passed_on(shared: Shared) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        await post(runtime, idempotency_key="batch-7")
-        await post(runtime, idempotency_key="batch-7")
-        await post(runtime, BODY + b" ", idempotency_key="batch-7")
-        await post(runtime, idempotency_key="batch-8")
+    runtime = shared.over(fake)
+    await post(runtime, idempotency_key="batch-7")
+    await post(runtime, idempotency_key="batch-7")
+    await post(runtime, BODY + b" ", idempotency_key="batch-7")
+    await post(runtime, idempotency_key="batch-8")
 
-        same, again, other_body, other_key = (request or "" for _, _, request, _ in fake.applied)
-        assert same and same == again
-        assert requests.id_of(other_body) == requests.id_of(same) and other_body != same
-        assert requests.id_of(other_key) != requests.id_of(same)
-        refused(await post(runtime, idempotency_key="a b"), 400, "Idempotency-Key")
-        refused(await post(runtime, idempotency_key="x" * 256), 400, "Idempotency-Key")
+    same, again, other_body, other_key = (request or "" for _, _, request, _ in fake.applied)
+    assert same and same == again
+    assert requests.id_of(other_body) == requests.id_of(same) and other_body != same
+    assert requests.id_of(other_key) != requests.id_of(same)
+    refused(await post(runtime, idempotency_key="a b"), 400, "Idempotency-Key")
+    refused(await post(runtime, idempotency_key="x" * 256), 400, "Idempotency-Key")
 
 
-async def test_events_without_effect_are_not_applied(tmp_path: Path) -> None:
+async def test_events_without_effect_are_not_applied(shared: Shared) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        assert (await post(runtime, b"[null]")).json() == {"applied": 0, "dataset": "orders"}
-        assert not fake.applied
+    runtime = shared.over(fake)
+    assert (await post(runtime, b"[null]")).json() == {"applied": 0, "dataset": "orders"}
+    assert not fake.applied
 
 
 @pytest.mark.parametrize(
@@ -201,12 +223,12 @@ async def test_events_without_effect_are_not_applied(tmp_path: Path) -> None:
     ],
 )
 async def test_failure_to_apply_has_its_status(
-    tmp_path: Path, failure: CarawayError, status: int
+    shared: Shared, failure: CarawayError, status: int
 ) -> None:
     fake = FakeIngest()
     fake.failure = failure
-    async with serving(tmp_path, fake) as runtime:
-        refused(await post(runtime), status, outcomes.words(failure))
+    runtime = shared.over(fake)
+    refused(await post(runtime), status, outcomes.words(failure))
 
 
 @pytest.mark.parametrize(
@@ -218,18 +240,18 @@ async def test_failure_to_apply_has_its_status(
 )
 @pytest.mark.parametrize("name", ["x", "public.x"])
 async def test_dataset_that_takes_no_changes_is_404(
-    tmp_path: Path, refusal: CarawayError, name: str
+    shared: Shared, refusal: CarawayError, name: str
 ) -> None:
     fake = FakeIngest()
     fake.refusals["x"] = refusal
-    async with serving(tmp_path, fake) as runtime:
-        refused(await post(runtime, name=name), 404, refusal.message)
+    runtime = shared.over(fake)
+    refused(await post(runtime, name=name), 404, refusal.message)
 
 
 @pytest.mark.parametrize("name", ["unknown", "a.b.c.d", "runtime.x", "%22"])
-async def test_unknown_name_is_404(tmp_path: Path, name: str) -> None:
-    async with serving(tmp_path, FakeIngest()) as runtime:
-        refused(await post(runtime, name=name), 404, "")
+async def test_unknown_name_is_404(shared: Shared, name: str) -> None:
+    runtime = shared.over(FakeIngest())
+    refused(await post(runtime, name=name), 404, "")
 
 
 @pytest.mark.parametrize(
@@ -253,20 +275,20 @@ async def test_unknown_name_is_404(tmp_path: Path, name: str) -> None:
     ],
 )
 async def test_what_cannot_be_read_is_400_and_nothing_is_applied(
-    tmp_path: Path, body: bytes, headers: dict[str, str], says: str
+    shared: Shared, body: bytes, headers: dict[str, str], says: str
 ) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        refused(await post(runtime, body, **headers), 400, says)
-        assert not fake.applied
+    runtime = shared.over(fake)
+    refused(await post(runtime, body, **headers), 400, says)
+    assert not fake.applied
 
 
-async def test_compressed_events_are_applied(tmp_path: Path) -> None:
+async def test_compressed_events_are_applied(shared: Shared) -> None:
     fake = FakeIngest()
-    async with serving(tmp_path, fake) as runtime:
-        answer = await post(runtime, gzip.compress(BODY), content_encoding="gzip")
-        assert answer.json() == {"applied": 1, "dataset": "orders"}
-        refused(await post(runtime, content_encoding="br"), 415, "'br' are not supported")
+    runtime = shared.over(fake)
+    answer = await post(runtime, gzip.compress(BODY), content_encoding="gzip")
+    assert answer.json() == {"applied": 1, "dataset": "orders"}
+    refused(await post(runtime, content_encoding="br"), 415, "'br' are not supported")
 
 
 async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:
@@ -293,11 +315,11 @@ async def test_body_that_is_too_large_is_413(tmp_path: Path) -> None:
 
 
 async def test_apply_that_does_not_return_is_504(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cdc, "BUDGET_S", 0.0)
     monkeypatch.setattr(cdc, "_GRACE_S", 0.0)
     fake = FakeIngest()
     fake.waits = asyncio.Event()
-    async with serving(tmp_path, fake) as runtime:
-        refused(await post(runtime), 504, "send them again")
+    runtime = shared.over(fake)
+    refused(await post(runtime), 504, "send them again")

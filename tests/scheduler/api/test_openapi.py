@@ -145,7 +145,7 @@ def test_every_route_is_in_the_reference(path: str) -> None:
     assert path.replace(":path", "") in DOCS.read_text()
 
 
-@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.full)])
+@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.full)])
 def test_generated_requests_get_what_the_description_promises(
     tmp_path: Path, examples: int
 ) -> None:

@@ -1,10 +1,12 @@
 """The source of an accelerated dataset is visible to the runtime but not to users."""
 
-from pathlib import Path
+import asyncio
+from collections.abc import Iterator
 
 import pytest
 
 from tests.kit.runtime import Running, running
+from tests.kit.shared_runtime import entered
 from tests.scheduler.api.test_acceleration import at_version
 
 MANIFEST = """
@@ -41,44 +43,51 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def runtime(
+    loop_of_module: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("hidden")
+    with entered(loop_of_module, lambda: running(folder, MANIFEST)) as made:
+        yield made
+
+
 @pytest.mark.parametrize("key", ["writer", "root"])
-async def test_no_statement_of_a_user_reaches_it(tmp_path: Path, key: str) -> None:
-    async with running(tmp_path, MANIFEST) as runtime:
-        runtime.api.headers["x-api-key"] = key
-        await at_version(runtime, 1)
-        for name in NAMES:
-            for statement in STATEMENTS:
-                sql = statement.format(name)
-                answer = await runtime.sql(sql)
-                assert answer.status_code in (400, 403), (sql, answer.text)
-                assert (
-                    "Known tables" not in answer.text
-                    or "caraway_source" not in (answer.text.partition("Known tables")[2])
-                )
-        # The runtime's own plan of the same text must not help a user.
-        own = "SELECT * FROM caraway_source.orders"
-        assert await runtime.own(own) == []
-        assert (await runtime.sql(own)).status_code == 400
+async def test_no_statement_of_a_user_reaches_it(runtime: Running, key: str) -> None:
+    runtime.api.headers["x-api-key"] = key
+    await at_version(runtime, 1)
+    for name in NAMES:
+        for statement in STATEMENTS:
+            sql = statement.format(name)
+            answer = await runtime.sql(sql)
+            assert answer.status_code in (400, 403), (sql, answer.text)
+            assert (
+                "Known tables" not in answer.text
+                or "caraway_source" not in (answer.text.partition("Known tables")[2])
+            )
+    # The runtime's own plan of the same text must not help a user.
+    own = "SELECT * FROM caraway_source.orders"
+    assert await runtime.own(own) == []
+    assert (await runtime.sql(own)).status_code == 400
 
 
-async def test_refusal_is_that_of_a_table_that_does_not_exist(tmp_path: Path) -> None:
-    async with running(tmp_path, MANIFEST) as runtime:
-        runtime.api.headers["x-api-key"] = "writer"
-        await at_version(runtime, 1)
-        answer = await runtime.sql("SELECT * FROM caraway_source.orders")
-        assert answer.status_code == 400
-        assert answer.text.startswith("table 'caraway_source.orders' not found")
-        submitted = await runtime.api.post(
-            "/v1/queries", json={"sql": "SELECT * FROM caraway_source.orders"}
-        )
-        state = await _ended(runtime, submitted.json()["query_id"])
-        assert state["error"]["error_code"] == "SUBMISSION_FAILED"
-        for call in (
-            runtime.api.post("/v1/datasets/caraway_source.orders/acceleration/refresh"),
-            runtime.api.get("/v1/datasets/caraway_source.orders/acceleration"),
-            runtime.api.post("/v1/datasets/caraway_source.orders/cdc", content=b"{}"),
-        ):
-            assert (await call).status_code in (400, 404)
+async def test_refusal_is_that_of_a_table_that_does_not_exist(runtime: Running) -> None:
+    runtime.api.headers["x-api-key"] = "writer"
+    await at_version(runtime, 1)
+    answer = await runtime.sql("SELECT * FROM caraway_source.orders")
+    assert answer.status_code == 400
+    assert answer.text.startswith("table 'caraway_source.orders' not found")
+    submitted = await runtime.api.post(
+        "/v1/queries", json={"sql": "SELECT * FROM caraway_source.orders"}
+    )
+    state = await _ended(runtime, submitted.json()["query_id"])
+    assert state["error"]["error_code"] == "SUBMISSION_FAILED"
+    for call in (
+        runtime.api.post("/v1/datasets/caraway_source.orders/acceleration/refresh"),
+        runtime.api.get("/v1/datasets/caraway_source.orders/acceleration"),
+        runtime.api.post("/v1/datasets/caraway_source.orders/cdc", content=b"{}"),
+    ):
+        assert (await call).status_code in (400, 404)
 
 
 @pytest.mark.parametrize(
@@ -104,48 +113,46 @@ async def test_refusal_is_that_of_a_table_that_does_not_exist(tmp_path: Path) ->
         "SELECT * FROM runtime.executors",
     ],
 )
-async def test_no_listing_names_it(tmp_path: Path, sql: str) -> None:
-    async with running(tmp_path, MANIFEST) as runtime:
-        runtime.api.headers["x-api-key"] = "root"
-        await at_version(runtime, 1)
-        answer = await runtime.sql(sql)
-        assert answer.status_code == 200, answer.text
-        assert "caraway_source" not in answer.text
-        assert "exchange" not in answer.text
-        assert str(tmp_path) not in answer.text
-        listed = await runtime.api.get("/v1/datasets?status=true")
-        assert "caraway_source" not in listed.text
+async def test_no_listing_names_it(
+    runtime: Running, tmp_path_factory: pytest.TempPathFactory, sql: str
+) -> None:
+    runtime.api.headers["x-api-key"] = "root"
+    await at_version(runtime, 1)
+    answer = await runtime.sql(sql)
+    assert answer.status_code == 200, answer.text
+    assert "caraway_source" not in answer.text
+    assert "exchange" not in answer.text
+    assert str(tmp_path_factory.getbasetemp()) not in answer.text
+    listed = await runtime.api.get("/v1/datasets?status=true")
+    assert "caraway_source" not in listed.text
 
 
-async def test_no_condition_finds_it_in_a_list_of_schemas(tmp_path: Path) -> None:
-    async with running(tmp_path, MANIFEST) as runtime:
-        runtime.api.headers["x-api-key"] = "root"
-        await at_version(runtime, 1)
-        within = "SELECT count(*) AS n FROM information_schema.schemata WHERE schema_name LIKE "
-        assert (await runtime.sql(within + "'caraway%'")).json() == [{"n": 0}]
-        assert (await runtime.sql(within + "'sales'")).json() == [{"n": 1}]
-        beside = await runtime.sql("SELECT * FROM information_schema.schemata, orders")
-        assert beside.status_code == 400
-        assert "reads 'orders' and a list of schemas" in beside.text
+async def test_no_condition_finds_it_in_a_list_of_schemas(runtime: Running) -> None:
+    runtime.api.headers["x-api-key"] = "root"
+    await at_version(runtime, 1)
+    within = "SELECT count(*) AS n FROM information_schema.schemata WHERE schema_name LIKE "
+    assert (await runtime.sql(within + "'caraway%'")).json() == [{"n": 0}]
+    assert (await runtime.sql(within + "'sales'")).json() == [{"n": 1}]
+    beside = await runtime.sql("SELECT * FROM information_schema.schemata, orders")
+    assert beside.status_code == 400
+    assert "reads 'orders' and a list of schemas" in beside.text
 
 
-async def test_view_over_it_is_an_error_of_the_view(tmp_path: Path) -> None:
-    async with running(tmp_path, MANIFEST) as runtime:
-        [view] = runtime.services.catalog.views.values()
-        assert view.error is not None and "not found" in view.error.message
+async def test_view_over_it_is_an_error_of_the_view(runtime: Running) -> None:
+    [view] = runtime.services.catalog.views.values()
+    assert view.error is not None and "not found" in view.error.message
 
 
 @pytest.mark.parametrize(
     "sql",
     ["SELECT v FROM order", "SELECT * FROM caraway_sorce.orders", "SELECT nothing FROM orders"],
 )
-async def test_errors_do_not_suggest_it(tmp_path: Path, sql: str) -> None:
-    async with running(tmp_path, MANIFEST) as runtime:
-        runtime.api.headers["x-api-key"] = "writer"
-        await at_version(runtime, 1)
-        answer = await runtime.sql(sql)
-        assert answer.status_code == 400
-        assert "caraway_source" not in answer.text
+async def test_errors_do_not_suggest_it(runtime: Running, sql: str) -> None:
+    runtime.api.headers["x-api-key"] = "writer"
+    await at_version(runtime, 1)
+    answer = await runtime.sql(sql)
+    assert answer.status_code == 400
+    assert "caraway_source" not in answer.text
 
 
 async def _ended(runtime: Running, query_id: str) -> dict[str, dict[str, str]]:

@@ -3,7 +3,8 @@ import gzip
 import io
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import zstandard
 
 from tests.kit.runtime import Running, running
+from tests.kit.shared_runtime import entered
 from tests.kit.turns import turn
 
 MANIFEST = """
@@ -36,39 +38,47 @@ async def serve(folder: Path, extra: str = "") -> AsyncIterator[Running]:
         yield runtime
 
 
+@pytest.fixture(scope="module")
+def runtime(
+    loop_of_module: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """A runtime for tests that change nothing."""
+    folder = tmp_path_factory.mktemp("sql")
+    with entered(loop_of_module, lambda: asynccontextmanager(serve)(folder)) as made:
+        yield made
+
+
 async def body(response: Any) -> Any:
     assert response.status_code == 200, response.text
     return response.json()
 
 
-async def test_rows_are_json_by_default(tmp_path: Path) -> None:
-    async for runtime in serve(tmp_path):
-        response = await runtime.api.post("/v1/sql", content="SELECT * FROM people ORDER BY id")
-        assert await body(response) == [
-            {"id": 1, "name": "Ann"}, {"id": 2, "name": None}, {"id": 3, "name": "Bob"},
-        ]  # fmt: skip
-        assert response.headers["content-type"] == "application/json"
-        uuid.UUID(response.headers["x-query-id"])
+async def test_rows_are_json_by_default(runtime: Running) -> None:
+    response = await runtime.api.post("/v1/sql", content="SELECT * FROM people ORDER BY id")
+    assert await body(response) == [
+        {"id": 1, "name": "Ann"}, {"id": 2, "name": None}, {"id": 3, "name": "Bob"},
+    ]  # fmt: skip
+    assert response.headers["content-type"] == "application/json"
+    uuid.UUID(response.headers["x-query-id"])
 
 
-async def test_every_format(tmp_path: Path) -> None:
+async def test_every_format(runtime: Running) -> None:
     sql = "SELECT id, name FROM people WHERE id < 3 ORDER BY id"
-    async for runtime in serve(tmp_path):
-        csv = await runtime.sql(sql, "text/csv")
-        assert csv.text == "id,name\n1,Ann\n2,\n"
-        assert csv.headers["content-type"] == "text/csv; charset=utf-8"
-        text = await runtime.sql(sql, "text/plain")
-        assert text.text.splitlines()[1:4] == ["| id | name |", "+----+------+", "| 1  | Ann  |"]
-        lines = await runtime.sql(sql, "application/x-ndjson")
-        assert [json.loads(line) for line in lines.text.splitlines()][1] == {"id": 2, "name": None}
-        arrow = await runtime.sql(sql, "application/vnd.apache.arrow.stream")
-        assert pa.ipc.open_stream(arrow.content).read_all().to_pylist()[0]["name"] == "Ann"
-        versioned = await runtime.sql(sql, "application/vnd.spiceai.sql.v1+json")
-        document = await body(versioned)
-        assert versioned.headers["content-type"] == "application/vnd.spiceai.sql.v1+json"
-        assert document["row_count"] == 2
-        assert [field["data_type"] for field in document["schema"]["fields"]] == ["Int64", "Utf8"]
-        assert document["data"][0] == {"id": 1, "name": "Ann"}
+    csv = await runtime.sql(sql, "text/csv")
+    assert csv.text == "id,name\n1,Ann\n2,\n"
+    assert csv.headers["content-type"] == "text/csv; charset=utf-8"
+    text = await runtime.sql(sql, "text/plain")
+    assert text.text.splitlines()[1:4] == ["| id | name |", "+----+------+", "| 1  | Ann  |"]
+    lines = await runtime.sql(sql, "application/x-ndjson")
+    assert [json.loads(line) for line in lines.text.splitlines()][1] == {"id": 2, "name": None}
+    arrow = await runtime.sql(sql, "application/vnd.apache.arrow.stream")
+    assert pa.ipc.open_stream(arrow.content).read_all().to_pylist()[0]["name"] == "Ann"
+    versioned = await runtime.sql(sql, "application/vnd.spiceai.sql.v1+json")
+    document = await body(versioned)
+    assert versioned.headers["content-type"] == "application/vnd.spiceai.sql.v1+json"
+    assert document["row_count"] == 2
+    assert [field["data_type"] for field in document["schema"]["fields"]] == ["Int64", "Utf8"]
+    assert document["data"][0] == {"id": 1, "name": "Ann"}
 
 
 @pytest.mark.parametrize(
@@ -83,11 +93,10 @@ async def test_every_format(tmp_path: Path) -> None:
     ],
 )
 async def test_values_are_bound(
-    tmp_path: Path, parameters: Any, sql: str, answer: list[dict[str, Any]]
+    runtime: Running, parameters: Any, sql: str, answer: list[dict[str, Any]]
 ) -> None:
-    async for runtime in serve(tmp_path):
-        response = await runtime.api.post("/v1/sql", json={"sql": sql, "parameters": parameters})
-        assert await body(response) == answer
+    response = await runtime.api.post("/v1/sql", json={"sql": sql, "parameters": parameters})
+    assert await body(response) == answer
 
 
 @pytest.mark.parametrize(
@@ -114,16 +123,15 @@ async def test_values_are_bound(
     ],
 )  # fmt: skip
 async def test_bad_input_is_400_in_plain_text_and_the_next_query_works(
-    tmp_path: Path, content: bytes, content_type: str, message: str
+    runtime: Running, content: bytes, content_type: str, message: str
 ) -> None:
-    async for runtime in serve(tmp_path):
-        response = await runtime.api.post(
-            "/v1/sql", content=content, headers={"content-type": content_type}
-        )
-        assert response.status_code == 400
-        assert response.headers["content-type"].startswith("text/plain")
-        assert message in response.text
-        assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
+    response = await runtime.api.post(
+        "/v1/sql", content=content, headers={"content-type": content_type}
+    )
+    assert response.status_code == 400
+    assert response.headers["content-type"].startswith("text/plain")
+    assert message in response.text
+    assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
 
 
 async def test_large_body_is_413(tmp_path: Path) -> None:
@@ -141,34 +149,32 @@ async def test_large_body_is_413(tmp_path: Path) -> None:
         assert "larger than 1000 bytes" in undeclared.text
 
 
-async def test_nothing_acceptable_is_406(tmp_path: Path) -> None:
-    async for runtime in serve(tmp_path):
-        response = await runtime.sql("SELECT 1", "image/png")
-        assert response.status_code == 406
-        assert "application/json" in response.text
+async def test_nothing_acceptable_is_406(runtime: Running) -> None:
+    response = await runtime.sql("SELECT 1", "image/png")
+    assert response.status_code == 406
+    assert "application/json" in response.text
 
 
 @pytest.mark.parametrize("rows", [500, 50_000])
-async def test_answers_are_compressed_when_asked_for(tmp_path: Path, rows: int) -> None:
+async def test_answers_are_compressed_when_asked_for(runtime: Running, rows: int) -> None:
     sql = f"SELECT value AS v FROM generate_series(1, {rows})"
-    async for runtime in serve(tmp_path):
-        plain = (await runtime.sql(sql, **{"accept-encoding": "identity"})).content
-        for name, decompress in (
-            ("gzip", gzip.decompress),
-            (
-                "zstd",
-                lambda raw: zstandard.ZstdDecompressor().stream_reader(io.BytesIO(raw)).read(),
-            ),
-        ):
-            request = runtime.api.build_request(
-                "POST", "/v1/sql", content=sql,
-                headers={"accept-encoding": name, "cache-control": "no-cache"},
-            )  # fmt: skip
-            response = await runtime.api.send(request, stream=True)
-            raw = b"".join([chunk async for chunk in response.aiter_raw()])
-            assert response.headers["content-encoding"] == name
-            assert len(raw) < len(plain) / 2
-            assert decompress(raw) == plain
+    plain = (await runtime.sql(sql, **{"accept-encoding": "identity"})).content
+    for name, decompress in (
+        ("gzip", gzip.decompress),
+        (
+            "zstd",
+            lambda raw: zstandard.ZstdDecompressor().stream_reader(io.BytesIO(raw)).read(),
+        ),
+    ):
+        request = runtime.api.build_request(
+            "POST", "/v1/sql", content=sql,
+            headers={"accept-encoding": name, "cache-control": "no-cache"},
+        )  # fmt: skip
+        response = await runtime.api.send(request, stream=True)
+        raw = b"".join([chunk async for chunk in response.aiter_raw()])
+        assert response.headers["content-encoding"] == name
+        assert len(raw) < len(plain) / 2
+        assert decompress(raw) == plain
 
 
 async def test_cache_says_hit_miss_and_bypass(tmp_path: Path) -> None:
@@ -186,12 +192,11 @@ async def test_cache_says_hit_miss_and_bypass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sql", ["SELECT now() AS t", "SHOW TABLES", "EXPLAIN SELECT 1"])
-async def test_time_dependent_answers_are_not_cached(tmp_path: Path, sql: str) -> None:
-    async for runtime in serve(tmp_path):
-        for _ in range(2):
-            response = await runtime.sql(sql)
-            assert response.status_code == 200
-            assert "results-cache-status" not in response.headers
+async def test_time_dependent_answers_are_not_cached(runtime: Running, sql: str) -> None:
+    for _ in range(2):
+        response = await runtime.sql(sql)
+        assert response.status_code == 200
+        assert "results-cache-status" not in response.headers
 
 
 async def test_write_invalidates_cached_answers(tmp_path: Path) -> None:
@@ -201,11 +206,10 @@ async def test_write_invalidates_cached_answers(tmp_path: Path) -> None:
         assert await body(await runtime.sql("SELECT count(*) AS n FROM log")) == [{"n": 1}]
 
 
-async def test_write_to_a_read_only_dataset_is_403(tmp_path: Path) -> None:
-    async for runtime in serve(tmp_path):
-        response = await runtime.sql("INSERT INTO people VALUES (1, 'x')")
-        assert response.status_code == 403
-        assert "dataset 'people' is read-only" in response.text
+async def test_write_to_a_read_only_dataset_is_403(runtime: Running) -> None:
+    response = await runtime.sql("INSERT INTO people VALUES (1, 'x')")
+    assert response.status_code == 403
+    assert "dataset 'people' is read-only" in response.text
 
 
 async def test_query_that_never_ends_is_504(tmp_path: Path) -> None:
@@ -238,11 +242,10 @@ async def test_active_queries_are_listed_and_cancelled(tmp_path: Path) -> None:
         assert "no active query" in again.json()["error"]
 
 
-async def test_cancel_wants_a_uuid(tmp_path: Path) -> None:
-    async for runtime in serve(tmp_path):
-        response = await runtime.api.post("/v1/sql/nonsense/cancel")
-        assert response.status_code == 400
-        assert response.json() == {"error": "'nonsense' is not a query id; query ids are UUIDs"}
+async def test_cancel_wants_a_uuid(runtime: Running) -> None:
+    response = await runtime.api.post("/v1/sql/nonsense/cancel")
+    assert response.status_code == 400
+    assert response.json() == {"error": "'nonsense' is not a query id; query ids are UUIDs"}
 
 
 async def test_full_queue_is_429_with_retry_after(tmp_path: Path) -> None:
@@ -270,24 +273,22 @@ async def test_client_that_disconnects_cancels_its_query(tmp_path: Path) -> None
         await asyncio.wait_for(active.wait_idle(), 60)
 
 
-async def test_large_answer_is_streamed_completely(tmp_path: Path) -> None:
-    async for runtime in serve(tmp_path):
-        sql = "SELECT value AS v FROM generate_series(1, 300000)"
-        rows = await body(await runtime.sql(sql))
-        assert len(rows) == 300_000
-        assert sum(row["v"] for row in rows) == 300_000 * 300_001 // 2
-        table = await runtime.sql(sql, "application/vnd.apache.arrow.stream")
-        assert pa.ipc.open_stream(table.content).read_all().num_rows == 300_000
+async def test_large_answer_is_streamed_completely(runtime: Running) -> None:
+    sql = "SELECT value AS v FROM generate_series(1, 300000)"
+    rows = await body(await runtime.sql(sql))
+    assert len(rows) == 300_000
+    assert sum(row["v"] for row in rows) == 300_000 * 300_001 // 2
+    table = await runtime.sql(sql, "application/vnd.apache.arrow.stream")
+    assert pa.ipc.open_stream(table.content).read_all().num_rows == 300_000
 
 
-async def test_empty_answer_has_its_format(tmp_path: Path) -> None:
+async def test_empty_answer_has_its_format(runtime: Running) -> None:
     sql = "SELECT id FROM people WHERE false"
-    async for runtime in serve(tmp_path):
-        assert (await runtime.sql(sql)).text == "[]"
-        assert (await runtime.sql(sql, "text/csv")).text == "id\n"
-        assert (await runtime.sql(sql, "application/x-ndjson")).text == ""
-        versioned = (await runtime.sql(sql, "application/vnd.caraway.sql.v1+json")).json()
-        assert (versioned["row_count"], versioned["data"]) == (0, [])
+    assert (await runtime.sql(sql)).text == "[]"
+    assert (await runtime.sql(sql, "text/csv")).text == "id\n"
+    assert (await runtime.sql(sql, "application/x-ndjson")).text == ""
+    versioned = (await runtime.sql(sql, "application/vnd.caraway.sql.v1+json")).json()
+    assert (versioned["row_count"], versioned["data"]) == (0, [])
 
 
 async def test_file_that_vanishes_or_is_corrupt_is_500_and_the_runtime_lives_on(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.services import Services
 from tests.kit.jobs import FakeJobService, with_jobs
-from tests.kit.runtime import running
+from tests.kit.runtime import Running, running
 
 KEYS = "runtime: {auth: {api-key: {keys: ['reader:ro', 'writer:rw']}}}\n"
 SCHEMA = pa.schema(
@@ -65,6 +65,14 @@ class Serving:
 @asynccontextmanager
 async def serving(folder: Path, manifest: str = "") -> AsyncIterator[Serving]:
     service = FakeJobService()
-    async with running(folder, manifest, altered=lambda made: with_jobs(made, service)) as runtime:
+    async with serving_over(folder, service, manifest) as runtime:
         yield Serving(runtime.api, service, runtime.services)
         assert service.open_reads == 0
+
+
+@asynccontextmanager
+async def serving_over(
+    folder: Path, service: FakeJobService, manifest: str = ""
+) -> AsyncIterator[Running]:
+    async with running(folder, manifest, altered=lambda made: with_jobs(made, service)) as runtime:
+        yield runtime

@@ -22,55 +22,50 @@ async def refused(server: Serving, tail: str, status: int, **headers: str) -> di
 
 
 @pytest.mark.parametrize(("tail", "status"), [(RESULTS, 425), (CHUNK, 409)])
-async def test_a_query_under_way(tmp_path: Path, tail: str, status: int) -> None:
-    async with serving(tmp_path) as server:
-        job = await server.submit()
-        for state in ("PENDING", "RUNNING"):
-            document = await refused(server, f"/{job.job_id}{tail}", status)
-            assert "wait=SECONDS" in document["error"]
-            assert document.get("status") == (state if tail == RESULTS else None)
-            server.service.run(job)
+async def test_a_query_under_way(server: Serving, tail: str, status: int) -> None:
+    job = await server.submit()
+    for state in ("PENDING", "RUNNING"):
+        document = await refused(server, f"/{job.job_id}{tail}", status)
+        assert "wait=SECONDS" in document["error"]
+        assert document.get("status") == (state if tail == RESULTS else None)
+        server.service.run(job)
 
 
 @pytest.mark.parametrize("tail", [RESULTS, CHUNK])
-async def test_a_failed_query(tmp_path: Path, tail: str) -> None:
-    async with serving(tmp_path) as server:
-        job = server.service.fail(await server.submit(), "EXECUTION_FAILED", "divided by zero")
-        document = await refused(server, f"/{job.job_id}{tail}", 500)
-        assert document["error"] == "divided by zero"
-        assert document.get("status") == ("FAILED" if tail == RESULTS else None)
+async def test_a_failed_query(server: Serving, tail: str) -> None:
+    job = server.service.fail(await server.submit(), "EXECUTION_FAILED", "divided by zero")
+    document = await refused(server, f"/{job.job_id}{tail}", 500)
+    assert document["error"] == "divided by zero"
+    assert document.get("status") == ("FAILED" if tail == RESULTS else None)
 
 
 @pytest.mark.parametrize("tail", [RESULTS, CHUNK])
-async def test_a_cancelled_query(tmp_path: Path, tail: str) -> None:
-    async with serving(tmp_path) as server:
-        job = await server.submit()
-        await server.post(f"/{job.job_id}/cancel")
-        document = await refused(server, f"/{job.job_id}{tail}", 410)
-        assert document.get("status") == ("CANCELLED" if tail == RESULTS else None)
+async def test_a_cancelled_query(server: Serving, tail: str) -> None:
+    job = await server.submit()
+    await server.post(f"/{job.job_id}/cancel")
+    document = await refused(server, f"/{job.job_id}{tail}", 410)
+    assert document.get("status") == ("CANCELLED" if tail == RESULTS else None)
 
 
 @pytest.mark.parametrize("tail", [RESULTS, CHUNK])
 @pytest.mark.parametrize("how", ["expire", "sweep"])
-async def test_an_expired_query(tmp_path: Path, tail: str, how: str) -> None:
-    async with serving(tmp_path) as server:
-        job = await server.succeeded(rows(0, 1))
-        getattr(server.service, how)(job)
-        document = await refused(server, f"/{job.job_id}{tail}", 410)
-        assert "expired" in document["error"]
-        assert document.get("status") == ("CLOSED" if tail == RESULTS else None)
-        described = (await server.get(f"/{job.job_id}")).json()
-        assert described["status"] == "CLOSED"
-        assert "result" not in described
+async def test_an_expired_query(server: Serving, tail: str, how: str) -> None:
+    job = await server.succeeded(rows(0, 1))
+    getattr(server.service, how)(job)
+    document = await refused(server, f"/{job.job_id}{tail}", 410)
+    assert "expired" in document["error"]
+    assert document.get("status") == ("CLOSED" if tail == RESULTS else None)
+    described = (await server.get(f"/{job.job_id}")).json()
+    assert described["status"] == "CLOSED"
+    assert "result" not in described
 
 
 @pytest.mark.parametrize("job_id", ["01ABC-DEF-456-789", "%20", "x" * 200])
-async def test_an_unknown_query(tmp_path: Path, job_id: str) -> None:
-    async with serving(tmp_path) as server:
-        for tail in ("", "/status", "/status?wait=1", RESULTS, CHUNK):
-            document = await refused(server, f"/{job_id}{tail}", 404)
-            assert "no query" in document["error"], tail
-        assert (await server.post(f"/{job_id}/cancel")).status_code == 404
+async def test_an_unknown_query(server: Serving, job_id: str) -> None:
+    for tail in ("", "/status", "/status?wait=1", RESULTS, CHUNK):
+        document = await refused(server, f"/{job_id}{tail}", 404)
+        assert "no query" in document["error"], tail
+    assert (await server.post(f"/{job_id}/cancel")).status_code == 404
 
 
 async def test_a_query_of_another_principal_is_unknown(tmp_path: Path) -> None:
@@ -85,24 +80,22 @@ async def test_a_query_of_another_principal_is_unknown(tmp_path: Path) -> None:
         assert listed.json() == {"queries": [], "total_count": 0}
 
 
-async def test_an_unknown_chunk(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        job = await server.succeeded(rows(0, 1), rows(1, 1))
-        for tail in ("/results?partition=2", "/results?partition=-1", "/results/chunks/2"):
-            document = await refused(server, f"/{job.job_id}{tail}", 404)
-            assert "its chunks are 0 to 1" in document["error"], tail
+async def test_an_unknown_chunk(server: Serving) -> None:
+    job = await server.succeeded(rows(0, 1), rows(1, 1))
+    for tail in ("/results?partition=2", "/results?partition=-1", "/results/chunks/2"):
+        document = await refused(server, f"/{job.job_id}{tail}", 404)
+        assert "its chunks are 0 to 1" in document["error"], tail
 
 
 @pytest.mark.parametrize("tail", ["", RESULTS, CHUNK])
-async def test_a_damaged_answer(tmp_path: Path, tail: str) -> None:
-    async with serving(tmp_path) as server:
-        job = await server.succeeded(rows(0, 1))
-        server.service.damaged_from = 0
-        document = await refused(server, f"/{job.job_id}{tail}", 500)
-        assert "chunk 0" in document["error"]
+async def test_a_damaged_answer(server: Serving, tail: str) -> None:
+    job = await server.succeeded(rows(0, 1))
+    server.service.damaged_from = 0
+    document = await refused(server, f"/{job.job_id}{tail}", 500)
+    assert "chunk 0" in document["error"]
 
 
-async def test_a_wrong_parameter(tmp_path: Path) -> None:
+async def test_a_wrong_parameter(server: Serving) -> None:
     wrong = [
         ("/status?wait=61", "wait"),
         ("/status?wait=-1", "wait"),
@@ -113,12 +106,11 @@ async def test_a_wrong_parameter(tmp_path: Path) -> None:
         ("/results?partition=x", "partition"),
         ("/results/chunks/x", "index"),
     ]
-    async with serving(tmp_path) as server:
-        job = await server.succeeded(rows(0, 1))
-        for tail, says in wrong:
-            assert says in (await refused(server, f"/{job.job_id}{tail}", 400))["error"], tail
-        for tail in ("?limit=x", "?limit=-1"):
-            assert "limit" in (await refused(server, tail, 400))["error"], tail
+    job = await server.succeeded(rows(0, 1))
+    for tail, says in wrong:
+        assert says in (await refused(server, f"/{job.job_id}{tail}", 400))["error"], tail
+    for tail in ("?limit=x", "?limit=-1"):
+        assert "limit" in (await refused(server, tail, 400))["error"], tail
 
 
 @pytest.mark.parametrize(
@@ -131,28 +123,26 @@ async def test_a_wrong_parameter(tmp_path: Path) -> None:
     ],
 )
 async def test_errors_of_the_job_service(
-    tmp_path: Path, failure: errors.CarawayError, status: int, retry_after: str | None
+    server: Serving, failure: errors.CarawayError, status: int, retry_after: str | None
 ) -> None:
-    async with serving(tmp_path) as server:
-        server.service.failure = failure
-        for response in (
-            await server.post(json={"sql": "SELECT 1"}),
-            await server.get(),
-            await server.get("/1"),
-            await server.get("/1/status"),
-            await server.get("/1/results"),
-            await server.post("/1/cancel"),
-        ):
-            assert response.status_code == status
-            assert response.json() == {"error": outcomes.words(failure)}
-            assert response.headers.get("retry-after") == retry_after
+    server.service.failure = failure
+    for response in (
+        await server.post(json={"sql": "SELECT 1"}),
+        await server.get(),
+        await server.get("/1"),
+        await server.get("/1/status"),
+        await server.get("/1/results"),
+        await server.post("/1/cancel"),
+    ):
+        assert response.status_code == status
+        assert response.json() == {"error": outcomes.words(failure)}
+        assert response.headers.get("retry-after") == retry_after
 
 
-async def test_a_wrong_method_is_json_too(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        response = await server.api.delete("/v1/queries/1")
-        assert response.status_code == 405
-        assert "use GET" in response.json()["error"]
+async def test_a_wrong_method_is_json_too(server: Serving) -> None:
+    response = await server.api.delete("/v1/queries/1")
+    assert response.status_code == 405
+    assert "use GET" in response.json()["error"]
 
 
 async def test_a_body_that_is_too_large(tmp_path: Path) -> None:

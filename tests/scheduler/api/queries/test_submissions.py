@@ -1,12 +1,11 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from caraway_scheduler.api.queries import submissions
 from caraway_serving.errors import RefusedRequestError
-from tests.scheduler.api.queries.serving import serving
+from tests.scheduler.api.queries.serving import Serving
 
 
 @pytest.mark.parametrize("content_type", [None, "", "application/json; charset=utf-8", "a/b+json"])
@@ -54,21 +53,19 @@ def test_limits_beyond_every_date_and_size_are_cut() -> None:
     ],
 )
 async def test_a_wrong_body_is_a_json_error(
-    tmp_path: Path, content: bytes, status: int, says: str
+    server: Serving, content: bytes, status: int, says: str
 ) -> None:
-    async with serving(tmp_path) as server:
-        response = await server.api.post("/v1/queries", content=content)
-        assert response.status_code == status, response.text
-        assert says in response.json()["error"]
+    response = await server.api.post("/v1/queries", content=content)
+    assert response.status_code == status, response.text
+    assert says in response.json()["error"]
 
 
-async def test_another_content_type_is_415(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        response = await server.api.post(
-            "/v1/queries", content=b"SELECT 1", headers={"content-type": "text/plain"}
-        )
-        assert response.status_code == 415
-        assert "application/json" in response.json()["error"]
+async def test_another_content_type_is_415(server: Serving) -> None:
+    response = await server.api.post(
+        "/v1/queries", content=b"SELECT 1", headers={"content-type": "text/plain"}
+    )
+    assert response.status_code == 415
+    assert "application/json" in response.json()["error"]
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é", "a\x7f"])
@@ -83,7 +80,6 @@ def test_an_idempotency_key_is_unchanged(key: str) -> None:
     assert submissions.idempotency_key(key) == key
 
 
-async def test_a_wrong_idempotency_key_is_400(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        response = await server.post(json={"sql": "SELECT 1"}, **{"idempotency-key": "a b"})
-        assert response.status_code == 400
+async def test_a_wrong_idempotency_key_is_400(server: Serving) -> None:
+    response = await server.post(json={"sql": "SELECT 1"}, **{"idempotency-key": "a b"})
+    assert response.status_code == 400
