@@ -13,18 +13,19 @@ T = TypeVar("T")
 
 LONGEST = (
     "tests/differential/test_corpus.py",
-    "tests/hostile/test_standalone.py",
-    "tests/operator/test_reconcile_edits.py",
-    "tests/operator/test_reconcile.py",
-    "tests/plugins/stores/test_state_processes.py",
     "tests/e2e/test_run.py",
-    "tests/plugins/stores/test_remote.py",
-    "tests/operator/test_reconcile_rollout.py",
+    "tests/hostile/test_standalone.py",
     "tests/scheduler/jobs/test_processes.py",
+    "tests/e2e/test_queries.py",
     "tests/differential/test_generated.py",
-    "tests/scheduler/api/test_acceleration_bad_days.py",
+    "tests/engine/known_faults/test_faults.py",
+    "tests/executor/engines/test_engines.py",
+    "tests/differential/test_tpch.py",
     "tests/charts/test_chart.py",
-    "tests/differential/test_tpcds.py",
+    "tests/engine/sharing/test_sharing.py",
+    "tests/scheduler/api/test_acceleration.py",
+    "tests/scheduler/api/test_changes_bad_days.py",
+    "tests/scheduler/api/test_acceleration_bad_days.py",
 )
 """The modules that take longest in `make test`, by the table that `suite_times` prints."""
 

@@ -1,5 +1,7 @@
 """A real PostgreSQL server for the tests that need one, behind a Unix socket."""
 
+import atexit
+import functools
 import os
 import shutil
 import signal
@@ -36,15 +38,8 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        self._user = _NOBODY if os.geteuid() == 0 else None
-        if self._user is not None:
-            os.chown(folder, self._user, self._user)
-        # The socket is in this folder, so other users need access.
-        folder.chmod(0o755)
-        self._run(
-            "initdb", "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
-            "-E", "UTF8", "--locale=C", "--no-sync",
-        )  # fmt: skip
+        _give_away(folder)
+        subprocess.run(["cp", "-a", str(_new_data()), str(folder / "data")], check=True)
 
     @property
     def params(self) -> dict[str, str]:
@@ -62,7 +57,7 @@ class Server:
         with (self._folder / "log.txt").open("a") as log:
             self._process = subprocess.Popen(
                 [_program("postgres"), "-D", str(self._folder / "data"), *flags],
-                stdout=log, stderr=log, start_new_session=True, **self._identity(),
+                stdout=log, stderr=log, start_new_session=True, **_identity(),
             )  # fmt: skip
         until(self._answers, "PostgreSQL answers", _START_S)
 
@@ -126,15 +121,31 @@ class Server:
             self._process.wait(_STOP_S)
             self._process = None
 
-    def _run(self, name: str, *arguments: str) -> None:
-        subprocess.run(
-            [_program(name), *arguments], check=True, capture_output=True, **self._identity()
-        )
 
-    def _identity(self) -> dict[str, Any]:
-        if self._user is None:
-            return {}
-        return {"user": self._user, "group": self._user, "extra_groups": []}
+@functools.cache
+def _new_data() -> Path:
+    """Make the data of a new server, once for all servers of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    atexit.register(shutil.rmtree, folder)
+    _give_away(folder)
+    command = [_program("initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
+               "-E", "UTF8", "--locale=C", "--no-sync"]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, **_identity())
+    return folder / "data"
+
+
+def _give_away(folder: Path) -> None:
+    """Let the user own the folder that runs the server, and others use its socket."""
+    if os.geteuid() == 0:
+        os.chown(folder, _NOBODY, _NOBODY)
+    folder.chmod(0o755)
+
+
+def _identity() -> dict[str, Any]:
+    """Return the options of a process that may run PostgreSQL."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
 
 
 def _program(name: str) -> str:
