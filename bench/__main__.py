@@ -27,6 +27,7 @@ from bench import (
     remote,
     report,
     search,
+    search_million,
     search_refresh,
     search_relevance,
     startup,
@@ -60,6 +61,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "flight": flight.measure,
     "models": models.measure,
     "search": search.measure,
+    "search-million": search_million.measure,
     "search-refresh": search_refresh.measure,
     "search-relevance": search_relevance.measure,
 }

@@ -46,7 +46,7 @@ def measure(_settings: Settings) -> Section:
         searched.documents(documents, _ROWS)
         vectors = _embedded(texts)
         for name in _COLUMNS:
-            with clusters.cluster(_manifest(Path(folder), name), executors=2) as cluster:
+            with clusters.cluster(manifest(Path(folder), name), executors=2) as cluster:
                 figures += _times(cluster, name, texts, notes)
                 if name == "by_vector":
                     figures.append(_recall(cluster.url, texts, vectors, documents))
@@ -54,7 +54,8 @@ def measure(_settings: Settings) -> Section:
     return Section("search", figures, " ".join(notes))
 
 
-def _manifest(folder: Path, name: str) -> Path:
+def manifest(folder: Path, name: str) -> Path:
+    """Write a manifest whose dataset is searched as its name says."""
     path = folder / f"{name}.yaml"
     columns = "\n".join(f"        {each}" for each in _COLUMNS[name])
     path.write_text(
@@ -71,11 +72,11 @@ def _times(
 ) -> list[Figure]:
     connection = Connection(cluster.url)
     connection.wait_until_loaded(name)
-    before = _executors_mb(cluster)
+    before = executors_mb(cluster)
     began_s = time.perf_counter()
     connection.wait_until_indexed(name)
     built_s = time.perf_counter() - began_s
-    grown = (_executors_mb(cluster) - before) * 1024 * 1024 / _ROWS
+    grown = (executors_mb(cluster) - before) * 1024 * 1024 / _ROWS
     notes.append(
         f"{_TITLES[name]}: {built_s:.1f} s after the load the index answered; meanwhile the "
         f"executors grew by {grown:.0f} bytes for each document."
@@ -223,7 +224,7 @@ def _embedded(texts: Sequence[str]) -> searched.Vectors:
     return np.asarray(found, np.float32).reshape(-1, searched.DIMENSIONS)
 
 
-def _executors_mb(cluster: clusters.Cluster) -> float:
+def executors_mb(cluster: clusters.Cluster) -> float:
     """The resident memory of the executors, as they tell it."""
     connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=30)
     connection.request("GET", "/v1/cluster/executors")

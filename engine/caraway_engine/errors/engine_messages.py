@@ -108,6 +108,10 @@ _NO_CONDITION = (
     "IN, EXISTS, ANY and ALL with a subquery are supported in WHERE, HAVING and ON only; elsewhere "
     "count the matching rows, as in (SELECT count(*) FROM u WHERE u.k = t.k) > 0"
 )
+_CORRELATED = (
+    "a subquery that stands for one value may be compared with the rows around it by = and AND "
+    "only, in the SELECT list, WHERE and HAVING; write a JOIN with GROUP BY for other comparisons"
+)
 _CAST = "{one} cannot be cast to {other}"
 _LARGE_REGEX = "the regular expression is too large; shorten it or use fewer repetitions"
 _CALLED = "function {call} does not accept these arguments; check their number and types"
@@ -157,6 +161,7 @@ WORDED: tuple[EngineMessage, ...] = (
     _says(r"Physical plan does not support logical expression Exists", _NO_CONDITION),
     _says(r"Physical plan does not support logical expression SetComparison", _NO_CONDITION),
     _says(r"In/Exist/SetComparison subquery can only be used in", _NO_CONDITION),
+    _says(r"Physical plan does not support logical expression ScalarSubquery", _CORRELATED),
     _says(
         r"Physical plan does not support logical expression (?P<what>[A-Z]\w+)",
         "{what} is not supported at this place in a statement",

@@ -95,6 +95,7 @@ WORDED: Sequence[Said] = (
         "DataFusion 55 fails in an optimizer rule before it comes to that",
     ),
     "SELECT i FROM t ORDER BY i IN (SELECT i FROM t)",
+    "SELECT i FROM t WHERE i > (SELECT count(*) FROM t u WHERE u.i < t.i)",
     "SELECT i FROM t WHERE row_number() OVER () = 1",
     'SELECT s COLLATE "x" FROM t',
     "SELECT array_resize([1], -1)",
