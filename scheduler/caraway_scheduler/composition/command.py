@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import sys
 from pathlib import Path
 
@@ -31,11 +32,22 @@ def run(options: RunOptions) -> int:
 
     async def serve() -> None:
         with DataDirectory(options.data_dir) as data:
-            await Runtime(options, manifest, engines=engines).run(data)
+            runtime = Runtime(options, manifest, engines=engines)
+            runtime.on_up = _settle
+            await runtime.run(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
     return 0
+
+
+def _settle() -> None:
+    """Leave what exists now out of collections.
+
+    It stays until the end. A collection would visit it, 140,000 objects in 100 ms, while all
+    requests wait.
+    """
+    gc.freeze()
 
 
 def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
@@ -55,6 +67,7 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     async def serve() -> None:
         # It announces on standard output, which Ray uses as well from here on.
         runtime = Runtime(options, manifest, joining, engines)
+        runtime.on_up = _settle
         runtime.bound_end = functools.partial(exiting.bound, head=joining.join.head)
         with (
             DataDirectory(options.data_dir) as data,

@@ -60,6 +60,8 @@ class Runtime:
         self._flight: FlightEndpoint | None = None
         self.bound_end: Callable[[float], object] = lambda _within_s: None
         """Ends the process after so long; not where it is somebody else's."""
+        self.on_up: Callable[[], object] = lambda: None
+        """Called once everything is up."""
         self._stop_requested = asyncio.Event()
         self._reload_requested = asyncio.Event()
 
@@ -182,6 +184,7 @@ class Runtime:
         await loading
         self._say_ready(services, endpoints)
         ready_pipe.write(self._options.ready_fd, addresses)
+        self.on_up()
 
     def _read_secrets(self, tallies: ApiTallies) -> SecretResolver:
         started = time.perf_counter()
