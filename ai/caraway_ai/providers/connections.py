@@ -13,7 +13,8 @@ import aiohttp
 import httpx2
 from yarl import URL
 
-_MOST = 1000
+_UNLIMITED = 0
+"""Connections: the limits of each model say how many calls run at once."""
 _KEEP_ALIVE_S = 4.0
 """Less than the 5 s after which common servers close a connection that is idle."""
 _LONGEST_HEADER = 64 * 1024
@@ -70,8 +71,7 @@ class PooledTransport(httpx2.AsyncBaseTransport):
                 data=await request.aread() or None,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
-                    connect=timeout.get("pool"),
-                    sock_connect=timeout.get("connect"),
+                    connect=timeout.get("connect"),
                     sock_read=timeout.get("read"),
                 ),
             )
@@ -87,11 +87,11 @@ class PooledTransport(httpx2.AsyncBaseTransport):
         connector: aiohttp.BaseConnector
         if self._socket is not None:
             connector = aiohttp.UnixConnector(
-                self._socket, limit=_MOST, keepalive_timeout=_KEEP_ALIVE_S
+                self._socket, limit=_UNLIMITED, keepalive_timeout=_KEEP_ALIVE_S
             )
         else:
             connector = aiohttp.TCPConnector(
-                ssl=self._context or True, limit=_MOST, keepalive_timeout=_KEEP_ALIVE_S
+                ssl=self._context or True, limit=_UNLIMITED, keepalive_timeout=_KEEP_ALIVE_S
             )
         return aiohttp.ClientSession(
             connector=connector,
