@@ -223,7 +223,8 @@ class LiveRows:
         if self.on_complete is not None:
             kept = self._kept or []
             # Some may be plain, see `leave_plain`; there are few, or they would not be kept.
-            self.on_complete(_own([batch.cast(self.schema) for batch in kept], self.schema))
+            own = [b if b.schema.equals(self.schema) else b.cast(self.schema) for b in kept]
+            self.on_complete(_own(own, self.schema))
         self._stream = None
         self.on_end()
         self._finish(None, self.row_count, self._sample)
