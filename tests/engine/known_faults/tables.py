@@ -22,7 +22,8 @@ def build(folder: Path) -> Dataset:
     """Write each table as one or two files."""
     for name, table in tables().items():
         spread = SINGLE if name in _SINGLE or table.num_rows < 2 else _HALVES
-        datasets.write(folder / name, table, spread, 2)
+        rows_of_a_group = 2 if table.num_rows < 100 else 10_000
+        datasets.write(folder / name, table, spread, rows_of_a_group)
     return Dataset("faulty", folder, VIEWS)
 
 
