@@ -17,6 +17,7 @@ _UNLIMITED = 0
 """Connections: the limits of each model say how many calls run at once."""
 _KEEP_ALIVE_S = 4.0
 """Less than the 5 s after which common servers close a connection that is idle."""
+_PROXIED = frozenset({"http", "https", "all"})
 _LONGEST_HEADER = 64 * 1024
 _OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _ERRORS: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
@@ -38,7 +39,7 @@ def http_client(context: ssl.SSLContext | None, socket: str | None = None) -> ht
     """Return a client that verifies with this context, or connects to this Unix socket."""
     if socket is None:
         context = context or httpx2.create_ssl_context()
-        if urllib.request.getproxies():
+        if not _PROXIED.isdisjoint(urllib.request.getproxies()):
             # That client knows which addresses go through which proxy.
             return httpx2.AsyncClient(verify=context, follow_redirects=True)
     return httpx2.AsyncClient(transport=PooledTransport(context, socket), follow_redirects=True)

@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -123,11 +123,23 @@ async def test_a_unix_socket_is_connected_to(tmp_path: Path) -> None:
         assert (await client.get("http://local/v1")).text == "ok"
 
 
+@pytest.mark.parametrize(
+    ("variable", "is_pooled"),
+    [("HTTPS_PROXY", False), ("http_proxy", False), ("ALL_PROXY", False), ("NO_PROXY", True)],
+)
 def test_proxies_of_the_environment_are_left_to_the_default_transport(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, variable: str, is_pooled: bool
 ) -> None:
-    made: list[Callable[..., object]] = []
-    monkeypatch.setattr(connections, "PooledTransport", made.append)
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    made: list[object] = []
+
+    def transport(*given: object) -> httpx2.AsyncBaseTransport:
+        made.append(given)
+        return httpx2.MockTransport(lambda _: httpx2.Response(200))
+
+    monkeypatch.setattr(connections, "PooledTransport", transport)
+    monkeypatch.setenv(variable, "http://127.0.0.1:1")
     connections.http_client(None)
-    assert not made
+    assert bool(made) is is_pooled
