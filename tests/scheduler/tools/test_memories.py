@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.cluster_runtime import clustered
+from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.scripted_chat import calling
 from tests.kit.scripted_provider import completion, scripted
@@ -109,3 +111,16 @@ async def test_a_manifest_without_a_store_has_no_such_tools(tmp_path: Path) -> N
             answer = await runtime.api.post("/v1/chat/completions", json=ASKED)
             assert "need a dataset `from: memory:store`" in answer.text
             assert (await call(runtime, "store_memory", thoughts=["x"]))[0] == 404
+
+
+async def test_memories_of_a_cluster_live_on_an_executor(tmp_path: Path) -> None:
+    manifest = "datasets: [{from: 'memory:store', name: llm_memory, access: read_write}]\n"
+    async with clustered(tmp_path, manifest) as cluster:
+
+        async def stored() -> bool:
+            got = await call(cluster.runtime, "store_memory", thoughts=["kept"])
+            return isinstance(got, dict)
+
+        await eventually(stored, "the dataset is ready")
+        loaded = await call(cluster.runtime, "load_memory", last="10m")
+        assert [row["value"] for row in loaded] == ["kept"]
