@@ -123,9 +123,7 @@ def _turned_away(caraway: Child) -> httpx.Response | None:
     return answer if answer.status_code == 503 else None
 
 
-def test_sighup_reloads_without_dropping_a_query_and_applies_no_bad_manifest(
-    tmp_path: Path, people: Path
-) -> None:
+def test_sighup_reloads_without_dropping_a_query(tmp_path: Path, people: Path) -> None:
     pq.write_table(pa.table({"v": list(range(200_000))}), tmp_path / "numbers.parquet")
     manifest = people.read_text()
     people.write_text(manifest + "  - {from: 'file:numbers.parquet', name: numbers}\n")
@@ -273,7 +271,9 @@ def test_second_process_on_one_data_directory_is_refused(shared: Child, people: 
     assert "Traceback" not in second.stderr
 
 
-@pytest.mark.parametrize("flag", ["--http", "--flight", "--metrics"])
+@pytest.mark.parametrize(
+    "flag", ["--http", "--flight", pytest.param("--metrics", marks=pytest.mark.full)]
+)
 def test_address_in_use_is_refused(tmp_path: Path, people: Path, flag: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
