@@ -177,10 +177,13 @@ class Embeddings:
         assert models is not None
         loop = asyncio.get_running_loop()
         if isinstance(embedder, HostedEmbedder):
-            known = self.recent.embedded
-            return await loop.run_in_executor(self._threads, known, embedder, texts)
+            return await loop.run_in_executor(self._threads, self._known, embedder, texts)
         mark = mark_of(embedder.identity)
         return await loop.run_in_executor(self._threads, models.vectors, name, texts, mark)
+
+    def _known(self, embedder: HostedEmbedder, texts: Sequence[str]) -> pa.FixedSizeListArray:
+        stored = self._loaded.stored(self._stored) if self._stored is not None else None
+        return self.recent.embedded(embedder if stored is None else stored.over(embedder), texts)
 
     async def embed(
         self,
