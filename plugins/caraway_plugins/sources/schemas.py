@@ -129,7 +129,7 @@ def _moments(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _structs(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    fields = {field.name: field.type for field in left}
+    fields = {field.name: plain(field.type) for field in left}
     for field in right:
         united = widened(fields.get(field.name, pa.null()), plain(field.type))
         if united is None:
