@@ -66,6 +66,7 @@ def measure(_settings: Settings) -> Section:
             rest: dict[str, Times] = {"docs": [], "changing": []}
             busy: dict[str, Times] = {"docs": [], "changing": []}
             for _ in range(_ROUNDS):
+                server.make_documents()
                 for name, work in (("docs", server.refresh), ("changing", server.change)):
                     rest[name] += server.searches(name, lambda: time.sleep(_REST_S))
                     busy[name] += server.searches(name, work)
@@ -91,6 +92,7 @@ class _Server:
         self._words = searched.vocabulary()
         self._queries = searched.queries(_QUERIES)
         self._sent, self._took_s = 0, 0.0
+        self._made: list[Path] = []
 
     @property
     def changes_per_s(self) -> float:
@@ -135,13 +137,17 @@ class _Server:
             raise failed[0]
         return times
 
+    def make_documents(self) -> None:
+        """Write what will be loaded: this process also takes the times, so not meanwhile."""
+        for number in range(_REFRESHES):
+            self._made.append(self._table.with_suffix(f".{number}"))
+            searched.documents(self._made[-1], _ROWS, next(self._seeds))
+
     def refresh(self) -> None:
         """Load other documents, a few times, and wait until they are read."""
         with self._connection() as ask:
-            for _ in range(_REFRESHES):
-                new = self._table.with_suffix(".new")
-                searched.documents(new, _ROWS, next(self._seeds))
-                new.replace(self._table)
+            while self._made:
+                self._made.pop().replace(self._table)
                 before = _version(ask)
                 status, body = ask("POST", "/v1/datasets/docs/acceleration/refresh")
                 if status != http.client.CREATED:
