@@ -119,7 +119,7 @@ async def test_a_client_that_stops_reading_ends_with_the_time_limit() -> None:
 async def test_a_client_that_stops_reading_at_an_executor_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offers, "STALLED_S", 0.3)
+    monkeypatch.setattr(offers, "STALLED_S", 2.0)
     rows = pa.table({"v": range(100_000)})
     tables: dict[str, TableSpec | str] = {"facts": parquet(tmp_path / "facts", rows, 8)}
     async with parallel(tmp_path, tables) as cluster:
