@@ -1,4 +1,4 @@
-"""How long searches take while a dataset is refreshed and while changes arrive, against at rest.
+"""Compares the times of searches during refreshes and changes with those at rest.
 
 One process serves two datasets: `docs`, with vectors of its source, is refreshed with other rows,
 and `changing`, whose texts the runtime embeds, takes changes.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _OFFERED = b"caraway-bound-tickets"
-"""What the server says of a statement with few rows, if it takes tickets with parameters."""
+"""Metadata of an answer with few rows: the server takes tickets with parameters."""
 
 
 class EndpointFeed(PumpSource):

@@ -48,7 +48,7 @@ class WireEndpoint:
     socket: str | None = None
     """The path of a Unix socket to connect to."""
     responses: ResponsesEndpoint | None = None
-    """Where its responses API is, if it has one."""
+    """The address of its responses API; None if it has none."""
 
 
 class OpenAICompatible:

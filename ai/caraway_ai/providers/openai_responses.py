@@ -18,7 +18,7 @@ _ENDS = ("response.completed", "response.incomplete")
 
 @dataclass(frozen=True, slots=True)
 class ResponsesEndpoint:
-    """Where the responses API of a provider is: a path below its address, or an address."""
+    """The responses API of a provider: a path below its address, or an address."""
 
     model: str
     url: str = "/responses"

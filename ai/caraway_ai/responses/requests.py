@@ -22,7 +22,7 @@ _HARMLESS: Mapping[str, Callable[[Any], bool]] = {
     "stream_options": lambda _: True,
 }
 _CHAT_ITEMS = ("message", "function_call", "function_call_output")
-"""What of an earlier response the chat wire can say."""
+"""The items of an earlier response that can be sent as chat messages."""
 _TEXT_PARTS = ("input_text", "output_text", "text")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
@@ -29,6 +29,7 @@ from caraway_core.protocols.fleet import PROTOCOL_VERSION
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
+from caraway_scheduler.dispatch.wrapping import WrappedStream
 
 
 class InProcessDispatch:
@@ -162,29 +163,12 @@ class InProcessDispatch:
             self._failed += 1
 
 
-class _Counted:
+class _Counted(WrappedStream):
     """A stream that reports once how it ended."""
 
     def __init__(self, stream: BatchStream, on_end: Callable[..., None]) -> None:
-        self._stream = stream
-        self._batches = aiter(stream)
+        super().__init__(stream)
         self._on_end: Callable[..., None] | None = on_end
-        self.schema = stream.schema
-        self.reads_only_catalog = stream.reads_only_catalog
-        self.written = stream.written
-
-    @property
-    def wrapped(self) -> BatchStream:
-        """The stream inside."""
-        return self._stream
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether the stream already knows that no more rows follow."""
-        return bool(getattr(self._stream, "is_at_end", False))
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
 
     async def __anext__(self) -> pa.RecordBatch:
         try:

@@ -3,13 +3,14 @@
 import itertools
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.dispatch import ActiveStatement, BatchStream, CatalogSnapshot, Statement
 from caraway_core.protocols.fleet import Pinned
+from caraway_scheduler.dispatch.wrapping import WrappedStream
 
 
 class Pins:
@@ -43,30 +44,13 @@ class Pins:
         return [statement for _, statement in list(self._held.values())]
 
 
-class PinnedStream:
+class PinnedStream(WrappedStream):
     """A stream that unpins its catalogs when it ends, is closed, or is garbage-collected."""
 
     def __init__(self, stream: BatchStream, release: Callable[[], None]) -> None:
-        self._stream = stream
-        self._batches = aiter(stream)
+        super().__init__(stream)
         self._release = weakref.finalize(self, release)
         self._release.atexit = False
-        self.schema: pa.Schema = stream.schema
-        self.reads_only_catalog = stream.reads_only_catalog
-        self.written = stream.written
-
-    @property
-    def wrapped(self) -> BatchStream:
-        """The stream inside."""
-        return self._stream
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether the stream already knows that no more rows follow."""
-        return bool(getattr(self._stream, "is_at_end", False))
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
 
     async def __anext__(self) -> pa.RecordBatch:
         try:
