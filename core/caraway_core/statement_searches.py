@@ -7,8 +7,8 @@ from typing import Literal
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Scalar
 from caraway_core.searching import MOST_HITS, RRF_K, TableSearch
+from caraway_core.statements import Scalar
 
 SCORE, FUSED_SCORE, RERANK_SCORE = "score", "fused_score", "rerank_score"
 

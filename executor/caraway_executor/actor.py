@@ -27,7 +27,6 @@ from caraway_core.changes import Log
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import (
     AnswerPage,
     Description,
@@ -43,6 +42,7 @@ from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import ActorStatus, InputShape, PackedPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings

@@ -2,7 +2,7 @@
 
 import weakref
 
-from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.statements import CatalogSnapshot
 from caraway_engine.sessions.sessions import Session
 
 

@@ -15,17 +15,12 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, NotDistributableError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import (
-    BatchStream,
-    CatalogSnapshot,
-    Statement,
-    TableWrite,
-    ViewFacts,
-)
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import CatalogSnapshot, Statement, TableWrite, ViewFacts
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sessions.lookups import PointLookup
 from caraway_engine.sessions.sessions import Session

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, TableWrite
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import CatalogSnapshot, Statement, TableWrite
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.routing.router import Router
 from caraway_engine.stages import Measured, StageGraph

@@ -22,7 +22,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     AnswerPage,
     Description,
@@ -35,6 +35,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.catalogs import Catalogs

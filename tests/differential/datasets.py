@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from caraway_core.ids import CatalogVersion, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.sources import SourceRequest
+from caraway_core.statements import CatalogSnapshot
 from caraway_core.tables import TableSpec, ViewTable
 from caraway_plugins.sources.files import LocalFiles
 

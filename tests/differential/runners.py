@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from caraway_core.ids import new_query_id
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import FilesTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema

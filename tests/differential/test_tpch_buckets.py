@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import MemoryTable, TableSpec
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.sessions.sessions import Session

@@ -8,7 +8,7 @@ import pytest
 
 from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.catalogs import FORGOTTEN_S
 from caraway_executor.worker import Worker

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.storing import answer_schema
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import MissingChunks

@@ -10,8 +10,8 @@ import pytest
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import CatalogVersion, TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import OwnFile, Pinned, TableCatalog
+from caraway_core.statements import Statement
 from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.host_files import HostFiles

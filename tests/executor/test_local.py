@@ -4,7 +4,8 @@ import pytest
 
 from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from tests.kit.engine import memory, snapshot

@@ -16,8 +16,8 @@ from caraway_core.errors import ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions import naming
 from caraway_core.pieces import StoredPiece
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Share
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys, LookupColumns, StoredTable, TableSpec
 from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.chunks import KeptChunks

@@ -14,7 +14,8 @@ import pytest
 from caraway_core.changes import Op
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys, LookupColumns, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor

@@ -10,8 +10,8 @@ import pytest
 
 from caraway_core.errors import DiskFullError, OutOfMemoryQueryError, ResultStoreError
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import OverloadedError
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_executor.products import Products
 from tests.executor import runaways
 from tests.kit.engine import memory, rows, session

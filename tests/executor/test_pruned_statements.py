@@ -10,7 +10,7 @@ from caraway_core.changes import Op
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import new_query_id
 from caraway_core.partitions.naming import values_of
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions import versions

@@ -14,8 +14,8 @@ import pytest
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, QueryForbiddenError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.pieces import StoredPiece
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Share, Task
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import MissingChunks, StoredVersion

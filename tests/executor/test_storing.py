@@ -8,9 +8,9 @@ import pytest
 
 from caraway_core.errors import ExecutionError, ResultStoreError, ResultTooLargeError
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import answer_schema, in_order, unpack
+from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.storing import StoringStream

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName, new_query_id
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy

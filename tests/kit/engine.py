@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
+from caraway_core.statements import CatalogSnapshot, Statement, SystemTable
 from caraway_core.tables import MemoryTable, TableSpec, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.sessions.sessions import Session

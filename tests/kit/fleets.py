@@ -7,7 +7,7 @@ from dataclasses import replace
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     PROTOCOL_VERSION,
     Description,
@@ -20,6 +20,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 
 

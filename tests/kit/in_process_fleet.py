@@ -13,7 +13,7 @@ from caraway_core import tasks
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     ANSWER_S,
     PROTOCOL_VERSION,
@@ -30,6 +30,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.worker import Worker

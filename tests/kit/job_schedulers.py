@@ -20,19 +20,17 @@ from caraway_core.ids import (
     TableName,
 )
 from caraway_core.manifest.runtime import JobSettings as JobSettings
-from caraway_core.protocols.dispatch import (
+from caraway_core.protocols.dispatch import BatchStream, ExecutorStatus, StatementProgress
+from caraway_core.protocols.state import StateEntry, StateStore
+from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import (
     ActiveStatement,
-    BatchStream,
     CatalogSnapshot,
-    ExecutorStatus,
     ReadPoint,
     Statement,
-    StatementProgress,
     TableWrite,
     ViewFacts,
 )
-from caraway_core.protocols.state import StateEntry, StateStore
-from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor

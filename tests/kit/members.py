@@ -19,7 +19,7 @@ from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
-from caraway_core.protocols.dispatch import ActiveStatement
+from caraway_core.statements import ActiveStatement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.acceleration.changes.feed import Feed
 from caraway_scheduler.acceleration.changes.ingesting import Whence

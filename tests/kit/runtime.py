@@ -13,7 +13,7 @@ import httpx
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import new_query_id
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_scheduler.composition import app, assembly, security
 from caraway_scheduler.composition import backend as backends
 from caraway_scheduler.composition.backend import Backend

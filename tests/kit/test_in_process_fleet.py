@@ -5,8 +5,8 @@ import pytest
 
 from caraway_core.errors import ExecutorLostError, InvalidQueryError, PartLostError
 from caraway_core.ids import ExecutorId, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Input
+from caraway_core.statements import Statement
 from caraway_core.tables import MemoryTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages.inputs import INPUT_PREFIX

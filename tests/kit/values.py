@@ -9,17 +9,12 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import PrincipalId, QueryId, TableName
-from caraway_core.protocols.dispatch import (
-    BatchStream,
-    CatalogSnapshot,
-    Statement,
-    SystemTable,
-    TableWrite,
-)
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.embedding import NO_EMBEDDING
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, TableWrite
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph

@@ -14,16 +14,17 @@ from caraway_core.changes import Log, Logs
 from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.pieces import Piece
-from caraway_core.protocols.dispatch import BatchStream, GivenRows, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statements import GivenRows, Statement
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 11
+PROTOCOL_VERSION = 12
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.searching import TableSearch
+from caraway_core.statements import ReadPoint
 
 
 @dataclass(frozen=True, slots=True)

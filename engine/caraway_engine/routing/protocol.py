@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import NewType, Protocol
 
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.protocols.fleet import Pinned
+from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_engine.routing.decisions import Decision, Described
 from caraway_engine.stages import Measured, Policy, StageGraph
 

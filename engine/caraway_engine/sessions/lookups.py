@@ -20,7 +20,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.joins import conjuncts

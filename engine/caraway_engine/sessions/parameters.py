@@ -3,8 +3,8 @@
 import pyarrow as pa
 from datafusion import Expr, SQLOptions
 
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.sqltext import placeholders
+from caraway_core.statements import Statement
 from caraway_engine.rows import plain
 from caraway_engine.sessions.registered import Registered
 from caraway_engine.statements import bounds, plan_facts, plan_nodes, viewing

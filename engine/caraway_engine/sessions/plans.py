@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.scans import presence
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.versions import Shown

@@ -11,7 +11,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
 from caraway_engine import known_faults, stored
 from caraway_engine.errors import failures

@@ -12,7 +12,7 @@ from datafusion.plan import LogicalPlan
 from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import DELETE, INSERT, UPDATE, Statement, TableWrite
+from caraway_core.statements import DELETE, INSERT, UPDATE, Statement, TableWrite
 from caraway_core.tables import TableSpec
 from caraway_engine.execution import contexts
 from caraway_engine.stages.inputs import INPUT_SCHEMA

@@ -11,8 +11,8 @@ from datafusion import DataFrame, SessionContext
 from datafusion.catalog import SchemaProvider, Table
 from datafusion.substrait import Consumer, Serde
 
-from caraway_core.protocols.dispatch import GivenRows
 from caraway_core.protocols.fleet import TaskTable
+from caraway_core.statements import GivenRows
 from caraway_engine.rows import plain
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 

@@ -1,6 +1,6 @@
 """Names of exchanges in a fragment's plan."""
 
-from caraway_core.protocols.dispatch import GIVEN_SCHEMA
+from caraway_core.statements import GIVEN_SCHEMA
 
 INPUT_SCHEMA = GIVEN_SCHEMA
 """The schema of every input. A read of an input names `[INPUT_SCHEMA, INPUT_PREFIX + name]`."""

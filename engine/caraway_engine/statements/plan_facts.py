@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import DELETE, UPDATE, TableWrite
+from caraway_core.statements import DELETE, UPDATE, TableWrite
 from caraway_engine.statements import plan_nodes, subplans
 from caraway_engine.statements.plan_nodes import Clauses, ExpressionPart, HiddenError, PlanNode
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.sqltext import lexer, placeholders
+from caraway_core.statements import Statement
 
 _LONGEST = 4_096
 _MOST_LITERALS = 64

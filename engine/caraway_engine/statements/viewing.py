@@ -15,7 +15,7 @@ from datafusion.catalog import SchemaProvider, Table
 
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
-from caraway_core.protocols.dispatch import Statement, SystemTable
+from caraway_core.statements import Statement, SystemTable
 from caraway_engine.statements.table_schemas import TableSchema
 
 _NOTHING: frozenset[TableName] = frozenset()

@@ -9,7 +9,6 @@ from caraway_core import registry
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Scalar
 from caraway_core.searching import (
     MOST_HITS,
     RERANK,
@@ -22,6 +21,7 @@ from caraway_core.searching import (
 from caraway_core.sqltext import lexer
 from caraway_core.sqltext.table_calls import CallArgument, TableCall
 from caraway_core.statement_searches import RecencyDecay
+from caraway_core.statements import Scalar
 from caraway_engine.statements import plan_facts
 
 _METHODS = {VECTOR_SEARCH: SearchMethod.VECTOR, TEXT_SEARCH: SearchMethod.TEXT}

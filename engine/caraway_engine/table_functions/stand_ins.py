@@ -18,8 +18,8 @@ from datafusion import SessionContext
 from datafusion.catalog import SchemaProvider, Table
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import GivenRows
 from caraway_core.sqltext.table_calls import MOST_CALLS, TableCall
+from caraway_core.statements import GivenRows
 
 PREFIX = "search$"
 """Begins the name of each schema. The engine reads it without quotes, also from a plan's bytes."""

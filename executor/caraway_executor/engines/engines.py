@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from caraway_core import suspects, tasks
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, ViewFacts
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport, EngineStatus
+from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.suspects import End, Suspects
 from caraway_executor import usage
 from caraway_executor.engines.causes import (

@@ -9,15 +9,10 @@ import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import (
-    BatchStream,
-    CatalogSnapshot,
-    Statement,
-    TableWrite,
-    ViewFacts,
-)
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import CatalogSnapshot, Statement, TableWrite, ViewFacts
 from caraway_core.tables import StoredTable
 from caraway_executor import ceilings
 from caraway_executor.engines.engines import Engines

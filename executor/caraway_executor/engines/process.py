@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ExecutionError, NotFoundError
 from caraway_core.ids import PrincipalId, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable, ViewFacts
 from caraway_core.protocols.embedding import TextVectors
+from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, ViewFacts
 from caraway_core.tasks import Tasks
 from caraway_executor.engines import messages
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, ViewFacts
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import CatalogSnapshot, ViewFacts
 from caraway_core.tables import StoredTable
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.local import LocalExecutor

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from caraway_core.errors import CarawayError, NotDistributableError
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit

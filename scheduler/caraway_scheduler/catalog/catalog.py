@@ -16,7 +16,8 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
-from caraway_core.protocols.dispatch import Dispatch, SystemTable
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.statements import SystemTable
 from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes
 from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError, unexpected

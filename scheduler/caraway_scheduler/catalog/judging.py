@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import View
-from caraway_core.protocols.dispatch import ViewFacts
+from caraway_core.statements import ViewFacts
 from caraway_scheduler.catalog.states import DatasetState, ViewState, source_of
 
 _DEEPEST = 64

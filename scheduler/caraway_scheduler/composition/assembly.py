@@ -11,7 +11,7 @@ from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import TableName
 from caraway_core.manifest import Manifest, SecretResolver
-from caraway_core.protocols.dispatch import SystemTable
+from caraway_core.statements import SystemTable
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog import missing, primary_keys

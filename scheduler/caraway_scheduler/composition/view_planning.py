@@ -18,9 +18,9 @@ from caraway_core.errors import CarawayError, Problem, QueryError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, View, references
 from caraway_core.manifest.values import VIEW
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.searching import FUNCTIONS
 from caraway_core.sqltext import lexer, table_calls
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import MemoryTable, TableSpec, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Prepared

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tasks import Tasks
 from caraway_engine.routing import (
     Decision,

@@ -22,19 +22,17 @@ from caraway_core.errors import (
     PlanLostError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import (
+from caraway_core.protocols.dispatch import BatchStream, ExecutorStatus, StatementProgress
+from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
+from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import (
     ActiveStatement,
-    BatchStream,
     CatalogSnapshot,
-    ExecutorStatus,
     ReadPoint,
     Statement,
-    StatementProgress,
     TableWrite,
     ViewFacts,
 )
-from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
-from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.tasks import Tasks
 from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole

@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.routing import Described, Explained, Staged, Whole
 from caraway_scheduler.dispatch import explaining, following
 from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision

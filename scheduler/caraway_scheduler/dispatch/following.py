@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable, TableSpec
 
 

@@ -13,20 +13,17 @@ from caraway_core.changes import Log
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.manifest import memory
-from caraway_core.protocols.dispatch import (
+from caraway_core.protocols.dispatch import BatchStream, Executor, ExecutorStatus, StatementProgress
+from caraway_core.protocols.fleet import PROTOCOL_VERSION
+from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import (
     ActiveStatement,
-    BatchStream,
     CatalogSnapshot,
-    Executor,
-    ExecutorStatus,
     ReadPoint,
     Statement,
-    StatementProgress,
     TableWrite,
     ViewFacts,
 )
-from caraway_core.protocols.fleet import PROTOCOL_VERSION
-from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 from caraway_scheduler.dispatch.wrapping import WrappedStream

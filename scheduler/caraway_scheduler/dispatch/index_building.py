@@ -6,7 +6,7 @@ from dataclasses import replace
 from caraway_core.changes import Log
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.index_orders import VectorOrder
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import entries
 from caraway_engine.sharing import dealing

@@ -16,7 +16,8 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.index_orders import IndexOrder, WordOrder
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import choosing
 from caraway_engine.stages import Policy

@@ -6,10 +6,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import Statement, TableWrite
 from caraway_engine.routing import Planning
 
 

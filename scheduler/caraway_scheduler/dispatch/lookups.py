@@ -4,7 +4,8 @@ import logging
 
 from caraway_core.errors import CatalogMovedError, ExecutorLostError, ShuttingDownError
 from caraway_core.ids import ExecutorId, QueryId
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_scheduler.dispatch.whole import WholeRunner
 from caraway_scheduler.membership import Membership
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion
-from caraway_core.protocols.dispatch import ActiveStatement, BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned
+from caraway_core.statements import ActiveStatement, CatalogSnapshot, Statement
 from caraway_scheduler.dispatch.wrapping import WrappedStream
 
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from caraway_core import suspects
 from caraway_core.ids import ExecutorId, QueryId
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_core.suspects import End, Suspects, SuspectTurns
 from caraway_scheduler.dispatch.pins import PinnedStream
 

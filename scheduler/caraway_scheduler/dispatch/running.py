@@ -19,7 +19,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, GivenRows
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     ExchangePart,
     Fleet,
@@ -32,6 +32,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.offers import Offer
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.statements import GivenRows
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.placing import Slots

@@ -9,10 +9,11 @@ from functools import partial
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId
-from caraway_core.protocols.dispatch import Statement, StatementProgress
+from caraway_core.protocols.dispatch import StatementProgress
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.offers import Offer, OfferedPart, OfferOrder, new_offer_id
 from caraway_core.protocols.storing import kept_schema, stored_schema
+from caraway_core.statements import Statement
 from caraway_engine.routing import Staged
 from caraway_engine.stages import Stage
 from caraway_scheduler.dispatch import offering

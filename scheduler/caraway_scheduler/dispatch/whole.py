@@ -13,8 +13,9 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Fleet
+from caraway_core.statements import Statement
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.placing import none_ready

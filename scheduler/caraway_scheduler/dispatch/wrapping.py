@@ -7,19 +7,16 @@ import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import (
+from caraway_core.protocols.dispatch import BatchStream, Dispatch, ExecutorStatus, StatementProgress
+from caraway_core.statement_searches import StatementSearch
+from caraway_core.statements import (
     ActiveStatement,
-    BatchStream,
     CatalogSnapshot,
-    Dispatch,
-    ExecutorStatus,
     ReadPoint,
     Statement,
-    StatementProgress,
     TableWrite,
     ViewFacts,
 )
-from caraway_core.statement_searches import StatementSearch
 from caraway_core.tables import StoredTable
 
 

@@ -8,7 +8,7 @@ from pyarrow import flight
 
 from caraway_core.errors import QueryForbiddenError, TableNotFoundError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import GivenRows
+from caraway_core.statements import GivenRows
 from caraway_scheduler.catalog.states import source_of
 from caraway_scheduler.flight import callers, uploads
 from caraway_scheduler.flight.statements import Statements

@@ -24,7 +24,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import PUBLIC, CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import Dispatch, Statement, StatementProgress
+from caraway_core.protocols.dispatch import Dispatch, StatementProgress
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import (
     StoredChunk,
@@ -33,6 +33,7 @@ from caraway_core.protocols.storing import (
     too_large,
 )
 from caraway_core.sqltext import writing
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import failures, states
 from caraway_scheduler.jobs.committing import Committer

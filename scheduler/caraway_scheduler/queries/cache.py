@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, PrincipalId
-from caraway_core.protocols.dispatch import Scalar, Statement
+from caraway_core.statements import Scalar, Statement
 
 _LARGEST_SHARE = 8
 """Answers larger than an eighth of the cache are not cached, because they evict too much."""

@@ -11,14 +11,9 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import (
-    BatchStream,
-    Dispatch,
-    GivenRows,
-    Statement,
-    leave_plain,
-)
+from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
 from caraway_core.protocols.offers import OfferOrder
+from caraway_core.statements import GivenRows, Statement
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries import active, texts, time_limits

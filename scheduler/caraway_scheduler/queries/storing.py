@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import StoredChunk, answer_schema, in_order, unpack
+from caraway_core.statements import Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError
-from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.protocols.searching import FoundRows, SearchWay
 from caraway_core.searching import MOST_HITS, SearchMethod, TableSearch
 from caraway_core.sqltext import predicates
+from caraway_core.statements import ReadPoint
 from caraway_scheduler.search import merging, requests
 from caraway_scheduler.search.searchable import SearchableTable, SearchableTables
 from caraway_scheduler.search.tables import (

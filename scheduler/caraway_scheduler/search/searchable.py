@@ -16,8 +16,8 @@ from caraway_core.manifest.search_columns import (
     SearchColumns,
     VectorSettings,
 )
-from caraway_core.protocols.dispatch import ViewFacts
 from caraway_core.searching import SearchMethod
+from caraway_core.statements import ViewFacts
 from caraway_scheduler.catalog.catalog import Catalog
 
 ReadSchema = Callable[[TableName], Awaitable[pa.Schema]]

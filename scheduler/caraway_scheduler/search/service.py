@@ -12,8 +12,9 @@ import pyarrow as pa
 from caraway_core import tasks
 from caraway_core.errors import CarawayError, CatalogMovedError, InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Dispatch, ReadPoint
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.searching import SearchMethod
+from caraway_core.statements import ReadPoint
 from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.answers import CacheStatus

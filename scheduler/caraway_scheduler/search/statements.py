@@ -8,7 +8,7 @@ import pyarrow as pa
 from caraway_core.bound_values import ArrowValue
 from caraway_core.ids import TableName
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
-from caraway_core.protocols.dispatch import Scalar
+from caraway_core.statements import Scalar
 from caraway_engine.searching import function_names as functions
 
 types = pa.types

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from caraway_core import tasks
-from caraway_core.protocols.dispatch import ReadPoint
+from caraway_core.statements import ReadPoint
 from caraway_scheduler.search import merging
 from caraway_scheduler.search.merging import MergedRow
 from caraway_scheduler.search.requests import SearchRequest

@@ -11,8 +11,9 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError, NotDistributableError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
-from caraway_core.protocols.dispatch import Dispatch, ReadPoint, Statement
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.searching import SearchMethod
+from caraway_core.statements import ReadPoint, Statement
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.search import statements
 from caraway_scheduler.search.query_vectors import QueryVectors

@@ -7,7 +7,8 @@ from contextlib import suppress
 from caraway_core.errors import CarawayError, CatalogMovedError
 from caraway_core.ids import TableName
 from caraway_core.manifest.search_columns import SearchColumns
-from caraway_core.protocols.dispatch import Dispatch, ReadPoint
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.statements import ReadPoint
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.search.searchable import SearchableTables
 from caraway_scheduler.search.tables import Ranking, TableRanker, rankings

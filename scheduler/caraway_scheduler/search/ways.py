@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from caraway_core.errors import NotDistributableError
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
-from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.protocols.searching import SearchWay
 from caraway_core.searching import SearchMethod
+from caraway_core.statements import ReadPoint
 from caraway_scheduler.search import statements
 from caraway_scheduler.search.statements import SearchStatement
 from caraway_scheduler.search.tables import Ranking, TableRanker

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import OutOfMemoryQueryError
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.execution import frugal
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import session

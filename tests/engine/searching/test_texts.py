@@ -8,7 +8,7 @@ import pytest
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import new_query_id
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.searching.text_requests import TextRequest
 from caraway_search.text.segment import TextSegment
 from tests.kit.clusters import in_process_cluster

@@ -10,7 +10,7 @@ import pytest
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import new_query_id
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_search.vectors import exact
 from caraway_search.vectors.exact import QueryVector
 from tests.kit.clusters import in_process_cluster

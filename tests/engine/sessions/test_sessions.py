@@ -16,7 +16,7 @@ from caraway_core.errors import (
     TableNotFoundError,
 )
 from caraway_core.ids import CatalogVersion, PrincipalId, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.contexts import Pools
 from caraway_engine.execution.settings import EngineSettings

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy, parse
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.sessions.sessions import Session

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.known_faults import syntax
 from caraway_engine.sessions.sessions import Session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.statements import shapes
 from caraway_engine.statements.shapes import Shape
 from tests.kit.hostile import UNCLOSED

@@ -4,7 +4,7 @@ import pytest
 
 from caraway_core.errors import InvalidQueryError, QueryError, QueryForbiddenError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, session
 from tests.kit.hostile import HOSTILE, TEMPLATES, identifier, literal

@@ -11,7 +11,7 @@ from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.ids import PrincipalId, TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_engine.statements import viewing
 from caraway_engine.statements.viewing import SourceSchema, SystemSchema
 

@@ -7,8 +7,8 @@ import pytest
 
 from caraway_core.changes import LogEntry
 from caraway_core.ids import PrincipalId, TableName
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.statements import Statement
 from caraway_executor.engines import shared_memory
 from caraway_executor.engines.crossing import Inward, Outward, RowsOut, SchemaCache
 from caraway_executor.engines.shared_memory import ReadableMemory, WritableMemory

@@ -20,7 +20,8 @@ from caraway_core.errors import (
     StatementRefusedError,
 )
 from caraway_core.ids import PrincipalId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, leave_plain
+from caraway_core.protocols.dispatch import BatchStream, leave_plain
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines import shared_memory, trials, watching
 from caraway_executor.engines.causes import Cause

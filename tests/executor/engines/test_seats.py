@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from caraway_core.errors import UnavailableError
-from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.statements import CatalogSnapshot
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines.causes import Cause, EngineLostError
 from caraway_executor.engines.kept_rows import KeptRows

@@ -8,7 +8,8 @@ import pytest
 
 from caraway_core.errors import DatasetDamagedError
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually

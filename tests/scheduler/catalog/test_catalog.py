@@ -9,8 +9,8 @@ import pytest
 
 from caraway_core.backoff import Delays
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.sources import SourceRequest
+from caraway_core.statements import CatalogSnapshot
 from caraway_plugins.sources.files import LocalFiles
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.catalog import catalog

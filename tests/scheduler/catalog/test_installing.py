@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.statements import CatalogSnapshot
 from caraway_scheduler.catalog.installing import Installer
 
 T, U = TableName("t"), TableName("u")

@@ -8,7 +8,7 @@ import pytest
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
-from caraway_core.protocols.dispatch import ViewFacts
+from caraway_core.statements import ViewFacts
 from caraway_scheduler.catalog.judging import InstalledCatalog, Judge
 from caraway_scheduler.catalog.states import DatasetState, Status, ViewState
 

@@ -8,8 +8,8 @@ import pytest
 
 from caraway_core.errors import InvalidQueryError, PlanLostError
 from caraway_core.ids import ExecutorId, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
+from caraway_core.statements import Statement
 from caraway_core.tables import TableSpec
 from caraway_engine.routing import Decision, PlanId, Question
 from tests.kit.clusters import InProcessCluster, in_process_cluster

@@ -10,8 +10,8 @@ from caraway_core.errors import (
     OverloadedError,
 )
 from caraway_core.ids import ExecutorId, new_query_id
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
+from caraway_core.statements import Statement
 from caraway_scheduler.dispatch import asking, running, staging
 from tests.kit.clusters import InProcessCluster
 from tests.kit.faults import nothing

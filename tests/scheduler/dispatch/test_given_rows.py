@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import GivenRows, Statement
+from caraway_core.statements import GivenRows, Statement
 from caraway_core.tables import TableSpec
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.engine import memory

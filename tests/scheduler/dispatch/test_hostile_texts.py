@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import TableSpec
 from tests.kit.clusters import in_process_cluster
 from tests.kit.engine import memory

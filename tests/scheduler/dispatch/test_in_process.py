@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, ExecutorStatus, Statement, leave_plain
+from caraway_core.protocols.dispatch import ExecutorStatus, leave_plain
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 
 Q = QueryId("q")

@@ -16,7 +16,8 @@ from caraway_core.changes import LogEntry, Op
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
-from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy

@@ -13,7 +13,8 @@ from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Op
 from caraway_core.ids import TableName
 from caraway_core.index_orders import IndexOrder, VectorOrder
-from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys
 from tests.kit.changes import bucketed, logged
 from tests.kit.clusters import EAGER, in_process_cluster

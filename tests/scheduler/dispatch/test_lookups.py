@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys, LookupColumns, StoredTable
 from caraway_engine.sharing import dealing
 from caraway_engine.stages import Policy

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core.ids import CatalogVersion, TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 from tests.kit.clocks import Clock
 

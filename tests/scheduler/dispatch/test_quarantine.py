@@ -8,7 +8,8 @@ import pytest
 
 from caraway_core.errors import ExecutionError, StatementRefusedError
 from caraway_core.ids import ExecutorId, QueryId, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_core.suspects import End
 from caraway_scheduler.dispatch.quarantine import Quarantine
 from tests.kit.clocks import Clock

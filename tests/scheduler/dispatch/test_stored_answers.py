@@ -12,9 +12,10 @@ import pytest
 
 from caraway_core.errors import AnswerCutError, ExecutionError, ResultTooLargeError
 from caraway_core.ids import ExecutorId, TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement, StatementProgress
+from caraway_core.protocols.dispatch import StatementProgress
 from caraway_core.protocols.fleet import Task
 from caraway_core.protocols.storing import answer_schema, in_order, unpack
+from caraway_core.statements import Statement
 from caraway_core.tables import TableSpec
 from caraway_engine.stages import Policy
 from caraway_executor import worker

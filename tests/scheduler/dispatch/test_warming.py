@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, WordOrder
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_core.tables import Keys
 from caraway_engine.stages import Policy
 from caraway_scheduler.membership import roll_call

@@ -12,9 +12,9 @@ import pytest
 from caraway_core import errors
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols import storing
-from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
 from caraway_scheduler.dispatch.tallies import DispatchTallies

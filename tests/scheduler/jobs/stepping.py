@@ -10,10 +10,11 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols import storing
-from caraway_core.protocols.dispatch import Statement, StatementProgress
+from caraway_core.protocols.dispatch import StatementProgress
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.state import StateEntry
 from caraway_core.protocols.storing import StoredChunk
+from caraway_core.statements import Statement
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords

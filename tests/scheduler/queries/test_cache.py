@@ -1,7 +1,7 @@
 import pyarrow as pa
 
 from caraway_core.ids import PUBLIC, CatalogVersion, PrincipalId
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 
 ROWS = [pa.record_batch({"a": list(range(1000))})]

@@ -17,7 +17,7 @@ from caraway_core.errors import (
     UnavailableError,
 )
 from caraway_core.ids import CatalogVersion, NodeId, PrincipalId, QueryId, TableName
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.statements import Statement
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import StatementAnswer

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.manifest.search_columns import KeywordSettings, VectorSettings
-from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.searching import SearchMethod
+from caraway_core.statements import ReadPoint
 from caraway_scheduler.search.requests import LEAST_RANKED, SearchRequest
 from caraway_scheduler.search.searchable import SearchableTable
 from caraway_scheduler.search.table_rankings import SearchedTable, TableRankings

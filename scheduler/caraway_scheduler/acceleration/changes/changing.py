@@ -9,7 +9,8 @@ from caraway_core import changes
 from caraway_core.changes import EXISTS, OFFSET, OLD_KEY, OP, Changes, Op
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import DELETE, INSERT, BatchStream, TableWrite
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import DELETE, INSERT, TableWrite
 from caraway_core.tables import Twice
 from caraway_scheduler.acceleration.changes import keys
 from caraway_scheduler.acceleration.changes.ingesting import Upon

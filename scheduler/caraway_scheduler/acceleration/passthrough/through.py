@@ -20,14 +20,9 @@ from caraway_core.errors import (
     TableNotFoundError,
 )
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import (
-    BatchStream,
-    Dispatch,
-    GivenRows,
-    Statement,
-    TableWrite,
-)
+from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.sqltext import writing
+from caraway_core.statements import GivenRows, Statement, TableWrite
 from caraway_scheduler.acceleration.changes import changing
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.states import source_of

@@ -19,8 +19,9 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions.keys import PartitionBy
-from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.storing import GROWN_CHUNK_BYTES, StoredChunk, StoreOrder, in_order
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.acceleration.versions.version import VersionPart
 from caraway_scheduler.queries import storing

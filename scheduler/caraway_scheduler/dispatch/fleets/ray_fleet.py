@@ -22,7 +22,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols import wire
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     ANSWER_S,
     AnswerPage,
@@ -41,6 +41,7 @@ from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import PackedPage
 from caraway_core.settings import Address
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.fleets import model_answers, own_files
 from caraway_scheduler.dispatch.fleets.paging import PagedStream

@@ -1,9 +1,9 @@
 """The service that searches tables, before it is there: it needs what needs the dispatch."""
 
 from caraway_core.errors import UnavailableError
-from caraway_core.protocols.dispatch import ReadPoint
 from caraway_core.protocols.searching import FoundRows, SearchTables, SearchWay
 from caraway_core.searching import TableSearch
+from caraway_core.statements import ReadPoint
 
 
 class LaterSearchTables:

@@ -10,15 +10,7 @@ import pyarrow as pa
 from caraway_core import tasks
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import (
-    BatchStream,
-    Dispatch,
-    GivenRows,
-    ReadPoint,
-    Statement,
-    TableWrite,
-    ViewFacts,
-)
+from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.searching import SearchTables
 from caraway_core.searching import FUNCTIONS, MOST_HITS, TableSearch
 from caraway_core.sqltext import explained, table_calls, writing
@@ -27,6 +19,7 @@ from caraway_core.statement_searches import (
     RerankedRows,
     StatementSearch,
 )
+from caraway_core.statements import GivenRows, ReadPoint, Statement, TableWrite, ViewFacts
 from caraway_scheduler.dispatch.explaining import ExplainedStream
 from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch

@@ -7,7 +7,8 @@ import pytest
 
 from caraway_core.changes import Changes
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.acceleration.changes.changing import Changeable

@@ -12,7 +12,8 @@ import pytest
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor

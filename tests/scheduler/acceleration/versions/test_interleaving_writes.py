@@ -16,7 +16,8 @@ from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.manifest.acceleration import SnapshotSettings
-from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statements import Statement, TableWrite
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon

@@ -9,8 +9,8 @@ import pytest
 
 from caraway_core.changes import LogEntry
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import ActiveStatement
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.statements import ActiveStatement
 from caraway_core.tables import ResultPlace, StoredTable, TableSpec, ViewTable
 from caraway_scheduler.acceleration.upkeep import compaction, logs
 from caraway_scheduler.acceleration.versions import reads

@@ -13,8 +13,9 @@ import pytest
 
 from caraway_core.errors import ExecutorLostError, InvalidQueryError, PartLostError
 from caraway_core.ids import ExecutorId, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Description, Input, Split
+from caraway_core.statements import Statement
 from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles

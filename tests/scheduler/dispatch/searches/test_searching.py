@@ -11,8 +11,9 @@ import pytest
 
 from caraway_core.errors import CatalogMovedError, InvalidQueryError
 from caraway_core.ids import ExecutorId, new_query_id
-from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.searching import SearchMethod
+from caraway_core.statements import Statement
 from caraway_core.tables import FilesTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor

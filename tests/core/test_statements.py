@@ -1,11 +1,11 @@
-"""Rows that come with a statement cross to other processes."""
+"""Statements and the rows that come with them cross to other processes."""
 
 import pickle
 
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import GIVEN_SCHEMA, GivenRows
+from caraway_core.statements import GIVEN_SCHEMA, GivenRows
 
 
 def test_given_rows_cross_as_they_are_and_slices_alone() -> None:
