@@ -5,15 +5,12 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import chain
-from threading import Lock
 from typing import Literal, TypeVar
-from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
 from caraway_core.changes import Log
-from caraway_core.errors import CatalogMovedError, NotDistributableError, ShuttingDownError
+from caraway_core.errors import NotDistributableError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
@@ -28,11 +25,11 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
 from caraway_engine.rows.held import Chunk
 from caraway_engine.sessions.sessions import Session
-from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
+from caraway_engine.stored import ChunksAwayError, MissingChunks
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.engines.causes import RunsApartError, RunsInMainError
 from caraway_executor.indexes.running import IndexedSearches
-from caraway_executor.kept_sessions import KeptCatalog
+from caraway_executor.kept_sessions import KeptSessions
 from caraway_executor.looking_up import RowsStream, look_up
 from caraway_executor.products import Products
 from caraway_executor.room import TaskMemory
@@ -72,23 +69,13 @@ class LocalExecutor:
         self.registering: Callable[[TableName | None], None] = lambda _view: None
         """Called with each view before it is planned, and with None afterwards."""
         self._name = name
-        self._settings = settings
-        self._pools = Pools(settings)
         self._stores = stores or Stores()
         self._chunks = chunks or KeptChunks(
             self._stores, TaskMemory(settings.memory_limit_bytes), settings.chunks_directory
         )
         self._searches = IndexedSearches(self._chunks, settings)
-        self._session: Session | None = None
-        self._prepared: Session | None = None
-        self._kept: Mapping[CatalogVersion, KeptCatalog] = {}
-        self._coming: dict[TableName, StoredVersion] = {}
-        # Shares of a version that are loaded concurrently must belong to one object.
-        self._loading: WeakValueDictionary[tuple[TableName, str], StoredVersion] = (
-            WeakValueDictionary()
-        )
-        # Catalogs are published by threads, while the loop loads and forgets versions.
-        self._moving = Lock()
+        empty = partial(Session, settings, chunks=self._chunks, pools=Pools(settings))
+        self._sessions = KeptSessions(empty, settings.target_partitions)
         self._products = Products(max(1, settings.target_partitions - 1))
         # Planning lists files and may block on a remote store. It has its own threads, so that slow
         # planning never delays the encoding of results.
@@ -99,17 +86,17 @@ class LocalExecutor:
     @property
     def session(self) -> Session | None:
         """The session that new statements use."""
-        return self._session
+        return self._sessions.newest
 
     @property
     def prepared_views(self) -> Mapping[TableName, ViewFacts]:
         """The facts of the views in the catalog that was prepared but not yet published."""
-        return {} if self._prepared is None else self._prepared.views
+        return self._sessions.prepared_views
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
         """The facts of the views in the catalog that new statements see."""
-        return {} if self._session is None else self._session.views
+        return {} if self.session is None else self.session.views
 
     def install(
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
@@ -124,40 +111,22 @@ class LocalExecutor:
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
         """Register a snapshot; statements see it after `publish`."""
-        session = Session(self._settings, snapshot, self._chunks, self._pools)
-        coming = [*chain.from_iterable(each._loaded() for each in (self, *others))]
-        previous = (self._session, *(each.session for each in others))
-        failed = session.install(*previous, versions=coming, note=self.registering)
-        self._prepared = session
-        return failed
+        return self._sessions.prepare(
+            snapshot, [each._sessions for each in others], self.registering
+        )
 
     def publish(self) -> None:
         """Make the last prepared snapshot visible to new statements."""
-        session, self._prepared = self._prepared, None
-        if session is None:
-            return
-        here = list(session.versions)
-        with self._moving:
-            self._session = session
-            self._coming = {name: each for name, each in self._coming.items() if each not in here}
-            for each in self._kept.values():
-                each.loosen(session)
-            self._kept = {**self._kept, session.snapshot.version: KeptCatalog(session)}
+        self._sessions.publish()
 
     def release(self, pinned: Pinned | None) -> None:
         """Release the catalogs that no statement needs; None releases all but the newest."""
-        with self._moving:
-            newest = None if self._session is None else self._session.snapshot.version
-            self._kept = {
-                version: kept
-                for version, kept in self._kept.items()
-                if version == newest or (pinned is not None and pinned.needs(version))
-            }
+        self._sessions.release(pinned)
 
     @property
     def kept(self) -> tuple[CatalogVersion, ...]:
         """The catalog versions that statements can run over."""
-        return tuple(self._kept)
+        return self._sessions.kept
 
     async def load(
         self,
@@ -175,16 +144,14 @@ class LocalExecutor:
             OutOfMemoryQueryError: it does not fit; the previous version stays.
             ExecutionError: it cannot be read, or has a duplicate key.
         """
-        version = self._version(table, spec)
+        version = self._sessions.version_of(table, spec)
         names = version.names if pieces is None else tuple(pieces)
         view = version.at(log)
         rows = await self._started_with_chunks(partial(view.load, names, self._chunks))
         # Not in a planning thread: it may take seconds. Until then earlier versions are searched.
         await asyncio.to_thread(self._searches.prepare, view, names)
         self._chunks.settle({each.key or spec.key for each in spec.chunks})
-        with self._moving:
-            if self._session is None or version not in list(self._session.versions):
-                self._coming[table] = version
+        self._sessions.keep_loaded(table, version)
         return rows
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
@@ -195,10 +162,6 @@ class LocalExecutor:
         chunks = (*spec.chunks, *(entry.chunk for entry in log))
         return await self._chunks.put_back(MissingChunks(table, spec, chunks))
 
-    def _loaded(self) -> list[StoredVersion]:
-        with self._moving:
-            return list(self._coming.values())
-
     @property
     def memory_used_bytes(self) -> int:
         """None outside of this process."""
@@ -207,31 +170,17 @@ class LocalExecutor:
     @property
     def holds(self) -> tuple[TableName, ...]:
         """The accelerated datasets that have rows in memory."""
-        versions = self._session.versions.by_name if self._session else {}
+        versions = self.session.versions.by_name if self.session else {}
         return tuple(sorted(name for name, each in versions.items() if each.is_held))
 
     def let_go(self) -> None:
         """Release rows that other executors now read."""
-        for version in self._session.versions if self._session else ():
+        for version in self.session.versions if self.session else ():
             version.let_go()
-
-    def _version(self, table: TableName, spec: StoredTable) -> StoredVersion:
-        current = self._session.versions.by_name.get(table) if self._session else None
-        for known in (current, self._coming.get(table), self._loading.get((table, spec.key))):
-            if known is not None and known.spec == spec:
-                return known
-        made = StoredVersion(table, spec, self._settings.target_partitions)
-        self._loading[table, spec.key] = made
-        return made
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Run a statement, over the catalog version that it names or the newest one."""
-        if statement.catalog_version is not None:
-            session = await self.over(statement.catalog_version)
-        elif self._session is not None:
-            session = self._session
-        else:
-            raise ShuttingDownError("the executor has no catalog yet")
+        session = await self._sessions.of(statement)
         bring = self._started_with_chunks
         if statement.index is not None and (rows := await self._indexed(session, statement)):
             return rows
@@ -265,27 +214,17 @@ class LocalExecutor:
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions."""
-        session = self._session
-        if session is None:
-            raise ShuttingDownError("the executor has no catalog yet")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._planning, session.write_of, statement)
+        session = self._sessions.current()
+        return await self.in_planning_thread(partial(session.write_of, statement))
 
     async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
         """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        session = self._session
-        if session is None:
-            raise ShuttingDownError("the executor has no catalog yet")
+        session = self._sessions.current()
         return await self.in_planning_thread(partial(session.parameters, statement))
 
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
-        if statement.catalog_version is not None:
-            session = await self.over(statement.catalog_version)
-        elif self._session is not None:
-            session = self._session
-        else:
-            raise ShuttingDownError("the executor has no catalog yet")
+        session = await self._sessions.of(statement)
         return await self.in_planning_thread(partial(session.searches, statement))
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
@@ -334,18 +273,11 @@ class LocalExecutor:
         Raises:
             CatalogMovedError: that catalog is not available.
         """
-        kept = self._kept.get(version)
-        if kept is None:
-            raise CatalogMovedError(version)
-        session = kept.session()
-        if session is None:
-            session = await asyncio.to_thread(self._reopened, kept)
-        return session
+        return await self._sessions.over(version)
 
     async def _started_over(self, start: Callable[[], EngineStream], task: Task) -> EngineStream:
         stream = await self._started(start, task.in_background)
-        if (kept := self._kept.get(task.catalog_version)) is not None:
-            kept.loosen(self._session)
+        self._sessions.loosen(task.catalog_version)
         return stream
 
     async def _started(
@@ -386,7 +318,7 @@ class LocalExecutor:
 
     def is_in_memory(self, table: TableName) -> bool:
         """Return whether the rows of a table exist only in memory."""
-        tables = self._session.snapshot.tables if self._session is not None else {}
+        tables = self.session.snapshot.tables if self.session is not None else {}
         return table in tables and tables[table].first_rows is not None
 
     async def rows_of(self, table: TableName) -> pa.Table:
@@ -394,13 +326,6 @@ class LocalExecutor:
         stream = await self.execute(new_query_id(), Statement(f"SELECT * FROM {quoted(table)}", {}))
         batches = [batch async for batch in stream]
         return pa.Table.from_batches(batches, stream.schema)
-
-    def _reopened(self, kept: KeptCatalog) -> Session:
-        """Rebuild the session of an earlier catalog; it lives as long as its readers."""
-        session = Session(self._settings, kept.snapshot, self._chunks, self._pools)
-        session.install(self._session)
-        kept.reopened(session)
-        return session
 
     def _leave_product(
         self, loop: asyncio.AbstractEventLoop, in_background: bool, is_whole: bool
@@ -415,6 +340,4 @@ class LocalExecutor:
         self._products.close()
         self._searches.close()
         self._planning.shutdown(wait=False, cancel_futures=True)
-        self._session = None
-        self._kept = {}
-        self._coming = {}
+        self._sessions.clear()

@@ -73,7 +73,7 @@ async def test_shares_that_are_loaded_at_once_are_both_kept(tmp_path: Path) -> N
     """With replicas an executor loads its own share and that of another at the same time."""
     spec: StoredTable = replace(await stored(tmp_path, NUMBERS, 2), replicas=2)
     local = executor()
-    first, second = local._version(T, spec).names
+    first, second = local._sessions.version_of(T, spec).names
     await asyncio.gather(local.load(T, spec, pieces=[first]), local.load(T, spec, pieces=[second]))
     assert all(local._chunks.held(chunk) is not None for chunk in spec.chunks)
     local.close()
