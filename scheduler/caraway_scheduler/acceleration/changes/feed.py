@@ -7,7 +7,6 @@ in the state store names it. Requests are answered once statements read their ch
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,11 +14,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core import changes, tasks
-from caraway_core.changes import Changes, LogEntry
+from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError, MovedOnError, QueryError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
-from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.acceleration.changes.changed_vectors import ChangedVectors
 from caraway_scheduler.acceleration.changes.ingesting import (
     ChangesRefusedError,
@@ -29,6 +28,7 @@ from caraway_scheduler.acceleration.changes.ingesting import (
     Upon,
     Whence,
 )
+from caraway_scheduler.acceleration.changes.log_entries import LogEntries
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions import requests as requests_applied
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, MovedError
@@ -39,9 +39,6 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 256
 _MOST_REQUESTS = 64
 _MOST_ROWS = 50_000
-_FEW_ROWS = 4_096
-"""Batches with fewer rows on average are joined before they are stored."""
-_ENTRY_BYTES = 16 * 1024 * 1024
 _TRIES = 16
 _REUSED = (
     "this Idempotency-Key was used for other changes, so these are not applied; send them with "
@@ -79,14 +76,13 @@ class Feed:
         """Create it; `schema` returns the columns of the source, and `vectors` adds to them."""
         self._vectors = vectors
         self._current = current
-        self._results = results
+        self._entries = LogEntries(current.name, results)
         self._schema = schema
         self._cut = cut
         self._on_moved = on_moved
         self._can_begin_anew = can_begin_anew
         self._applied_requests = current.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
-        self._log_key, self._entries, self._base = "", 0, ""
         self._is_stopped = False
         self.applied = 0
 
@@ -301,7 +297,7 @@ class Feed:
         joined = changes.joined([each.changes for each in requests])
         log = standing.log
         if joined.rows.num_rows:
-            log = (*log, *await self._written(standing, joined.rows))
+            log = (*log, *await self._entries.written(standing, joined.rows))
         ids = [each.request_id for each in requests if each.request_id is not None]
         recent, pages = await self._applied_requests.turned(standing)
         sources = [each.source for each in requests if each.source is not None]
@@ -315,28 +311,6 @@ class Feed:
             pending=0 if _is_whole(requests, standing) else standing.pending + added,
         )
         await current.flip(await current.loaded(following))
-
-    async def _written(self, standing: DatasetVersion, rows: pa.Table) -> Sequence[LogEntry]:
-        """Store changes; many become several entries, which are written and loaded at once.
-
-        All of them count with the version that names them.
-        """
-        count = max(1, round(rows.nbytes / _ENTRY_BYTES))
-        size = -(-rows.num_rows // count)
-        parts = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
-        return await tasks.together([self._write(standing, part) for part in parts])
-
-    async def _write(self, standing: DatasetVersion, rows: pa.Table) -> LogEntry:
-        """Store an entry under a key that belongs to the base and that only this process uses."""
-        # An unnamed key may just be deleted by a collector. A key that the version names is safe:
-        # removing it requires a new version, and then this entry is written again.
-        if self._base != standing.key or self._log_key not in standing.keys:
-            self._base, self._log_key = standing.key, making.key_of(self._current.name)
-        self._entries += 1
-        key, number = self._log_key, self._entries
-        batches = await asyncio.to_thread(_compact, rows)
-        chunk = await self._results.write_chunk(key, number, rows.schema, batches)
-        return LogEntry(_keyed(chunk, key), time.time_ns() // 1_000_000)
 
 
 def _upon(
@@ -388,19 +362,6 @@ def _of_sources(requests: Sequence[_Request], name: TableName) -> list[_Request]
             message = f"dataset '{name}' is being loaded from its source; send the changes later"
             _fail(each, StreamStoppedError(message))
     return [each for each in requests if each.source is not None]
-
-
-def _compact(rows: pa.Table) -> list[pa.RecordBatch]:
-    """Return the rows in few batches; batches that are large already are not copied."""
-    batches: list[pa.RecordBatch] = rows.to_batches()
-    if rows.num_rows >= _FEW_ROWS * len(batches):
-        return batches
-    whole: list[pa.RecordBatch] = rows.combine_chunks().to_batches()
-    return whole
-
-
-def _keyed(chunk: ChunkInfo, key: str) -> ChunkInfo:
-    return ChunkInfo(chunk.index, chunk.row_count, chunk.size_bytes, chunk.sha256, "", key)
 
 
 def _fail(request: _Request, exc: CarawayError) -> None:

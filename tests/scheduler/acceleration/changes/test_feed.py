@@ -13,6 +13,7 @@ import pytest
 from caraway_core.changes import OP, Changes, Log, Op
 from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
 from caraway_scheduler.acceleration.changes import feed as feeds
+from caraway_scheduler.acceleration.changes import log_entries
 from caraway_scheduler.acceleration.changes.ingesting import (
     ChangesRefusedError,
     QueueFullError,
@@ -295,7 +296,7 @@ def version_of(one: Taking) -> int:
 async def test_many_rows_become_several_entries_that_count_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeds, "_ENTRY_BYTES", 4_000)
+    monkeypatch.setattr(log_entries, "_ENTRY_BYTES", 4_000)
     async with site(tmp_path) as place, place.taking() as one:
         before = version_of(one)
         assert await one.apply(changes(*((number, "x") for number in range(1_000)))) == 1_000
