@@ -8,7 +8,7 @@ from pyarrow import flight
 
 from caraway_core.protocols.offers import digest
 from caraway_scheduler.flight.identities import Identities
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_serving import limits, spans
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.flight import credentials, statuses

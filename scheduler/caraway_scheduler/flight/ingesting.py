@@ -14,7 +14,7 @@ from caraway_scheduler.flight import callers, uploads
 from caraway_scheduler.flight.statements import Statements
 from caraway_scheduler.flight.uploads import UploadRoom
 from caraway_scheduler.queries.active import Protocol
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving import limits
 from caraway_serving.flight import statuses

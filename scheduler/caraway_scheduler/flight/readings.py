@@ -15,7 +15,7 @@ from caraway_core.ids import PrincipalId, QueryId
 from caraway_core.protocols.dispatch import OfferedAnswer
 from caraway_engine.formats import columns
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 
 _WAIT_S = 5.0

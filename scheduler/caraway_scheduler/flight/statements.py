@@ -17,7 +17,7 @@ from caraway_scheduler.flight import bound, callers
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.parallel import ParallelReads
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving.flight import messages, statuses
 from caraway_serving.flight.bridge import Bridge

@@ -18,7 +18,8 @@ from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.models.states import ModelCaller
 from caraway_scheduler.queries.answers import StatementAnswer
-from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.tools import ToolService
 from caraway_scheduler.tools.data import caller_of
 from caraway_scheduler.tools.extending import allowed_tables

@@ -4,55 +4,31 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeVar
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, ShuttingDownError
-from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
+from caraway_core.errors import ShuttingDownError
+from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
-from caraway_core.protocols.offers import OfferOrder
-from caraway_core.statements import GivenRows, Statement
-from caraway_engine import formats
-from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.queries import active, texts, time_limits
+from caraway_core.statements import Statement
+from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.queries import texts, time_limits
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import CachedRows, CacheStatus, LiveRows, StatementAnswer
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
+from caraway_scheduler.queries.recording import StatementRecords
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.time_limits import TimeLimits
 from caraway_serving import spans
 from caraway_serving.access import Principal
-from caraway_serving.spans import Span
 from caraway_serving.tallies import ApiTallies
 
-_LONGEST_OUTPUT = 8_192
 _Result = TypeVar("_Result")
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 """Returns the catalog version for new statements, and the tables that may be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRequest:
-    """A statement and the principal that sent it. `parameters` maps placeholder names to values."""
-
-    sql: str
-    principal: Principal
-    span: Span
-    parameters: dict[str, object] = field(default_factory=dict)
-    protocol: active.Protocol = "http"
-    cache_control: Literal["use", "bypass"] = "use"
-    user_agent: str = ""
-    given: GivenRows | None = None
-    may_write: bool = True
-    """False refuses writes that the principal may do."""
-    readable: frozenset[TableName] | None = None
-    """The only tables and views that it may name; None allows all."""
-    offer: OfferOrder | None = None
-    """Set where executors may serve the rows; see `Statement`."""
-    takes_plain: bool = False
-    """Whether the reader takes strings and bytes in place of views, which saves copies."""
 
 
 class FreshReads(Protocol):
@@ -99,8 +75,7 @@ class QueryService:
         self._dispatch = dispatch
         self._newest = newest
         self._most_sql_bytes = most_sql_bytes
-        self._history = history
-        self._tallies = tallies
+        self._records = StatementRecords(history, tallies)
         self._timeouts = TimeLimits(timeout_s)
         self._own_running = admission.max_running
 
@@ -133,7 +108,7 @@ class QueryService:
             statement, key = self._statement(request)
         since = self.cache.clears if self.cache is not None else 0
         spans.current.set(replace(request.span, principal=request.principal.id))
-        run = _Run(self, request, self._timeouts)
+        run = _Run(self, request, self._timeouts, self._records)
         self.active.add(run.query)
         try:
             with run.query.step():
@@ -146,7 +121,7 @@ class QueryService:
                 if rows.offered is None:
                     await rows.prefetch()
             waited_ms = time.time_ns() / 1e6 - run.query.started_at_ms
-            self._tallies.query_first_rows.add((request.protocol,), waited_ms)
+            self._records.began(request, waited_ms)
         except BaseException as exc:
             reported = run.query.judged(exc)
             run.finish(reported)
@@ -284,7 +259,7 @@ class QueryService:
     def _hit(self, request: QueryRequest, rows: CachedRows) -> StatementAnswer:
         now = time.time_ns()
         answer = StatementAnswer(new_query_id(), rows, "HIT")
-        self._count(request, now, now, None, rows_sent=rows.row_count, cache="HIT")
+        self._records.ended(request, now, now, None, rows_sent=rows.row_count, cache="HIT")
         return answer
 
     def _watch_for_cache(
@@ -309,48 +284,19 @@ class QueryService:
         )
         return "BYPASS" if request.cache_control == "bypass" else "MISS"
 
-    def _count(
-        self,
-        request: QueryRequest,
-        start_ns: int,
-        end_ns: int,
-        error: BaseException | None,
-        rows_sent: int,
-        sample: pa.RecordBatch | None = None,
-        cache: str = "",
-    ) -> None:
-        self._tallies.query_executions[(request.protocol,)] += 1
-        self._tallies.query_durations.add((request.protocol,), (end_ns - start_ns) / 1e6)
-        self._tallies.query_returned_rows[(request.protocol,)] += rows_sent
-        if error is not None:
-            self._tallies.query_failures[(request.protocol, type(error).__name__)] += 1
-        labels = {"protocol": request.protocol, "rows_produced": str(rows_sent)}
-        if cache:
-            labels["results_cache_hit"] = "true"
-        if request.user_agent:
-            labels["user_agent"] = request.user_agent
-        self._history.add(
-            TaskRecord(
-                span=request.span,
-                task="sql_query",
-                input=request.sql,
-                start_ns=start_ns,
-                end_ns=end_ns,
-                error_message=_message(error),
-                captured_output=_captured(sample)
-                if self._history.settings.captures_output
-                else None,
-                labels=labels,
-                principal=request.principal.id,
-            )
-        )
-
 
 class _Run:
     """The slot, deadline and history record of one statement; finished exactly once."""
 
-    def __init__(self, service: QueryService, request: QueryRequest, timeouts: TimeLimits):
+    def __init__(
+        self,
+        service: QueryService,
+        request: QueryRequest,
+        timeouts: TimeLimits,
+        records: StatementRecords,
+    ) -> None:
         self._service = service
+        self._records = records
         self._request = request
         self._start_ns = time.time_ns()
         self._has_place = False
@@ -387,27 +333,4 @@ class _Run:
         if self._has_place:
             self._service.admission.leave()
         self._service.active.remove(self.query)
-        self._service._count(
-            self._request, self._start_ns, time.time_ns(), error, rows_sent, sample
-        )
-
-
-def _captured(sample: pa.RecordBatch | None) -> str:
-    if sample is None:
-        return "[]"
-    encoder = formats.make("json")
-    parts = (encoder.begin(sample.schema), encoder.encode(sample), encoder.end(0))
-    return b"".join(parts).decode()[:_LONGEST_OUTPUT]
-
-
-def _message(error: BaseException | None) -> str | None:
-    if error is None:
-        return None
-    if isinstance(error, CarawayError):
-        return error.message
-    if isinstance(error, asyncio.CancelledError | GeneratorExit):
-        return "the client went away"
-    return type(error).__name__
-
-
-__all__ = ["QueryId", "QueryRequest", "QueryService", "StatementAnswer"]
+        self._records.ended(self._request, self._start_ns, time.time_ns(), error, rows_sent, sample)

@@ -24,7 +24,8 @@ from caraway_core.manifest.acceleration import Acceleration
 from caraway_engine import formats
 from caraway_engine.formats import datatypes
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.requests import SearchRequest
 from caraway_scheduler.search.service import SearchService
 from caraway_serving.access import Principal

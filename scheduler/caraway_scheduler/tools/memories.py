@@ -13,7 +13,8 @@ from caraway_core.manifest import Dataset
 from caraway_core.manifest.names import MEMORY_PATH
 from caraway_core.memories import MEMORY_SCHEMA
 from caraway_core.statements import GivenRows
-from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.tools.data import principal_of, span_of
 
 

@@ -13,7 +13,8 @@ from caraway_core.manifest.workers import DeclaredWorker
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.models.states import ModelCaller
-from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_scheduler.queries.service import QueryService
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span

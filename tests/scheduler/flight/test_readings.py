@@ -9,7 +9,7 @@ from caraway_core.ids import PrincipalId, QueryId
 from caraway_scheduler.flight import readings
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
 from caraway_scheduler.queries import service
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS

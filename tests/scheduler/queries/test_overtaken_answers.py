@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS
 from tests.kit.runtime import running

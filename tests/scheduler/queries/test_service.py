@@ -22,7 +22,8 @@ from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
-from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_scheduler.queries.service import QueryService
 from caraway_serving import spans
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.tallies import ApiTallies

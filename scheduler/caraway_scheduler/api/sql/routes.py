@@ -13,7 +13,8 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.api.sql import documentation, requests
 from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.queries.answers import StatementAnswer
-from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_scheduler.queries.requests import QueryRequest
+from caraway_scheduler.queries.service import QueryService
 from caraway_serving import bodies, errors, negotiation, scopes, streaming
 
 router = APIRouter(tags=["SQL"])

@@ -16,7 +16,7 @@ from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.sql.running import UNKNOWN_COUNT, is_write, request_of
 from caraway_scheduler.flight.statements import COUNTED, Statements
 from caraway_scheduler.flight.uploads import UploadRoom
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_serving.flight import statuses
 
 _NO_TRANSACTIONS = "transactions are not supported: every statement is committed by itself"

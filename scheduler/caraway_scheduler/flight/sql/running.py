@@ -9,7 +9,7 @@ from caraway_core.sqltext import writing
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.sql.binding import Values
 from caraway_scheduler.flight.statements import COUNTED, Statements
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 
 UNKNOWN_COUNT = -1
 _NO_VALUES: Values = {}

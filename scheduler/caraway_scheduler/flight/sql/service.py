@@ -26,7 +26,7 @@ from caraway_scheduler.flight.sql.preparing import Preparing
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.sql.running import is_write, request_of
 from caraway_scheduler.flight.statements import COUNTED, Statements, info_of
-from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving.flight import statuses
 
