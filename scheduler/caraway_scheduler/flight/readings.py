@@ -89,6 +89,19 @@ class FlightReading:
         self.count(batches)
         return batches
 
+    async def settle(self) -> None:
+        """Wait until a statement that has few rows has ended, such as one that writes.
+
+        Raises:
+            QueryError: it failed.
+        """
+        while self._rows is not None:
+            batch = await anext(self._rows, None)
+            if batch is None:
+                self._rows = None
+            else:
+                self._ready.append(batch)
+
     def take_whole(self) -> list[pa.RecordBatch]:
         """Return all rows of a statement that has ended; any thread may take them."""
         batches, self._ready = self._ready, []

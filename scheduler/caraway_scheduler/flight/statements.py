@@ -12,6 +12,7 @@ from pyarrow import flight
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.sqltext import writing
 from caraway_core.tickets import PartTicket
 from caraway_scheduler.flight import bound, callers
 from caraway_scheduler.flight.callers import Caller
@@ -158,6 +159,9 @@ class Statements:
         reading = FlightReading(self._services, request)
         ending.callback(reading.close, _GONE)
         await reading.open()
+        if writing.begins_with_write(request.sql):
+            # Drivers close a cursor as soon as they have the columns, which must not end a write.
+            await reading.settle()
         return reading
 
     def _stream(
@@ -178,7 +182,7 @@ async def _next(stream: BatchStream) -> pa.RecordBatch | None:
 
 
 def info_of(
-    columns: pa.Schema,
+    columns: pa.Schema | None,
     descriptor: flight.FlightDescriptor,
     ticket: bytes,
     row_count: int = -1,

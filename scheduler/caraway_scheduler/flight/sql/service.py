@@ -25,7 +25,7 @@ from caraway_scheduler.flight.sql.prepared import PreparedStatements
 from caraway_scheduler.flight.sql.preparing import Preparing
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.sql.running import is_write, request_of
-from caraway_scheduler.flight.statements import COUNTED, Statements, info_of
+from caraway_scheduler.flight.statements import Statements, info_of
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving.flight import statuses
@@ -73,8 +73,9 @@ class FlightSql:
             return info_of(columns, descriptor, descriptor.command)
         request, handle = self._asked(caller, command)
         if caller.principal.may_write and is_write(request):
-            # Asking about a write must not write; only DoGet runs it.
-            return info_of(COUNTED, descriptor, handle.encode())
+            # Asking about a write must not write; only DoGet runs it. Without columns, because a
+            # driver that has them returns before its DoGet has begun, and may never send it.
+            return info_of(None, descriptor, handle.encode())
         return self._statements.info(
             context,
             descriptor,

@@ -98,6 +98,33 @@ async def test_update_runs_for_each_row_of_parameters() -> None:
     assert rows.to_pydict() == {"a": [0, 1, 2, 3], "s": ["x", "a", None, "c"]}
 
 
+async def test_a_write_is_done_when_execute_returns() -> None:
+    """Programs do not fetch the count of an INSERT, and use the cursor again or close it."""
+
+    def use(connection: Any) -> None:
+        with connection.cursor() as cursor:
+            for number in range(8):
+                cursor.execute("INSERT INTO t VALUES (?)", (number,))
+        for number in range(8, 16):
+            with connection.cursor() as cursor:
+                cursor.execute(f"INSERT INTO t VALUES ({number})")
+
+    async with serving({"t": memory(a=[-1])}, writable=("t",)) as server:
+        await drive(server, use)
+        found = await drive(server, fetched("SELECT a FROM t ORDER BY a"))
+    assert found.to_pydict() == {"a": list(range(-1, 16))}
+
+
+async def test_a_write_that_fails_raises_from_execute() -> None:
+    def use(connection: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO t VALUES ('x')")
+
+    async with serving({"t": memory(a=[1])}, writable=("t",)) as server:
+        with pytest.raises(Exception, match="'x' is not a valid BIGINT"):
+            await drive(server, use)
+
+
 async def test_what_the_driver_shows_of_the_server() -> None:
     def use(connection: Any) -> tuple[Any, ...]:
         objects = connection.adbc_get_objects(depth="columns", db_schema_filter="s%")
