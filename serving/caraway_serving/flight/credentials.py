@@ -34,8 +34,11 @@ def _basic_password(authorization: str | None) -> str | None:
     scheme, _, encoded = (authorization or "").partition(" ")
     if scheme.lower() != "basic":
         return None
+    encoded = encoded.strip().rstrip("=")
+    # The Flight SQL driver of Go, which ADBC is built on, sends no padding.
+    padding = "=" * (-len(encoded) % 4)
     try:
-        decoded = base64.b64decode(encoded.strip(), validate=True).decode()
+        decoded = base64.b64decode(encoded + padding, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
         return None
     return decoded.partition(":")[2]
