@@ -12,8 +12,6 @@ from caraway_plugins.changes.meanings import UNKNOWN, Meaning
 from caraway_plugins.changes.values import UnfitError
 
 _NONE = type(None)
-_UNSURE_DIGITS = 16
-"""Numbers with a decimal point and fewer digits are exact as a double."""
 _ARROW_REFUSES = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
@@ -28,7 +26,7 @@ class BadValueError(Exception):
 
 
 class ImpreciseError(Exception):
-    """A decimal lost digits because it was read as a double; parse its text again."""
+    """A number was read as a double, and may have lost digits that its column keeps."""
 
 
 def array(
@@ -40,7 +38,7 @@ def array(
 
     Raises:
         BadValueError: a value does not match the type.
-        ImpreciseError: a decimal was read as a double and has too many digits for it.
+        ImpreciseError: a decimal was read as a double, which may have fewer digits than its text.
     """
     kinds = set(map(type, given))
     if kinds <= {_NONE}:
@@ -101,14 +99,14 @@ def _one_by_one(
     given: Sequence[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool
 ) -> pa.Array:
     read = values.reader(type_, meaning)
-    may_lose = pa.types.is_decimal(type_) and not is_exact
+    may_lose = not is_exact and (pa.types.is_decimal(type_) or values.is_text(type_))
     found: list[Any] = []
     for index, value in enumerate(given):
         if value is None:
             found.append(None)
             continue
-        if may_lose and type(value) is float:
-            _check_digits(value)
+        if may_lose and values.has_doubles(value):
+            raise ImpreciseError
         try:
             found.append(read(value))
         except values.UnloggedError as exc:
@@ -151,12 +149,6 @@ def _floats(found: list[Any], type_: pa.DataType) -> pa.Array:
     if pc.any(pc.and_(pc.is_inf(narrow), pc.is_finite(wide))).as_py():
         raise OverflowError
     return narrow
-
-
-def _check_digits(value: float) -> None:
-    digits = repr(value).partition("e")[0].replace(".", "").replace("-", "").lstrip("0")
-    if len(digits) >= _UNSURE_DIGITS:
-        raise ImpreciseError
 
 
 def _nested(

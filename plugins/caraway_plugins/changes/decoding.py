@@ -1,6 +1,7 @@
 """Decodes the body of a request into changes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ CONTENT_TYPES: Mapping[str, Form] = {
 }
 SCHEMA_HEADER = "x-avro-schema"
 _WHOLE_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
+MayRound = Callable[[str | None], bool]
 
 
 def form(content_type: str | None) -> Form:
@@ -58,17 +60,17 @@ def decode(
         if form(content_type) == "avro":
             return _avro(body, headers.get(SCHEMA_HEADER), target)
         try:
-            return _json(documents.events(body), target)
+            return _json(body, target)
         except ImpreciseError:
-            return _json(documents.events(body, is_exact=True), target, is_exact=True)
+            return _json(body, target, is_exact=True)
     except RecursionError as exc:
         raise BadChangesError("the events are nested too deeply") from exc
 
 
-def _json(events: list[object], target: ChangeTarget, is_exact: bool = False) -> Changes:
+def _json(body: bytes, target: ChangeTarget, is_exact: bool = False) -> Changes:
     envelopes = Envelopes(target, is_exact)
-    envelopes.read(events)
-    return _made(envelopes, target)
+    envelopes.read(documents.events(body, is_exact))
+    return _made(envelopes, target, partial(documents.may_round, body))
 
 
 def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
@@ -83,32 +85,52 @@ def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
     return _made(envelopes, target)
 
 
-def _made(read: Envelopes, target: ChangeTarget) -> Changes:
+def _never(_name: str | None) -> bool:
+    return False
+
+
+def _made(read: Envelopes, target: ChangeTarget, may_round: MayRound = _never) -> Changes:
     """Convert the changes of events to a table with the columns of the dataset's log.
+
+    `may_round` says whether numbers may have lost digits, of one column or of all.
 
     Raises:
         BadChangesError: a value does not fit its column.
-        ImpreciseError: see `columns.array`.
+        ImpreciseError: the number of a decimal column has lost digits.
     """
     schema = log_schema(target.schema)
-    tables = [_table(run, target, schema, read.is_exact) for run in read.runs if run.ops]
+    tables = [_table(run, target, schema, read.is_exact, may_round) for run in read.runs if run.ops]
     rows = pa.concat_tables(tables) if tables else schema.empty_table()
     return Changes(rows, read.received)
 
 
-def _table(run: EnvelopeRun, target: ChangeTarget, schema: pa.Schema, is_exact: bool) -> pa.Table:
-    arrays = [_column(run, field, is_exact) for field in target.schema]
+def _table(
+    run: EnvelopeRun,
+    target: ChangeTarget,
+    schema: pa.Schema,
+    is_exact: bool,
+    may_round: MayRound,
+) -> pa.Table:
+    arrays = [_column(run, field, is_exact, may_round) for field in target.schema]
     arrays += [pa.array(run.ops, pa.int8()), pa.array(run.offsets, pa.binary())]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(run: EnvelopeRun, field: pa.Field, is_exact: bool) -> pa.Array:
+def _column(
+    run: EnvelopeRun, field: pa.Field, is_exact: bool, may_round: MayRound
+) -> pa.Array:
     name = field.name
     given: list[Any] = [row.get(name) for row in run.rows]
     if not field.nullable and None in given:
         _check_present(run, given, name)
     try:
-        return columns.array(given, field.type, run.meaning.of(name), is_exact)
+        try:
+            return columns.array(given, field.type, run.meaning.of(name), is_exact)
+        except ImpreciseError:
+            # Doubles from short texts are exact. A value inside of another one has another name.
+            if may_round(name if pa.types.is_decimal(field.type) else None):
+                raise
+            return columns.array(given, field.type, run.meaning.of(name), is_exact=True)
     except BadValueError as exc:
         position = run.positions[exc.index]
         raise BadChangesError(

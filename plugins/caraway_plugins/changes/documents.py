@@ -1,5 +1,6 @@
 """Reads events from JSON: one object, an array of objects, or one object per line."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,9 @@ from caraway_plugins.changes.target import BadChangesError
 
 _BOM = b"\xef\xbb\xbf"
 _PAYLOAD = b',"payload":'
+# Numbers that a double may not hold: of more than 15 digits, or far from 1. Integers of 64 bits are
+# not read as doubles.
+_LONG = rb"(?:[0-9]{20}|[0-9]{16,}[eE]|(?=[0-9.]{17})[0-9]+\.|[0-9.]+[eE][-+]?[0-9]{3})"
 _Read = Callable[[bytes | str], Any]
 
 
@@ -37,6 +41,17 @@ def events(body: bytes, is_exact: bool = False) -> list[Any]:
 def reader(is_exact: bool) -> _Read:
     """Return a function that parses JSON and raises ValueError for anything else."""
     return strict_json.parse_exactly if is_exact else _quickly
+
+
+def may_round(body: bytes, name: str | None = None) -> bool:
+    """Return whether there are numbers in a body that lose digits as doubles.
+
+    With a name, only numbers that are the value of such a key count.
+    """
+    if name is None or b"\\" in body:  # Keys may have escapes, or be in JSON inside of a text.
+        return re.search(_LONG, body) is not None
+    key = orjson.dumps(name)
+    return re.search(re.escape(key) + rb"\s*:\s*-?" + _LONG, body) is not None
 
 
 def _whole(body: bytes, read: _Read) -> list[Any]:

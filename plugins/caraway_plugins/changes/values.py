@@ -7,6 +7,7 @@ import base64
 import binascii
 import datetime as dt
 import decimal
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,8 @@ _UNAVAILABLE = frozenset(
 _INTEGER = re.compile(r"[+-]?[0-9]{1,80}")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 _SPECIAL = {"nan", "infinity", "-infinity", "inf", "-inf"}
-_FRACTION = re.compile(r"(.*:[0-9]{2})\.([0-9]{1,12})(.*)")
+_FRACTION = re.compile(r"([^:+]*:[0-9]{2}:[0-9]{2})[.,]([0-9]+)(.*)")
+_BITS_64 = range(-(2**63), 2**64)
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY = dt.timedelta(days=1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -140,10 +142,13 @@ def _integer(value: Any) -> int:
 
 
 def _float(value: Any) -> float:
-    if type(value) in (int, float, decimal.Decimal):
+    if type(value) is float or (type(value) is str and value.lower() in _SPECIAL):
         return float(value)
-    if type(value) is str and (_NUMBER.fullmatch(value) or value.lower() in _SPECIAL):
-        return float(value)
+    if type(value) in (int, decimal.Decimal) or (type(value) is str and _NUMBER.fullmatch(value)):
+        found = float(value)
+        if math.isinf(found):
+            raise UnfitError("a number in the range of a double is expected")
+        return found
     raise UnfitError("a number is expected")
 
 
@@ -164,14 +169,37 @@ def _text(value: Any) -> str:
             raise UnloggedError
         return value
     if isinstance(value, dict | list):
-        return orjson.dumps(value, default=_plain).decode()
+        try:
+            return orjson.dumps(value, default=_plain).decode()
+        except TypeError:  # It may have integers of more than 64 bits.
+            return orjson.dumps(_with_long_integers(value), default=_plain).decode()
     if hasattr(value, "hex") and hasattr(value, "urn"):
         return str(value)  # Avro's UUIDs are decoded to UUID objects.
     raise UnfitError("a string is expected")
 
 
+def has_doubles(value: Any) -> bool:
+    """Return whether there are doubles inside a value, which may have been longer numbers."""
+    if isinstance(value, dict):
+        return any(map(has_doubles, value.values()))
+    if isinstance(value, list):
+        return any(map(has_doubles, value))
+    return type(value) is float
+
+
 def _plain(value: Any) -> Any:
-    return float(value) if isinstance(value, decimal.Decimal) else str(value)
+    if isinstance(value, decimal.Decimal):
+        return orjson.Fragment(str(value)) if value.is_finite() else None
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+def _with_long_integers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_long_integers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_with_long_integers, value))
+    is_long = type(value) is int and value not in _BITS_64
+    return orjson.Fragment(str(value)) if is_long else value
 
 
 def _binary(value: Any) -> bytes:
@@ -252,10 +280,10 @@ def _moment(text: str) -> tuple[int, int] | None:
     if match := _FRACTION.fullmatch(text):
         text, nanos = match[1] + match[3], int(match[2].ljust(9, "0")[:9])
     try:
-        seconds, _ = _parts(dt.datetime.fromisoformat(text))
+        seconds, rest = _parts(dt.datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         return None
-    return seconds, nanos
+    return seconds, nanos or rest
 
 
 def _parts(moment: dt.datetime) -> tuple[int, int]:
