@@ -50,10 +50,10 @@ def read(text: str) -> PostgresPosition:
     try:
         content = json.loads(text)
         return PostgresPosition(
-            content["generation"],
-            content["columns"],
-            lsn(content["lsn"]),
-            lsn(content["open"]),
+            _text(content["generation"]),
+            _text(content["columns"]),
+            lsn(_text(content["lsn"])),
+            lsn(_text(content["open"])),
             int(content["taken"]),
             bool(content["is_loading"]),
         )
@@ -61,6 +61,12 @@ def read(text: str) -> PostgresPosition:
         raise PositionLostError(
             "the stored position of the dataset is not a PostgreSQL position"
         ) from exc
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
 
 
 def lsn(text: str) -> int:
