@@ -1,7 +1,7 @@
 """Answers searches over several tables: ranks each of them, merges the ranks and finds the rows."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +20,7 @@ from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.answers import CacheStatus
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search import merging, statements
-from caraway_scheduler.search.merging import MergedRow
+from caraway_scheduler.search.merging import MergedRow, RankedPlace
 from caraway_scheduler.search.requests import SearchRequest
 from caraway_scheduler.search.results_cache import SearchKey, SearchResultsCache
 from caraway_scheduler.search.searchable import SearchableTable, SearchableTables
@@ -222,39 +222,51 @@ def _best(found: Sequence[SearchedTable], request: SearchRequest) -> list[dict[s
         for place, row in enumerate(searched.rows)
     ]
     best = sorted(places)[: request.limit]
-    values: dict[tuple[int, int], dict[str, Any]] = {}
+    values: dict[tuple[int, int], tuple[orjson.Fragment | None, orjson.Fragment | None]] = {}
     for number, searched in enumerate(found):
         own = [place for _, chosen, place in best if chosen == number]
         for place, row in zip(own, _values(searched, own, request), strict=True):
             values[number, place] = row
     return [
-        _result(found[number], found[number].rows[place], values[number, place], request)
+        _result(found[number], found[number].rows[place], values[number, place])
         for _, number, place in best
     ]
 
 
 def _values(
     searched: SearchedTable, places: Sequence[int], request: SearchRequest
-) -> list[dict[str, Any]]:
-    """Return the keys and additional columns of some rows, as SQL returns them in JSON."""
-    columns = list(dict.fromkeys((*searched.table.key, *request.additional_columns)))
-    if not columns or not places:
-        return [{} for _ in places]
+) -> list[tuple[orjson.Fragment | None, orjson.Fragment | None]]:
+    """Return the additional columns and the keys of some rows, as SQL returns them in JSON."""
+    key = searched.table.key
+    others = dict.fromkeys(each for each in request.additional_columns if each not in key)
     firsts = [searched.rows[place].places[0] for place in places]
-    parts = [
-        searched.ranked[each.ranking].rows.select(columns).slice(each.row, 1) for each in firsts
-    ]
-    encoder = formats.make("json")
+    data, keys = (_objects(searched, firsts, columns) for columns in (tuple(others), key))
+    return list(zip(data, keys, strict=True))
+
+
+def _objects(
+    searched: SearchedTable, places: Sequence[RankedPlace], columns: Sequence[str]
+) -> Sequence[orjson.Fragment | None]:
+    """Return an object of JSON for each row; None without columns.
+
+    They are not read again: a number of many digits would lose some.
+    """
+    if not columns or not places:
+        return [None for _ in places]
+    rows = (searched.ranked[each.ranking].rows.slice(each.row, 1) for each in places)
+    parts = [each.select(columns) for each in rows]
+    encoder = formats.make("ndjson")
     pieces = [encoder.begin(parts[0].schema)]
     for batch in pa.concat_tables(parts).combine_chunks().to_batches():
         pieces.append(encoder.encode(batch))
     pieces.append(encoder.end(0))
-    found: list[dict[str, Any]] = orjson.loads(b"".join(pieces))
-    return found
+    return list(map(orjson.Fragment, b"".join(pieces).splitlines()))
 
 
 def _result(
-    searched: SearchedTable, row: MergedRow, values: Mapping[str, Any], request: SearchRequest
+    searched: SearchedTable,
+    row: MergedRow,
+    values: tuple[orjson.Fragment | None, orjson.Fragment | None],
 ) -> dict[str, Any]:
     matches: dict[str, list[str]] = {}
     for place in row.places:
@@ -262,15 +274,8 @@ def _result(
             known = matches.setdefault(column, [])
             if text not in known:
                 known.append(text)
-    key = searched.table.key
-    data = {name: values[name] for name in request.additional_columns if name not in key}
-    result: dict[str, Any] = {}
-    if matches:
-        result["matches"] = matches
-    if data:
-        result["data"] = data
-    if key:
-        result["primary_key"] = {name: values[name] for name in key}
+    parts = zip(("matches", "data", "primary_key"), (matches or None, *values), strict=True)
+    result: dict[str, Any] = {name: part for name, part in parts if part is not None}
     result["dataset"] = searched.table.name
     result["_score"] = row.score
     return result
