@@ -35,7 +35,7 @@ class ColumnVectors:
 
     @classmethod
     def read(cls, column: Any, dimensions: int) -> Self:
-        """Read lists of floats, or lists of such lists, without a copy where that is possible.
+        """Read lists of floats, or lists of such lists; those of 32 bits are not copied.
 
         Raises:
             InvalidSearchError: the type of the column is another one.
@@ -83,14 +83,14 @@ class ColumnVectors:
         if pa.types.is_fixed_size_list(column.type) and column.type.list_size == dimensions:
             values = column.values.slice(column.offset * dimensions, len(column) * dimensions)
             fits = present
-            matrix = _numbers(values).reshape(-1, dimensions)
+            matrix = _matrix(values, dimensions)
         else:
             column = _variable(column)
             lengths = pc.fill_null(pc.list_value_length(column), -1)
             fits = lengths.to_numpy(zero_copy_only=False) == dimensions
             # Without NULL and wrong lengths the vectors lie one after the other.
             kept = column if fits.all() else column.filter(pa.array(fits))
-            matrix = _numbers(kept.flatten()).reshape(-1, dimensions)
+            matrix = _matrix(kept.flatten(), dimensions)
             if kept is not column:
                 every = np.zeros((len(column), dimensions), matrix.dtype)
                 every[fits] = matrix
@@ -116,15 +116,15 @@ def _variable(column: Any) -> Any:
     return column
 
 
-def _numbers(values: Any) -> Matrix:
+def _matrix(values: Any, dimensions: int) -> Matrix:
+    """Numbers as 32-bit floats, in which statements compare vectors; others are copied."""
     if not pa.types.is_floating(values.type):
         raise InvalidSearchError(f"vectors are lists of floats, not of {values.type}")
-    if pa.types.is_float16(values.type):
-        values = values.cast(pa.float32())
     if values.null_count:
         values = values.fill_null(float("nan"))
-    numbers: Matrix = values.to_numpy(zero_copy_only=False)
-    return numbers
+    numbers: Matrix = values.to_numpy(zero_copy_only=False).reshape(-1, dimensions)
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32, copy=False)
 
 
 def _norms(matrix: Matrix) -> NDArray[np.float64]:

@@ -30,3 +30,22 @@ def test_rows_without_a_vector_have_a_place(missing: list[float] | None) -> None
     assert vectors.left_out == (missing is not None)
     # The copy counts as memory of the segment.
     assert VectorSegment.build(VectorIndexSpec(3), column).nbytes == 3 * 9 + 3 * 3 * 4
+
+
+@pytest.mark.parametrize("number", [pa.float64(), pa.float16()])
+def test_other_floats_are_compared_as_those_of_32_bits(number: pa.DataType) -> None:
+    """As statements compare them; the copy counts as memory of the segment."""
+    rows = [[0.1, 1 / 3, 2.0], [1e4, 0.0, -1.0]]
+    for kind in (pa.list_(number, 3), pa.list_(number)):
+        column = pa.array(rows, kind)
+        vectors = ColumnVectors.read(column, 3)
+        (matrix,) = vectors.matrix.matrices
+        assert matrix.dtype == np.float32
+        assert matrix.tolist() == column.cast(pa.list_(pa.float32())).to_pylist()
+        assert VectorSegment.build(VectorIndexSpec(3), column).nbytes == 2 * 9 + 2 * 3 * 4
+
+
+def test_numbers_beyond_32_bits_are_left_out() -> None:
+    vectors = ColumnVectors.read(pa.array([[1e300, 1.0], [1.0, 1.0]]), 2)
+    assert vectors.usable.tolist() == [False, True]
+    assert vectors.left_out == 1
