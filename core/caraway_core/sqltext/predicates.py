@@ -76,10 +76,12 @@ def _check_joined(found: int, subject: str) -> None:
 
 
 def _without_where(text: str) -> str:
+    """Replace WHERE by blanks, so that places in messages are those of the text."""
     for token in lexer.tokens(text):
         if token.kind != "comment":
             is_where = token.kind == "word" and _WHERE.match(token.text)
-            return text[token.end :] if is_where else text
+            blanks = " " * (token.end - token.start)
+            return text[: token.start] + blanks + text[token.end :] if is_where else text
     return text
 
 

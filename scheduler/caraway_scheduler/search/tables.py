@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, NotDistributableError
+from caraway_core.errors import CarawayError, InvalidQueryError, NotDistributableError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.searching import SearchMethod
 from caraway_core.statements import ReadPoint, Statement
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.search import statements
+from caraway_scheduler.search import filter_syntax, statements
 from caraway_scheduler.search.query_vectors import QueryVectors
 from caraway_scheduler.search.searchable import SearchableTable
 from caraway_scheduler.search.statements import BestChunk, RankedRows, SearchStatement
@@ -95,9 +95,14 @@ class TableRanker:
             QueryError: the search failed.
         """
         by = {SearchMethod.VECTOR: self._by_vectors, SearchMethod.TEXT: self._by_words}
-        return await self._recorded(
-            ranking, request, lambda: by[ranking.method](ranking, request, at)
-        )
+        try:
+            return await self._recorded(
+                ranking, request, lambda: by[ranking.method](ranking, request, at)
+            )
+        except InvalidQueryError as exc:
+            if request.where is None or not filter_syntax.is_wrong(exc):
+                raise
+            raise await filter_syntax.explained(request.where, self._run) or exc from exc
 
     async def _by_vectors(
         self, ranking: Ranking, request: RankingRequest, at: ReadPoint
@@ -175,6 +180,9 @@ class TableRanker:
         finally:
             await stream.aclose()
         return pa.Table.from_batches(batches, stream.schema), stream.reads_only_catalog
+
+    async def _run(self, sql: str) -> None:
+        await self.read(SearchStatement(sql), ReadPoint())
 
     async def _recorded(
         self,

@@ -10,8 +10,8 @@ from caraway_core.sqltext import lexer, predicates
     ("text", "expected"),
     [
         ("a > 1", "(a > 1\n)"),
-        ("WHERE a > 1", "( a > 1\n)"),
-        ("  -- c\n where a > 1", "( a > 1\n)"),
+        ("WHERE a > 1", "(      a > 1\n)"),
+        ("  -- c\n where a > 1", "(  -- c\n       a > 1\n)"),
         ('"where" = 1', '("where" = 1\n)'),
         ("a = ';' AND b = ')'", "(a = ';' AND b = ')'\n)"),
         ("a = 1 -- no more", "(a = 1 -- no more\n)"),

@@ -88,7 +88,12 @@ _NONE = [
     ("id = 1; DROP TABLE docs", "remove the ';'"),
     ("id = 1) OR (1 = 1", "did not open"),
     ("id = $vector", "placeholder $vector"),
-    ("DROP TABLE docs", "syntax error"),
+    ("DROP TABLE docs", "where: syntax error: Expected: ), found: TABLE at Line: 1, Column: 6"),
+    (
+        "where id IN ()",
+        "where: syntax error: Expected: an expression, found: ) at Line: 1, Column: 14",
+    ),
+    ("id > 1\nAND", "where: syntax error: Expected: an expression, found: )"),
     ("SELECT 1", "non-boolean predicate"),
     ("(INSERT INTO docs VALUES (1))", ""),
     ("id = 1 ORDER BY id", "syntax error"),

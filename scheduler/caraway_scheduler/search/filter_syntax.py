@@ -1,0 +1,42 @@
+"""Says what is wrong with the syntax of a filter, in places of the text that was sent.
+
+A statement has the filter in a subquery. The engine reads that once more as a joined table, and
+says what it misses there, which is about another place of a text that nobody wrote.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from caraway_core.errors import InvalidQueryError, QueryError
+
+_WRONG = "syntax error: "
+_STATEMENT = "SELECT 1 WHERE\n"
+_PLACE = re.compile(r"Line: (?P<line>\d+), Column: (?P<column>\d+)")
+
+
+def is_wrong(exc: InvalidQueryError) -> bool:
+    """Whether the engine could not read a statement."""
+    return exc.message.startswith(_WRONG)
+
+
+async def explained(
+    where: str, run: Callable[[str], Awaitable[object]]
+) -> InvalidQueryError | None:
+    """Return the error of a filter in parentheses; None if the engine can read it.
+
+    `run` runs a statement.
+    """
+    try:
+        await run(f"{_STATEMENT}{where}")
+    except InvalidQueryError as exc:
+        if is_wrong(exc):
+            return InvalidQueryError(f"where: {_PLACE.sub(_as_sent, exc.message)}")
+    except QueryError:
+        pass  # It can be read, and has columns that are not there.
+    return None
+
+
+def _as_sent(found: re.Match[str]) -> str:
+    line, column = int(found["line"]), int(found["column"])
+    opening = 1 if line == 2 else 0
+    return f"Line: {line - 1}, Column: {column - opening}"
