@@ -43,8 +43,7 @@ class SearchableTable:
     def key(self) -> tuple[str, ...]:
         """The columns that identify a row: those of the search settings, else the primary key."""
         rows = [*(each.row_id for each in self.embedded), *(each.row_id for each in self.keywords)]
-        found = next(filter(None, rows), self.primary_key)
-        return found if all(name in self.schema.names for name in found) else ()
+        return next(filter(None, rows), self.primary_key)
 
     def embedded_column(self, column: str | None) -> EmbeddedColumn:
         """Return a column with vectors; None: the only one.
@@ -192,6 +191,11 @@ class SearchableTables:
                 f"'{table.name}' is searched by column '{gone[0]}', which it does not have; "
                 "correct `columns` in the manifest"
             )
+        if gone := [name for name in table.key if name not in table.schema.names]:
+            raise InvalidQueryError(
+                f"'{table.name}' has `row_id` '{gone[0]}', a column that it does not have; correct "
+                "`columns` in the manifest"
+            )
         return table
 
     def _unknown(self, text: str) -> TableNotFoundError:
@@ -216,12 +220,18 @@ def _searchable(
 
 
 def _passed_on(table: SearchableTable) -> SearchableTable:
-    """Return a view with what it has of the searched columns of a dataset."""
+    """Return a view with what it has of the searched columns of a dataset, and of its key."""
     names_ = frozenset(table.schema.names)
+    key = table.key if names_.issuperset(table.key) else ()
     return replace(
         table,
         embedded=tuple(
-            each for each in table.embedded if {each.column, each.vector_column} <= names_
+            replace(each, row_id=())
+            for each in table.embedded
+            if {each.column, each.vector_column} <= names_
         ),
-        keywords=tuple(each for each in table.keywords if each.column in names_),
+        keywords=tuple(
+            replace(each, row_id=()) for each in table.keywords if each.column in names_
+        ),
+        primary_key=key,
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from caraway_core import tasks
+from caraway_core.searching import MOST_HITS
 from caraway_core.statements import ReadPoint
 from caraway_scheduler.search import merging
 from caraway_scheduler.search.merging import MergedRow
@@ -44,10 +45,20 @@ class TableRankings:
         if len(made) == 1:
             # The best rows of one ranking are the best of the table, unless some are one row.
             searched = await self._searched(table, made, self._request.limit, keeps_scores)
-            count = searched.ranked[0].rows.num_rows
-            if count < self._request.limit or len(searched.rows) == count:
+            if self._is_enough(searched, self._request.limit):
                 return searched
-        return await self._searched(table, made, self._request.ranked, keeps_scores)
+        searched = await self._searched(table, made, self._request.ranked, keeps_scores)
+        if self._is_enough(searched, self._request.ranked):
+            return searched
+        return await self._searched(table, made, MOST_HITS, keeps_scores)
+
+    def _is_enough(self, searched: SearchedTable, limit: int) -> bool:
+        """Return whether rankings of so many rows have all that is asked for, or all there is.
+
+        Several rows of one key are one row, so that others have room.
+        """
+        is_cut = any(each.rows.num_rows >= limit for each in searched.ranked)
+        return not is_cut or limit >= MOST_HITS or len(searched.rows) >= self._request.limit
 
     async def _searched(
         self, table: SearchableTable, made: Sequence[Ranking], limit: int, keeps_scores: bool

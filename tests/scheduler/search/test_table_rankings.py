@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.manifest.search_columns import KeywordSettings, VectorSettings
-from caraway_core.searching import SearchMethod
+from caraway_core.searching import MOST_HITS, SearchMethod
 from caraway_core.statements import ReadPoint
 from caraway_scheduler.search.requests import LEAST_RANKED, SearchRequest
 from caraway_scheduler.search.searchable import SearchableTable
@@ -50,6 +50,15 @@ async def test_rows_of_one_key_make_room_for_others() -> None:
     ranker = Ranker([1, 1, 1, 2, 3, 4])
     found = await searched(ranker, [WORDS], 3)
     assert ranker.limits == [3, LEAST_RANKED] and len(found.rows) == 4
+
+
+async def test_many_rows_of_one_key_make_room_for_others() -> None:
+    ids = [1] * (LEAST_RANKED + 1) + [2] * LEAST_RANKED + [3]
+    for rankings in ([WORDS], [WORDS, WORDS]):
+        ranker = Ranker(ids)
+        found = await searched(ranker, rankings, 3)
+        assert len(found.rows) == 3
+        assert max(ranker.limits) == MOST_HITS
 
 
 async def test_few_rows_of_one_key_are_all_there_are() -> None:

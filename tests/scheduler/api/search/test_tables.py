@@ -1,5 +1,6 @@
 """Which tables are searched, and what is told of their rows."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,6 +64,40 @@ async def test_values_are_told_as_by_sql(tmp_path: Path) -> None:
         rows = (await runtime.sql(f"SELECT {listed} FROM docs ORDER BY body")).json()
         assert [each["data"] for each in results] == rows
         assert {type(each["_score"]) for each in results} == {float}
+
+
+async def test_numbers_keep_all_their_digits(tmp_path: Path) -> None:
+    keys = [Decimal(10**30 + 1), Decimal(10**30 + 2)]
+    table = pa.table(
+        {
+            "key": pa.array(keys, pa.decimal128(38, 0)),
+            "price": pa.array([Decimal("0.12345678901234567890")] * 2, pa.decimal128(38, 20)),
+            "body": ["warm bread", "butter"],
+            "body_embedding": [vector(each).tolist() for each in ("warm bread", "butter")],
+        }
+    )
+    pq.write_table(table, tmp_path / "docs.parquet")
+    manifest = VECTORS.replace("row_id: id", "row_id: key")
+    async with searched(tmp_path, manifest) as runtime:
+        body = {"text": "bread", "datasets": ["docs"], "additional_columns": ["price"]}
+        text = (await runtime.api.post("/v1/search", json=body)).text
+        assert f'"primary_key":{{"key":{keys[0]}}}' in text
+        assert text.count('"data":{"price":0.12345678901234567890}') == 2
+
+
+async def test_a_row_id_that_is_no_column(tmp_path: Path) -> None:
+    documents.write(tmp_path)
+    manifest = VECTORS.replace("row_id: id", "row_id: [kind, nothing]")
+    manifest += """
+    views: [{name: renamed, sql: 'SELECT body, body_embedding, kind AS k FROM docs'}]
+"""
+    async with searched(tmp_path, manifest) as runtime:
+        asked = {"text": "bread", "datasets": ["docs"]}
+        answer = await runtime.api.post("/v1/search", json=asked)
+        assert answer.status_code == 400
+        assert "'docs' has `row_id` 'nothing', a column that it does not have" in answer.text
+        # A view need not pass the key on.
+        assert "primary_key" not in (await found(runtime, "bread", "renamed"))[0]
 
 
 async def test_views_pass_searched_columns_on(tmp_path: Path) -> None:
