@@ -1,14 +1,27 @@
 """Rewrites `embed` of a list of texts, which DataFusion 55 would embed as one text.
 
-It casts a list to the text `[a, b]` where a function takes a text.
+It casts a list to the text `[a, b]` where a function takes a text. A statement that reads an
+element of the result as a vector cannot even be planned.
 """
 
 import pyarrow as pa
 
-from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults import scopes, syntax
 from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.searching.embedding import EMBED, EMBED_ARRAY
+
+
+def of_lists(sql: str, types: Types) -> str | None:
+    """Rewrite a statement that cannot be planned; return None if it embeds no list."""
+    if EMBED not in sql.lower():
+        return None
+    try:
+        statements = syntax.parse(sql)
+    except syntax.SyntaxUnknownError:
+        return None
+    changed = [mend(each, types) for one in statements for each in scopes.scopes(one)]
+    return ";".join(map(syntax.restored, statements)) if any(changed) else None
 
 
 def mend(scope: SelectScope, types: Types) -> bool:

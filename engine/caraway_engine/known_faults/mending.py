@@ -136,10 +136,13 @@ def planned(
     try:
         dataframe = plan(sql)
     except Exception as exc:
-        named = merged.is_error(exc) and merged.qualified(sql, Types(context, parameters, known))
-        if not named:
+        types = Types(context, parameters, known)
+        made = merged.qualified(sql, types) if merged.is_error(exc) else None
+        if made is None and len(_OPERATORS.findall(sql)) <= _MOST_OPERATORS:
+            made = embedded.of_lists(sql, types)
+        if made is None:
             raise
-        sql, dataframe = named, plan(named)
+        sql, dataframe = made, plan(made)
     optimized = None
     believed = _NO_CONSTANTS
     if _MAKES_NULLS.search(sql):
