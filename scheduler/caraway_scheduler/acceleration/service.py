@@ -382,7 +382,8 @@ class Accelerations:
     def _tell(self, name: TableName, refreshes: RefreshState, _stored: StoredSize) -> None:
         error = None
         if reason := refreshes.error or refreshes.damaged:
-            error = DatasetError("unavailable", f"dataset '{name}': {reason}")
+            about = f"dataset '{name}': "  # Most reasons say it by themselves.
+            error = DatasetError("unavailable", f"{about}{reason.removeprefix(about)}")
         self.catalog.tell(name, status(refreshes), error)
 
 
