@@ -16,18 +16,29 @@ class _Text:
         self.text: list[str] = []
         self.refusal: list[str] = []
         self.annotations: list[JsonObject] = []
-        self.parts = 0
+        self.text_index: int | None = None
+        self.refusal_index: int | None = None
 
     @property
-    def where(self) -> JsonObject:
-        return {"item_id": self.id, "output_index": self.index, "content_index": 0}
+    def next_index(self) -> int:
+        """The number of the next part of the message."""
+        return sum(index is not None for index in (self.text_index, self.refusal_index))
+
+    @property
+    def text_where(self) -> JsonObject:
+        assert self.text_index is not None
+        return self.where(self.text_index)
+
+    def where(self, content_index: int) -> JsonObject:
+        return {"item_id": self.id, "output_index": self.index, "content_index": content_index}
 
     def item(self) -> JsonObject:
         content = []
-        if self.text or not self.refusal:
+        if self.text_index is not None:
             content.append(answers.text_part("".join(self.text), self.annotations))
-        if self.refusal:
-            content.append({"type": "refusal", "refusal": "".join(self.refusal)})
+        if self.refusal_index is not None:
+            refusal = {"type": "refusal", "refusal": "".join(self.refusal)}
+            content.insert(self.refusal_index, refusal)
         return answers.message_item(self.id, "completed", content)
 
 
@@ -103,16 +114,20 @@ class ResponseEvents:
         yield from self._open_text()
         assert self._text is not None
         self._text.text.append(text)
-        yield self._event("response.output_text.delta", **self._text.where, delta=text, logprobs=[])
+        yield self._event(
+            "response.output_text.delta", **self._text.text_where, delta=text, logprobs=[]
+        )
 
     def _open_text(self) -> Iterator[JsonObject]:
-        if self._text is not None:
+        if self._text is None:
+            yield from self._open_message()
+        message = self._text
+        assert message is not None
+        if message.text_index is not None:
             return
-        yield from self._open_message()
-        assert self._text is not None
-        self._text.parts = 1
+        message.text_index = message.next_index
         part = answers.text_part("")
-        yield self._event("response.content_part.added", **self._text.where, part=part)
+        yield self._event("response.content_part.added", **message.text_where, part=part)
 
     def _open_message(self) -> Iterator[JsonObject]:
         self._text = _Text(len(self._items))
@@ -125,10 +140,12 @@ class ResponseEvents:
             yield from self._open_message()
         message = self._text
         assert message is not None
-        where = {**message.where, "content_index": message.parts}
-        if not message.refusal:
+        if message.refusal_index is None:
+            message.refusal_index = message.next_index
             part = {"type": "refusal", "refusal": ""}
+            where = message.where(message.refusal_index)
             yield self._event("response.content_part.added", **where, part=part)
+        where = message.where(message.refusal_index)
         message.refusal.append(text)
         yield self._event("response.refusal.delta", **where, delta=text)
 
@@ -138,7 +155,7 @@ class ResponseEvents:
         note = answers.annotation(given)
         self._text.annotations.append(note)
         yield self._event(
-            "response.output_text.annotation.added", **self._text.where,
+            "response.output_text.annotation.added", **self._text.text_where,
             annotation_index=len(self._text.annotations) - 1, annotation=note,
         )  # fmt: skip
 
@@ -152,6 +169,8 @@ class ResponseEvents:
             self._items.append(call)
             item = call.item("in_progress")
             yield self._event("response.output_item.added", output_index=call.index, item=item)
+        # Some providers tell the name after the id.
+        call.name = call.name or function.get("name") or ""
         if part := function.get("arguments"):
             call.arguments.append(part)
             yield self._event(
@@ -162,7 +181,7 @@ class ResponseEvents:
     def _close_text(self, message: _Text) -> Iterator[JsonObject]:
         content = message.item()["content"]
         for index, part in enumerate(content):
-            where = {**message.where, "content_index": index}
+            where = message.where(index)
             if part["type"] == "refusal":
                 yield self._event("response.refusal.done", **where, refusal=part["refusal"])
             else:
