@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion
@@ -22,6 +23,7 @@ def check_completion(answer: Any, model: str) -> ChatCompletion:
             raise _damaged(model, "a choice has no message")
         if not choice.get("finish_reason"):
             raise _damaged(model, "a choice has no finish_reason")
+        _check_said(choice["message"], model)
     answer["object"] = "chat.completion"
     if not answer.get("id"):
         answer["id"] = f"chatcmpl-{secrets.token_hex(12)}"
@@ -62,13 +64,18 @@ class StreamCheck:
         return chunk  # type: ignore[no-any-return] # a mapping, as was checked
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
-        index = choice.setdefault("index", 0)
+        if choice.get("index") is None:
+            choice["index"] = 0
+        index = choice["index"]
+        if type(index) is not int:
+            raise _damaged(self._model, "the index of a choice is no number")
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             delta = choice["delta"] = {}
+        _check_said(delta, self._model)
         for call in delta.get("tool_calls") or ():
             # Some providers send each call whole, and without the index that fragments need.
-            if isinstance(call, dict) and type(call.get("index")) is not int:
+            if type(call.get("index")) is not int:
                 call["index"] = self._calls.get(index, 0)
                 self._calls[index] = call["index"] + 1
         if choice.setdefault("finish_reason", None):
@@ -89,6 +96,30 @@ class StreamCheck:
                 f"model '{self._model}': the stream of its provider ended before the answer was "
                 "complete; send the request again"
             )
+
+
+def _check_said(said: dict[str, Any], model: str) -> None:
+    """Check the shape of a message, or of a part of one; readers of it rely on that."""
+    content = said.get("content")
+    if isinstance(content, list):
+        # Some providers send the parts of a text, of which thoughts may be some.
+        said["content"] = "".join(_texts(content))
+    elif content is not None and not isinstance(content, str):
+        raise _damaged(model, "a content is no text")
+    calls = said.get("tool_calls")
+    if calls is None:
+        return
+    if not isinstance(calls, list):
+        raise _damaged(model, "its calls of tools are no list")
+    for call in calls:
+        if not isinstance(call, dict) or not isinstance(call.get("function") or {}, dict):
+            raise _damaged(model, "a call of a tool cannot be read")
+
+
+def _texts(parts: list[Any]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield part["text"]
 
 
 def _damaged(model: str, what: str) -> ModelError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caraway_ai.protocols import ChatCompletion, JsonObject
+from caraway_ai.tool_loop.calls import of_message
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -84,12 +85,8 @@ def output_items(message: JsonObject) -> list[JsonObject]:
         content.append({"type": "refusal", "refusal": message["refusal"]})
     if content:
         items.append(message_item(new_id("msg"), "completed", content))
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        items.append(
-            call_item(new_id("fc"), "completed", call["id"], function["name"],
-                      function["arguments"])
-        )  # fmt: skip
+    for call in of_message(message):
+        items.append(call_item(new_id("fc"), "completed", call.id, call.name, call.arguments))
     # A client that reads the text finds an empty one, not nothing.
     return items or [message_item(new_id("msg"), "completed", [text_part("")])]
 
@@ -124,7 +121,8 @@ def usage(counts: Mapping[str, Any]) -> JsonObject:
     return {
         "input_tokens": counts.get("prompt_tokens") or 0,
         "input_tokens_details": {
-            name: prompt.get(name) or 0 for name in ("audio_tokens", "cached_tokens")
+            name: prompt.get(name) or 0
+            for name in ("audio_tokens", "cache_write_tokens", "cached_tokens")
         },
         "output_tokens": counts.get("completion_tokens") or 0,
         "output_tokens_details": {name: reply.get(name) or 0 for name in names},
