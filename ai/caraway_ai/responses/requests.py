@@ -126,14 +126,27 @@ def chat_request(body: JsonObject, before: Sequence[JsonObject] = ()) -> ChatReq
         found["verbosity"] = verbosity
     if (format_ := _format(text.get("format"))) is not None:
         found["response_format"] = format_
-    check_fields(found)
+    _check(found, messages)
+    found["messages"] = messages
+    return found
+
+
+def _check(found: ChatRequest, messages: list[JsonObject]) -> None:
+    """Check what was translated; errors have the names of this API."""
+    try:
+        check_fields(found)
+    except RequestFieldError as exc:
+        # Only here are functions below their tools, and the length has another name.
+        name = exc.param.replace("max_completion_tokens", "max_output_tokens")
+        raise RequestFieldError(name.replace("].function", "]"), _told(exc)) from exc
     try:
         check_messages(messages)
     except RequestFieldError as exc:
-        message = exc.message.removeprefix(f"'{exc.param}' ")
-        raise RequestFieldError("input", f"as {exc.param}: {message}") from exc
-    found["messages"] = messages
-    return found
+        raise RequestFieldError("input", f"as {exc.param}: {_told(exc)}") from exc
+
+
+def _told(exc: RequestFieldError) -> str:
+    return exc.message.removeprefix(f"'{exc.param}' ")
 
 
 def input_messages(items: Sequence[JsonObject]) -> list[JsonObject]:
@@ -163,7 +176,7 @@ def _message(at: str, item: JsonObject) -> JsonObject:
     role, content = item.get("role"), item.get("content")
     if isinstance(content, list):
         parts = [_part(f"{at}.content[{index}]", part) for index, part in enumerate(content)]
-        if all(part["type"] == "text" for part in parts):
+        if parts and all(part["type"] == "text" for part in parts):
             content = "".join(part["text"] for part in parts)
         else:
             content = parts

@@ -61,3 +61,27 @@ def test_settings_are_translated() -> None:
     assert found["verbosity"] == "high"
     assert found["tool_choice"] == {"type": "function", "function": {"name": "f"}}
     assert found["tools"] == [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "param"),
+    [
+        ("max_output_tokens", 0, "max_output_tokens"),
+        ("max_output_tokens", "9", "max_output_tokens"),
+        ("temperature", 3, "temperature"), ("tools", [{"type": "function"}], "tools[0]"),
+        ("tools", [{"type": "function", "name": "f", "parameters": []}], "tools[0].parameters"),
+        ("tools", ["f"], "tools[0].type"), ("tool_choice", 5, "tool_choice"),
+        ("tool_choice", {"type": "function"}, "tool_choice"), ("truncation", "auto", "truncation"),
+        ("text", {"format": "json"}, "text.format"), ("text", {"format": {"type": ["x"]}},
+         "text.format"), ("input", [], "input"), ("input", [5], "input[0]"),
+        ("input", None, "input"),
+        ("input", [{"role": "user", "content": []}], "input"), ("unknown", 1, "unknown"),
+        ("input", [{"type": ["message"]}], "input[0].type"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_is_named_as_the_caller_wrote_it(name: str, value: Any, param: str) -> None:
+    with pytest.raises(RequestFieldError) as caught:
+        chat_request({"model": "m", "input": "x", name: value})
+    assert caught.value.param == param
+    assert "max_completion_tokens" not in caught.value.message
+    assert "].function" not in caught.value.message
