@@ -1,10 +1,11 @@
 """Calls of tools as models write them: whole in an answer, or in fragments of a stream."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from caraway_ai.protocols import JsonObject
+from caraway_core import strict_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,19 @@ class ToolCall:
     id: str
     name: str
     arguments: str
+
+    @property
+    def readable(self) -> "ToolCall":
+        """The call with an empty object where its arguments are no JSON object.
+
+        Some providers refuse a whole conversation with such a call in it. The result of the call
+        tells the model what was wrong.
+        """
+        try:
+            is_object = isinstance(strict_json.parse(self.arguments), dict)
+        except ValueError:
+            is_object = False
+        return self if is_object else replace(self, arguments="{}")
 
     @property
     def message_part(self) -> JsonObject:

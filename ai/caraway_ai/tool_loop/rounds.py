@@ -79,7 +79,7 @@ class ToolRounds:
         """Take the calls of one answer; return those to run."""
         self.round_count += 1
         kept = calls[:_MOST_CALLS]
-        parts = [call.message_part for call in kept]
+        parts = [call.readable.message_part for call in kept]
         self._added.append({"role": "assistant", "content": content or None, "tool_calls": parts})
         return kept
 

@@ -69,7 +69,7 @@ class LoopTools:
         try:
             arguments = arguments_.parse(call.arguments)
             result = await self.selection.call(call.name, arguments, self.caller())
-            if isinstance(result, dict) and result.get("is_truncated"):
+            if _is_cut(result):
                 result = result["rows"]
                 kept = bounding.bounded(call.name, result, limits)
                 result = kept if isinstance(kept, dict) else bounding.cut(kept)
@@ -81,6 +81,11 @@ class LoopTools:
             logger.exception("tool failed", extra={"tool": call.name})
             return _error(f"tool '{call.name}' failed; try another way")
         return _dumped(result)
+
+
+def _is_cut(result: Any) -> bool:
+    """Whether these are the first rows of a result that the runtime has cut."""
+    return isinstance(result, dict) and result.keys() == bounding.cut([]).keys()
 
 
 def _error(message: str) -> str:
