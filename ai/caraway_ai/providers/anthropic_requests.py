@@ -95,10 +95,10 @@ def _part(at: str, part: JsonObject) -> JsonObject:
         case "refusal":
             return {"type": "text", "text": str(part.get("refusal") or "")}
         case "image_url":
-            url = (part.get("image_url") or {}).get("url")
+            url = translating.object_of(at, part, "image_url").get("url")
             return {"type": "image", "source": _source(f"{at}.image_url.url", url)}
         case "file":
-            file = part.get("file") or {}
+            file = translating.object_of(at, part, "file")
             block = {"type": "document",
                      "source": _source(f"{at}.file.file_data", file.get("file_data"))}  # fmt: skip
             return {**block, "title": file["filename"]} if file.get("filename") else block

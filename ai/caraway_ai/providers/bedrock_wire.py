@@ -175,7 +175,7 @@ def _part(at: str, part: JsonObject) -> JsonObject:
         return {"text": str(part.get("text") or part.get("refusal") or "")}
     if part["type"] == "image_url":
         where = f"{at}.image_url.url"
-        data = translating.data_url(where, (part.get("image_url") or {}).get("url"))
+        data = translating.data_url(where, translating.object_of(at, part, "image_url").get("url"))
         kind = "" if data is None else data.media_type.removeprefix("image/")
         if data is None or kind not in ("png", "jpeg", "gif", "webp"):
             raise RequestFieldError(where, "must be 'data:image/<png|jpeg|gif|webp>;base64,...'")

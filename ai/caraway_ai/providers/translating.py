@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from caraway_ai.chat.checking import RequestFieldError
 from caraway_ai.protocols import ChatRequest, JsonObject
+from caraway_core import strict_json
 
 INSTRUCTING = ("system", "developer")
 """The roles of messages that instruct the model."""
@@ -29,7 +29,7 @@ _HARMLESS: Mapping[str, Callable[[Any], bool]] = {
     "frequency_penalty": _is_off,
     "presence_penalty": _is_off,
     "modalities": lambda value: value == ["text"],
-    "response_format": lambda value: value.get("type") == "text",
+    "response_format": lambda value: isinstance(value, dict) and value.get("type") == "text",
     "store": _is_off,
     "metadata": _is_off,
     "verbosity": lambda value: value == "medium",
@@ -67,7 +67,8 @@ def json_schema_of(request: ChatRequest, provider: str) -> JsonObject | None:
     wanted = request.get("response_format") or {"type": "text"}
     if wanted.get("type") == "text":
         return None
-    schema = (wanted.get("json_schema") or {}).get("schema")
+    inner = wanted.get("json_schema")
+    schema = inner.get("schema") if isinstance(inner, dict) else None
     if wanted.get("type") != "json_schema" or not isinstance(schema, dict):
         raise RequestFieldError(
             "response_format", f"of models of {provider} must be a 'json_schema' with a 'schema'"
@@ -81,9 +82,18 @@ def most_tokens(request: ChatRequest, default: int) -> int:
 
 
 def stops(request: ChatRequest) -> list[str]:
-    """Return the sequences that end an answer."""
-    stop = request.get("stop") or []
-    return [stop] if isinstance(stop, str) else list(stop)
+    """Return the sequences that end an answer.
+
+    Raises:
+        RequestFieldError: they are no texts.
+    """
+    stop = request.get("stop")
+    if stop is None or stop == "":
+        return []
+    found = [stop] if isinstance(stop, str) else stop
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise RequestFieldError("stop", "must be a text or a list of texts")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +126,18 @@ def data_url(at: str, text: Any) -> DataUrl | None:
         base64.b64decode(found.base64, validate=True)
     except (binascii.Error, ValueError):
         raise RequestFieldError(at, "holds no valid base64") from None
+    return found
+
+
+def object_of(at: str, part: JsonObject, name: str) -> JsonObject:
+    """Return the object in a part of a message that holds what the part is about.
+
+    Raises:
+        RequestFieldError: it is none.
+    """
+    found = part.get(name)
+    if not isinstance(found, dict):
+        raise RequestFieldError(f"{at}.{name}", "must be an object")
     return found
 
 
@@ -173,12 +195,14 @@ def arguments_of(at: str, call: Mapping[str, Any]) -> JsonObject:
     """Return the arguments of a tool call as an object.
 
     Raises:
-        RequestFieldError: they are not JSON of one.
+        RequestFieldError: they are not JSON of one, or the call is of another type.
     """
+    if call.get("type", "function") != "function":
+        raise RequestFieldError(f"{at}.type", "must be 'function'")
     text = call["function"]["arguments"]
     try:
-        found = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
+        found = strict_json.parse(text) if text.strip() else {}
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise RequestFieldError(f"{at}.function.arguments", "must be a JSON object as a text")
