@@ -28,6 +28,13 @@ def completion(answer: Any) -> ChatCompletion:
         raise ValueError("it has no content")
     if not answer.get("stop_reason"):
         raise ValueError("it has no stop_reason")
+    try:
+        return _completion(answer)
+    except (AttributeError, KeyError, RecursionError, TypeError) as exc:
+        raise ValueError("a part of it cannot be read") from exc
+
+
+def _completion(answer: JsonObject) -> ChatCompletion:
     texts, thoughts, calls = [], [], []
     for block in answer["content"]:
         match block.get("type"):

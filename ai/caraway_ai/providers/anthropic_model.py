@@ -72,7 +72,7 @@ class AnthropicModel:
         response = await self._post(request, is_stream=False)
         try:
             return anthropic_answers.completion(orjson.loads(response.content))
-        except (ValueError, KeyError, TypeError) as exc:
+        except ValueError as exc:
             raise self._failures.damaged(f"it is no message ({exc})") from exc
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
