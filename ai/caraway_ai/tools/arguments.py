@@ -90,7 +90,8 @@ def _problems(schema: JsonSchema, given: dict[str, Any]) -> Iterator[str]:
 
     try:
         found = list(_validator(_Held(schema)).iter_errors(given))
-    except (RecursionError, Unresolvable, re.error) as exc:
+    except (ArithmeticError, RecursionError, Unresolvable, ValueError, re.error) as exc:
+        # Also an id that is no URL, and a number that is too large for what it is divided by.
         yield f"the schema of this tool cannot be used ({type(exc).__name__})"
         return
     for error in sorted(found, key=lambda each: list(map(str, each.path))):
@@ -103,11 +104,17 @@ def _worded(error: "ValidationError", schema: JsonSchema) -> str:
     if error.validator == "required" and not where:
         missing = [name for name in schema.get("required", ()) if name not in error.instance]
         return f"argument '{missing[0]}' is missing" if missing else error.message
-    if error.validator == "additionalProperties" and not where:
-        known = schema.get("properties", {})
-        unknown = [name for name in error.instance if name not in known]
-        names = ", ".join(known) or "none"
-        return f"argument '{str(unknown[0])[:_LONGEST_VALUE]}' is unknown; known: {names}"
+    if error.validator == "additionalProperties" and error.validator_value is False and not where:
+        # The schema of the error may be one inside, of an 'allOf'.
+        known = error.schema.get("properties", {})
+        patterns = error.schema.get("patternProperties", {})
+        unknown = next(
+            name
+            for name in error.instance
+            if name not in known and not any(re.search(each, name) for each in patterns)
+        )
+        names = ", ".join([*known, *patterns]) or "none"
+        return f"argument '{unknown[:_LONGEST_VALUE]}' is unknown; known: {names}"
     if error.validator == "type":
         kinds = error.validator_value
         wanted = " or ".join(kinds) if isinstance(kinds, list) else kinds

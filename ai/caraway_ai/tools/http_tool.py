@@ -113,7 +113,15 @@ class HttpTool:
                 return strict_json.parse(body)
             except ValueError as exc:
                 raise ToolError(f"tool '{self.name}': the answer is not JSON: {exc}") from exc
-        return body.decode(answer.charset_encoding or "utf-8", errors="replace")
+        return _decoded(body, answer.charset_encoding or "utf-8")
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    """Return text in the character set that a service names, if there is one of that name."""
+    try:
+        return body.decode(charset, errors="replace")
+    except (LookupError, UnicodeError):
+        return body.decode(errors="replace")
 
 
 def _addressed(url: str, arguments: Arguments) -> tuple[str, dict[str, Any]]:

@@ -94,3 +94,33 @@ def test_a_reference_to_another_document_is_not_followed() -> None:
 def test_schemas_are_checked(schema: Any, fault: str) -> None:
     found = arguments.schema_fault(schema)
     assert found.startswith(fault) if fault else found == ""
+
+
+INNER = {
+    "properties": {"b": {}},
+    "allOf": [{"properties": {"a": {}}, "additionalProperties": False}],
+}
+PATTERNS = {"patternProperties": {"^x": {}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "told"),
+    [
+        (INNER, {"b": 1}, "argument 'b' is unknown; known: a"),
+        (PATTERNS, {"x1": 1, "y": 2}, "argument 'y' is unknown; known: ^x"),
+        ({"additionalProperties": {"type": "string"}}, {"a": 1}, "'a' must be of type string"),
+        ({"properties": {"a": {"multipleOf": 0.1}}}, {"a": 10**400}, "(OverflowError)"),
+        ({"properties": {"a": {"$ref": "#/none"}}}, {"a": 1}, "cannot be used"),
+        ({"properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}, {"a": 1}, "cannot be used"),
+        ({"$id": "http://[::1", "properties": {"a": {"$ref": "y"}}}, {"a": 1}, "(ValueError)"),
+        ({"$ref": "#"}, {}, "(RecursionError)"),
+        ({"unevaluatedProperties": False}, {"a": 1}, "Unevaluated properties are not allowed"),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, "'b' is a dependency of 'a'"),
+        ({"allOf": [{"required": ["b"]}]}, {}, "'b' is a required property"),
+    ],
+)
+def test_odd_schemas_are_told_of_and_raise_nothing_else(schema: Any, given: Any, told: str) -> None:
+    assert arguments.schema_fault({"type": "object", **schema}) == ""
+    with pytest.raises(ToolArgumentsError) as caught:
+        arguments.check("x", {"type": "object", **schema}, given)
+    assert told in caught.value.message

@@ -65,8 +65,16 @@ async def test_a_post_has_a_json_body() -> None:
         (httpx.Response(200, json=[1, 2]), [1, 2]),
         (httpx.Response(200, content=b"1", headers={"content-type": "application/x+json"}), 1),
         (httpx.Response(204), {"status": 204}),
+        (httpx.Response(200, content=b"\xe9",
+                        headers={"content-type": "text/plain;charset=latin1"}),
+         "é"),
+        *(
+            (httpx.Response(200, content=b"ok\xff",
+                            headers={"content-type": f"text/plain;charset={each}"}), "ok\ufffd")
+            for each in ("no-such-one", "base64", "undefined", "utf-8", "''")
+        ),
     ],
-)
+)  # fmt: skip
 async def test_bodies(answer: httpx.Response, expected: Any) -> None:
     found = await tool("https://api.test/", lambda _: answer).call({}, ToolCaller())
     assert found == expected
