@@ -14,7 +14,7 @@ from caraway_ai.local import sent_files
 from caraway_ai.local.sent_files import SentFile
 from caraway_ai.protocols import ChatChunk, ChatModel, ChatRequest
 from caraway_ai.specs import ModelSpec
-from caraway_core.errors import ModelAwayError, ModelError
+from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
 from caraway_core.protocols.hosting import HostedModel, HostedSpec, HostRoom
 
 
@@ -119,8 +119,15 @@ class HostedChat:
 
 
 def call_of(request: ChatRequest, *, is_stream: bool) -> bytes:
-    """Return a call of a hosted model."""
-    return orjson.dumps({"stream": is_stream, "request": request})
+    """Return a call of a hosted model.
+
+    Raises:
+        ModelInputError: the request cannot be written as JSON.
+    """
+    try:
+        return orjson.dumps({"stream": is_stream, "request": request})
+    except orjson.JSONEncodeError as exc:
+        raise ModelInputError(f"the request cannot be sent as JSON: {exc}") from exc
 
 
 def chunk_of(part: bytes) -> ChatChunk:

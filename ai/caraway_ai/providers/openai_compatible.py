@@ -23,7 +23,7 @@ from caraway_ai.providers.failures import FailureReader
 from caraway_ai.providers.openai_responses import OpenAIResponses, ResponsesEndpoint
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
-from caraway_core.errors import ModelError
+from caraway_core.errors import ModelError, ModelInputError
 
 _CHECK_S = 10.0
 _DRAIN_S = 0.25
@@ -170,10 +170,17 @@ class OpenAICompatible:
         if self._endpoint.query and not has_query:
             options["params"] = dict.fromkeys(self._endpoint.query, openai.Omit())
         try:
+            content = orjson.dumps(body)
+        except orjson.JSONEncodeError as exc:
+            # Such as a number of more than 64 bits, or a schema that is nested too deeply.
+            raise ModelInputError(
+                f"model '{self._name}': the request cannot be sent as JSON: {exc}"
+            ) from exc
+        try:
             response: httpx2.Response = await self._client.post(
                 url,
                 cast_to=httpx2.Response,
-                content=orjson.dumps(body),
+                content=content,
                 options=options,
                 stream=is_stream,
                 stream_cls=None,

@@ -3,11 +3,13 @@
 import socket
 from collections.abc import Iterator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 from llmock.scenarios import Fail, Reply, StreamFault
 from llmock.testing import LLMockServer
 
+from caraway_ai import hosting
 from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
 from tests.kit.models import KEY, USER, built, llmock
 
@@ -163,3 +165,17 @@ def test_a_wrong_param_is_named(params: dict[str, str], words: str) -> None:
     with pytest.raises(ModelError, match=words) as caught:
         built("openai", **{"endpoint": "http://localhost/v1", **params})
     assert caught.value.code == "model.invalid"
+
+
+@pytest.mark.parametrize("is_deep", [True, False])
+async def test_what_is_no_json_for_others_is_refused_before_it_is_sent(is_deep: bool) -> None:
+    schema: Any = {}
+    for _ in range(300):
+        schema = {"items": schema}
+    more = {"tools": [schema]} if is_deep else {"seed": 2**70}
+    model = built("openai", "http://127.0.0.1:9")
+    with pytest.raises(ModelInputError, match="the request cannot be sent as JSON"):
+        await model.chat({"messages": USER, **more})
+    with pytest.raises(ModelInputError, match="the request cannot be sent as JSON"):
+        hosting.call_of({"messages": USER, **more}, is_stream=False)
+    await model.aclose()
