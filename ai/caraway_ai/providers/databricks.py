@@ -1,6 +1,7 @@
 """Models that Databricks serves, with a token or the credentials of a service principal."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 
@@ -83,7 +84,9 @@ class ServicePrincipal:
             raise self._failures.of_status(status, answer.headers, answer.content)
         try:
             found = answer.json()
-            self._token = str(found["access_token"])
-            self._until_s = time.monotonic() + float(found.get("expires_in", 3600))
+            token, lasts_s = found["access_token"], float(found.get("expires_in") or 3600)
+            if not isinstance(token, str) or not token or not math.isfinite(lasts_s):
+                raise ValueError("no token")
+            self._token, self._until_s = token, time.monotonic() + lasts_s
         except (ValueError, KeyError, TypeError) as exc:
             raise self._failures.damaged("its token service sent no token") from exc

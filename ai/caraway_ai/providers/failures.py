@@ -121,9 +121,10 @@ class FailureReader:
                     "unavailable",
                 )
             if isinstance(cause, ssl.SSLError):
+                # Only an error that OpenSSL made has one.
+                reason = getattr(cause, "reason", None) or "no reason given"
                 return self._away(
-                    f"TLS with its provider failed ({cause.reason or 'no reason given'}); check "
-                    "the param 'endpoint'",
+                    f"TLS with its provider failed ({reason}); check the param 'endpoint'",
                     "unavailable",
                 )
         if is_timeout:

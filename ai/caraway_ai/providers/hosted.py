@@ -17,11 +17,12 @@ def openai(spec: ModelSpec) -> ChatModel:
     """Build a model of OpenAI, or of any server with its wire at the param `endpoint`."""
     params = ModelParams(spec)
     address = params.text("endpoint")
-    is_own = address is None or urlsplit(address).hostname == "api.openai.com"
+    base_url = checked_address(params, address or _OPENAI)
+    is_own = urlsplit(base_url).hostname == "api.openai.com"
     key = params.secret("openai_api_key") if is_own else params.text("openai_api_key")
     model = spec.model or "gpt-4o-mini"
     endpoint = WireEndpoint(
-        base_url=checked_address(params, address or _OPENAI),
+        base_url=base_url,
         model=model,
         api_key=key,
         key_param="openai_api_key",
@@ -129,8 +130,12 @@ def checked_address(params: ModelParams, address: str) -> str:
     Raises:
         ModelError: it is not.
     """
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Such as a port that is no number.
+        is_address = False
+    if not is_address:
         raise params.wrong(
             "the param 'endpoint' is no address; write for example 'http://localhost:8000/v1'"
         )

@@ -1,13 +1,14 @@
 """Reads the params of a model; each mistake names the param and says what it takes."""
 
-import json
 import math
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from caraway_ai.specs import ModelSpec
+from caraway_core import strict_json
 from caraway_core.errors import ModelError
 from caraway_core.manifest import model_params, units
 
@@ -99,7 +100,8 @@ class ModelParams:
 
 def scrubbed(text: str, secrets: tuple[str, ...]) -> str:
     """Return a text of a provider without secrets and line ends, and not longer than a line."""
-    for secret in secrets:
+    # The longest first: one may begin another.
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
     return " ".join(text.split())[:500]
 
@@ -121,10 +123,9 @@ def _number(text: str) -> float:
 
 
 def _integer(text: str) -> int:
-    try:
-        return int(text[:20])
-    except ValueError:
-        raise ValueError("must be a whole number") from None
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()):
+        raise ValueError("must be a whole number")
+    return int(text)
 
 
 def _boolean(text: str) -> bool:
@@ -135,9 +136,9 @@ def _boolean(text: str) -> bool:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("must be JSON") from None
+        return strict_json.parse(text)
+    except ValueError as exc:
+        raise ValueError(f"must be JSON: {exc}") from None
 
 
 def _text_or_json(text: str) -> Any:

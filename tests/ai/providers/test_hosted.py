@@ -158,3 +158,24 @@ async def test_a_key_refused_with_400_is_about_the_key() -> None:
             await model.chat({"messages": USER})
         await model.aclose()
     assert caught.value.code == "model.auth"
+
+
+@pytest.mark.parametrize("provider", ["openai", "xai", "azure", "anthropic", "databricks"])
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1", "https://host:port/v1", "https://host:99999", "http://:80", "//host/v1",
+     "ftp://host", "host:80/v1", "http://"],
+)  # fmt: skip
+def test_an_endpoint_that_is_no_address_is_named(provider: str, address: str) -> None:
+    if provider == "databricks" and "://" not in address:
+        return  # There a host is enough.
+    with pytest.raises(ModelError, match="'endpoint' is no address") as caught:
+        built(provider, address)
+    assert caught.value.type == "invalid"
+
+
+async def test_the_address_of_openai_may_be_written_out() -> None:
+    for address in ("https://api.openai.com/v1", ""):
+        model: Any = built("openai", address)
+        assert model.responses is not None
+        await model.aclose()

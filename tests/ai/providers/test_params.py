@@ -34,7 +34,9 @@ def test_a_default_has_the_type_of_its_field(
     ("name", "text", "words"),
     [("openai_temperature", "hot", "number"), ("openai_seed", "1.5", "whole number"),
      ("openai_logprobs", "yes", "true or false"), ("openai_logit_bias", "{", "JSON"),
-     ("openai_temperature", "nan", "number")],
+     ("openai_temperature", "nan", "number"), ("openai_seed", "1" * 25, "whole number"),
+     ("openai_seed", "1_0", "whole number"), ("openai_seed", "\u0661", "whole number"),
+     ("openai_logit_bias", '{"a": NaN}', "JSON: NaN"), ("openai_logit_bias", "[" * 9999, "JSON")],
 )  # fmt: skip
 def test_a_wrong_default_is_named(name: str, text: str, words: str) -> None:
     with pytest.raises(ModelError, match=f"'{name}' must be .*{words}"):
