@@ -25,7 +25,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from caraway_core import ray_nodes
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError
-from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import (
     AnswerPage,
@@ -39,10 +39,9 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import AnswerParts, CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.wire import ActorStatus, InputShape, PackedPage
+from caraway_core.protocols.wire import ActorStatus, InputShape, SentPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
-from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
@@ -139,27 +138,19 @@ class ExecutorActor:
         """See `Worker.put_back`."""
         return await self._do(self._worker.put_back(origin, table, spec, log))
 
-    async def open(
-        self, call: str, query_id: QueryId, statement: Statement, origin: str
-    ) -> PackedPage:
+    async def open(self, arguments: bytes) -> SentPage:
         """See `Worker.open`."""
+        call, query_id, statement, origin = wire.unpack_call(arguments)
         return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
 
-    async def open_task(
-        self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
-    ) -> PackedPage:
+    async def open_task(self, arguments: bytes, *tables: pa.Table) -> SentPage:
         """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
+        call, task, inputs = wire.unpack_call(arguments)
         return wire.pack(await self._do(self._open_task(call, task, inputs, tables)))
 
-    async def offer(
-        self,
-        call: str,
-        task: Task,
-        offer: Offer,
-        inputs: Sequence[InputShape],
-        *tables: pa.Table,
-    ) -> None:
+    async def offer(self, arguments: bytes, *tables: pa.Table) -> None:
         """See `Worker.offer`. The tables of all inputs follow as separate objects."""
+        call, task, offer, inputs = wire.unpack_call(arguments)
         await self._do(self._offer(call, task, offer, inputs, tables))
 
     async def attend(self, offer_id: str) -> OfferOutcome:
@@ -170,18 +161,17 @@ class ExecutorActor:
         """See `Worker.withdraw`."""
         await self._do(self._worker.withdraw(offer_id, reason))
 
-    async def take(self, call: str, offer_id: str) -> PackedPage:
+    async def take(self, call: str, offer_id: str) -> SentPage:
         """See `Worker.take`."""
         return wire.pack(await self._do(self._worker.take(offer_id, call)))
 
-    async def run(
-        self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
-    ) -> tuple[TaskReport | pa.Table, ...]:
+    async def run(self, arguments: bytes, *tables: pa.Table) -> tuple[TaskReport | pa.Table, ...]:
         """Run a task. The report is followed by its tables, each as a separate Ray object."""
+        call, task, inputs = wire.unpack_call(arguments)
         report, made = await self._do(self._run(call, task, inputs, tables))
         return (report, *made)
 
-    async def next(self, cursor: str) -> PackedPage:
+    async def next(self, cursor: str) -> SentPage:
         """See `Worker.next`."""
         return wire.pack(await self._do(self._worker.next(cursor)))
 

@@ -1,6 +1,13 @@
-"""The messages between a scheduler and an executor, in forms that are cheap to send."""
+"""The messages between a scheduler and an executor, in forms that are cheap to send.
 
-from dataclasses import dataclass, field
+Ray pickles every argument and every answer by itself, in Python. Bytes it sends as they are. So the
+arguments of a call and small answers are pickled here, all at once and in C: a small call then
+takes about two thirds of the processor time.
+"""
+
+import pickle
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import ipc
@@ -41,26 +48,50 @@ class PackedPage:
     """
 
     cursor: str
-    rows: pa.Buffer | None = field(repr=False)
+    rows: pa.Buffer | bytes | None = field(repr=False)
     is_last: bool
     schema: pa.Schema | None = None
     reads_only_catalog: bool = False
     written: TableName | None = None
 
 
-def pack(page: AnswerPage) -> PackedPage:
-    return PackedPage(
+SentPage = bytes | PackedPage
+"""A page on its way; small ones are pickled."""
+_SMALL_BYTES = 64 * 1024
+
+
+def pack_call(*arguments: object) -> bytes:
+    """Pickle the arguments of a call."""
+    return pickle.dumps(arguments, protocol=5)
+
+
+def unpack_call(packed: bytes) -> tuple[Any, ...]:
+    """Return the arguments of a call; only a peer of the same cluster can have sent them."""
+    arguments: tuple[Any, ...] = pickle.loads(packed)
+    return arguments
+
+
+def pack(page: AnswerPage) -> SentPage:
+    """Encode a page. The rows of a large one stay a buffer, which Ray does not copy."""
+    rows = _written(page.batches) if page.batches else None
+    packed = PackedPage(
         page.cursor,
-        _written(page.batches) if page.batches else None,
+        rows,
         page.is_last,
         page.schema,
         page.reads_only_catalog,
         page.written,
     )
+    if rows is None:
+        return pickle.dumps(packed, protocol=5)
+    if rows.size <= _SMALL_BYTES:
+        return pickle.dumps(replace(packed, rows=rows.to_pybytes()), protocol=5)
+    return packed
 
 
-def unpack(packed: PackedPage) -> AnswerPage:
+def unpack(sent: SentPage) -> AnswerPage:
     """Decode a page; its batches share the memory of the encoded one."""
+    packed: PackedPage = pickle.loads(sent) if isinstance(sent, bytes) else sent
     batches: tuple[pa.RecordBatch, ...] = ()
     if packed.rows is not None:
         with ipc.open_stream(packed.rows) as reader:

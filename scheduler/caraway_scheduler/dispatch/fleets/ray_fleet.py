@@ -39,7 +39,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.wire import PackedPage
+from caraway_core.protocols.wire import SentPage
 from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
@@ -175,7 +175,9 @@ class RayFleet:
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
         call = self._call(task.query_id)
-        reported, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
+        reported, *tables = method.remote(
+            wire.pack_call(call, task, shapes(inputs)), *handles(inputs)
+        )
         report: TaskReport = await self._work(peer, call, reported, inputs)
         parts = (
             ExchangePart(table, executor_id, rows, size_bytes)
@@ -188,7 +190,9 @@ class RayFleet:
     ) -> BatchStream:
         peer = self._peer(executor_id)
         call = self._call(task.query_id)
-        answer = peer.actor.open_task.remote(call, task, shapes(inputs), *handles(inputs))
+        answer = peer.actor.open_task.remote(
+            wire.pack_call(call, task, shapes(inputs)), *handles(inputs)
+        )
         packed = await self._work(peer, call, answer, inputs)
         return self._paged(peer, call, wire.unpack(packed))
 
@@ -197,7 +201,9 @@ class RayFleet:
     ) -> None:
         peer = self._peer(executor_id)
         call = self._call(task.query_id)
-        answer = peer.actor.offer.remote(call, task, offer, shapes(inputs), *handles(inputs))
+        answer = peer.actor.offer.remote(
+            wire.pack_call(call, task, offer, shapes(inputs)), *handles(inputs)
+        )
         await self._work(peer, call, answer, inputs)
 
     async def attend(self, executor_id: ExecutorId, offer_id: str) -> OfferOutcome:
@@ -233,7 +239,7 @@ class RayFleet:
     ) -> BatchStream:
         peer = self._peer(executor_id)
         call = self._call(query_id)
-        answer = peer.actor.open.remote(call, query_id, statement, catalog)
+        answer = peer.actor.open.remote(wire.pack_call(call, query_id, statement, catalog))
         packed = await self._work(peer, call, answer)
         return self._paged(peer, call, wire.unpack(packed))
 
@@ -360,8 +366,8 @@ class RayFleet:
             opened = await asyncio.wait_for(self._answer(peer, answer), _ABANDONED_S)
         except (CarawayError, TimeoutError):
             return
-        if isinstance(opened, PackedPage) and not opened.is_last:
-            send(peer.actor.close, opened.cursor)
+        if isinstance(opened, SentPage) and not (page := wire.unpack(opened)).is_last:
+            send(peer.actor.close, page.cursor)
 
     def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
         # An actor that is only unavailable restarts under the same handle. Any other is looked up

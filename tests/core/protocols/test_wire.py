@@ -1,0 +1,65 @@
+"""Calls and pages between schedulers and executors come out as they went in."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.ids import QueryId, TableName
+from caraway_core.protocols import wire
+from caraway_core.protocols.fleet import AnswerPage
+from caraway_core.protocols.wire import PackedPage
+from caraway_core.statements import GivenRows, Statement
+
+SMALL = pa.record_batch(
+    {
+        "id": pa.array([1, None, 3], pa.int64()),
+        "text": pa.array(["a", "", None], pa.string_view()),
+        "kind": pa.array(["x", "y", "x"]).dictionary_encode(),
+        "tags": pa.array([[1], None, []], pa.list_(pa.int32())),
+    }
+)
+LARGE = pa.record_batch({"id": pa.array(range(20_000), pa.int64())})
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        AnswerPage("", (), True),
+        AnswerPage("", (), True, SMALL.schema, True),
+        AnswerPage("c1", (SMALL,), False, SMALL.schema),
+        AnswerPage("c1", (SMALL, SMALL.slice(1, 1), SMALL.slice(0, 0)), True),
+        AnswerPage("c2", (LARGE, LARGE), False, LARGE.schema, True, TableName("t")),
+    ],
+    ids=["nothing", "no rows", "one batch", "slices", "large"],
+)
+def test_a_page_comes_out_as_it_went_in(page: AnswerPage) -> None:
+    sent = wire.pack(page)
+    # Ray pickles what is not bytes.
+    assert wire.unpack(pickle.loads(pickle.dumps(sent))) == page
+
+
+def test_only_the_rows_of_large_pages_stay_a_buffer() -> None:
+    assert isinstance(wire.pack(AnswerPage("", (SMALL,), True)), bytes)
+    large = wire.pack(AnswerPage("", (LARGE,), True))
+    assert isinstance(large, PackedPage) and isinstance(large.rows, pa.Buffer)
+
+
+def test_the_rows_of_a_page_share_its_memory() -> None:
+    sent = wire.pack(AnswerPage("", (LARGE,), True))
+    assert isinstance(sent, PackedPage) and isinstance(sent.rows, pa.Buffer)
+    (batch,) = wire.unpack(sent).batches
+    values = batch.column(0).buffers()[1]
+    begin = sent.rows.address
+    assert begin <= values.address < begin + sent.rows.size
+
+
+def test_the_arguments_of_a_call_come_out_as_they_went_in() -> None:
+    rows = pa.table({"id": [1, 2]})
+    given = GivenRows.named(TableName("given.x"), rows)
+    statement = Statement("SELECT $1", {"1": "é\0"}, given=given)
+    arguments = ("q/1", QueryId("q"), statement, "origin")
+    packed = wire.pack_call(*arguments)
+    assert isinstance(packed, bytes)
+    assert wire.unpack_call(packed) == arguments
+    assert wire.unpack_call(wire.pack_call()) == ()
