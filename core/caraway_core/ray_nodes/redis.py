@@ -3,8 +3,9 @@
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
+from caraway_core import secret_urls
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import start_hook
 
@@ -29,7 +30,10 @@ class GcsStore:
         Raises:
             CarawayError: the URL is not a Redis URL that Ray supports.
         """
-        parts = urlsplit(url)
+        try:
+            parts = secret_urls.split(url)
+        except ValueError as exc:
+            raise CarawayError(f"the URL of the state store is invalid: {exc}; {_FORM}") from None
         if parts.scheme not in ("redis", "rediss") or not parts.hostname:
             raise CarawayError(f"the state store '{parts.scheme}://...' is not a Redis; {_FORM}")
         scheme = _TLS if parts.scheme == "rediss" else ""

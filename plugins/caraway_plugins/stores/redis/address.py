@@ -3,8 +3,9 @@
 import ssl
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote
 
+from caraway_core import secret_urls
 from caraway_core.errors import CarawayError
 
 _PORT = 6379
@@ -33,8 +34,7 @@ def parse(url: str) -> ServerAddress:
         CarawayError: the URL is invalid; the message does not contain the password.
     """
     try:
-        parts = urlsplit(url)
-        return _parse(parts)
+        return _parse(secret_urls.split(url))
     except ValueError as exc:
         raise CarawayError(
             f"the URL of the state store is invalid: {exc}; write "
