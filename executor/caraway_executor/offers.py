@@ -78,8 +78,10 @@ class OfferedRows:
         """
         if self._pump is None:
             async with self._place():
-                self._pump = background.begin(self._read())
-                await self._has_come.wait()
+                # It may have been withdrawn while it waited for its place.
+                if not self.ended.done():
+                    self._pump = background.begin(self._read())
+                    await self._has_come.wait()
         if self._failure is not None:
             raise self._failure
 
