@@ -116,9 +116,7 @@ def _table(
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(
-    run: EnvelopeRun, field: pa.Field, is_exact: bool, may_round: MayRound
-) -> pa.Array:
+def _column(run: EnvelopeRun, field: pa.Field, is_exact: bool, may_round: MayRound) -> pa.Array:
     name = field.name
     given: list[Any] = [row.get(name) for row in run.rows]
     if not field.nullable and None in given:

@@ -99,7 +99,7 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> in
         return min(int(text[:9]), _LONGEST_S)
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+        left_s = (until - (now or datetime.now(UTC))).total_seconds() if until.tzinfo else 0.0
+    except (ValueError, OverflowError):
         return 0
-    left_s = (until - (now or datetime.now(UTC))).total_seconds() if until.tzinfo else 0.0
     return min(max(int(left_s) + 1, 0), _LONGEST_S)

@@ -79,7 +79,7 @@ def _download(request: SourceRequest, values: Params) -> Path:
             if before and answer.status_code == httpx.codes.NOT_MODIFIED:
                 return before.path
             _refuse(answer, request)
-            name = f"{uuid.uuid4().hex}-{Path(urlsplit(url).path).name or 'file'}"
+            name = f"{uuid.uuid4().hex}-{Path(urlsplit(url).path).name[-100:] or 'file'}"
             _write(folder / name, answer.iter_bytes())
             _remember(folder, name, answer.headers.get("etag"))
         _forget(folder, {name, before.path.name if before else name})
