@@ -32,6 +32,8 @@ _FAR = 2.0
 """A vector whose error is so many times the usual one is always looked at exactly."""
 _MOST_FAR = 0.1
 """With a greater share of such vectors, codes are of no use."""
+_LEAST_SPREAD, _LARGEST_SPREAD = 1e-30, 1e30
+"""Products of numbers that vary less vanish in 32 bits; squares of larger ones do not fit."""
 BLOCK = 8192
 """Vectors that are encoded together."""
 
@@ -57,13 +59,14 @@ class VectorCodes:
         None if the codes would say too little about them.
         """
         count, total = 0, np.zeros(dimensions)
-        for block in blocks():
-            count += len(block)
-            total += block.sum(axis=0, dtype=np.float64)
-        centre = (total / count).astype(np.float32)
-        squares = sum(float(np.square(b - centre, dtype=np.float64).sum()) for b in blocks())
+        with np.errstate(all="ignore"):  # The spread tells what is not finite.
+            for block in blocks():
+                count += len(block)
+                total += block.sum(axis=0, dtype=np.float64)
+            centre = (total / count).astype(np.float32)
+            squares = sum(float(np.square(b - centre, dtype=np.float64).sum()) for b in blocks())
         spread = squares / (count * dimensions)
-        if not (0 < spread < 1e30):
+        if not (_LEAST_SPREAD < spread < _LARGEST_SPREAD):
             return None
         scale = math.sqrt(spread * dimensions / _even(dimensions))
         quantizer = _quantizer(_even(dimensions))
@@ -101,16 +104,25 @@ class VectorCodes:
         return 2 * self.codes.nbytes + self.far.nbytes
 
     def estimates(self, query: Floats, count: int) -> tuple[Floats, NDArray[np.int64]]:
-        """The highest estimates of dot products with a query, best first, and their vectors."""
+        """The highest estimates of dot products with a query, best first, and their vectors.
+
+        Where all are asked for, each vector is there.
+        """
         faiss.omp_set_num_threads(1)
         turned = _turned(query[np.newaxis], self.dimensions)
         found, numbers = self._index.search(turned, min(count, len(self)))
+        valid = numbers[0] >= 0
+        sums, numbers = found[0][valid], numbers[0][valid]
+        if count >= len(self) > len(numbers):
+            # It leaves out those with the lowest value there can be.
+            others = np.setdiff1d(np.arange(len(self)), numbers, assume_unique=True)
+            sums = np.append(sums, np.full(len(others), sums.min(initial=np.inf)))
+            numbers = np.append(numbers, others)
         # A point is the mean of what it stands for, so estimates are too small by a known part.
-        estimates = found[0] * np.float32(self.scale / (1 - _LOSS)) + np.float32(
+        estimates = sums * np.float32(self.scale / (1 - _LOSS)) + np.float32(
             query.astype(np.float64) @ self.centre.astype(np.float64)
         )
-        valid = numbers[0] >= 0
-        return estimates[valid], numbers[0][valid]
+        return estimates, numbers
 
     def deviation(self, query: Floats) -> float:
         """The standard deviation of an estimate."""

@@ -31,6 +31,8 @@ _MANY_SCORES = 64
 """So many vectors are compared in lower precision before."""
 _LARGEST_NORM = 1e15
 """Products of longer vectors may not fit in 32 bits."""
+_LEAST_PRODUCT = 1e-30
+"""Products of shorter vectors vanish in 32 bits."""
 
 
 class Look:
@@ -163,7 +165,7 @@ class Look:
         numbers = np.flatnonzero(self._allowed)
         norms = self.segment.vectors.norms[numbers]
         largest = float(norms.max(initial=0.0))
-        if len(numbers) <= limit or max(largest, self._query.norm) > _LARGEST_NORM:
+        if len(numbers) <= limit or not self._fits(norms):
             return numbers
         rough, margin = self._rough(numbers, norms, largest)
         rows = self.segment.vectors.rows
@@ -180,7 +182,7 @@ class Look:
         """Which vectors have a score that is not below a bar, beyond doubt."""
         norms = self.segment.vectors.norms[numbers]
         largest = float(norms.max(initial=0.0))
-        if max(largest, self._query.norm) > _LARGEST_NORM:
+        if not self._fits(norms):
             return np.ones(len(numbers), np.bool_)
         with np.errstate(all="ignore"):
             dots = vectors @ self._query.values.astype(vectors.dtype, copy=False)
@@ -188,6 +190,14 @@ class Look:
         # NaN, as of products that overflow, is not known to be lower.
         low: Flags = rough < self._estimate_of(bar) - margin
         return ~low
+
+    def _fits(self, norms: Floats) -> bool:
+        """Whether products with vectors of these lengths can be told apart in 32 bits."""
+        largest = float(norms.max(initial=0.0))
+        # Cosines have the length of each vector in their errors, others that of the longest.
+        least = float(norms.min(initial=math.inf)) if self._query.metric == "cosine" else largest
+        is_small = max(largest, self._query.norm) <= _LARGEST_NORM
+        return is_small and least * self._query.norm >= _LEAST_PRODUCT
 
     def _rough(self, numbers: Numbers, norms: Floats, largest: float) -> tuple[Floats, float]:
         """Values in the order of scores, and how wrong one may be."""

@@ -132,7 +132,8 @@ class _Prepared:
             else:
                 # |q - x|² = |q|² - 2 (q·x - |x|²/2), a dot product with one more dimension.
                 halves = (norms * norms / -2)[:, np.newaxis]
-                yield np.hstack((matrix, halves)).astype(np.float32)
+                with np.errstate(over="ignore"):
+                    yield np.hstack((matrix, halves)).astype(np.float32)
 
 
 def _coded(vectors: ColumnVectors, metric: Metric) -> VectorCodes | None:

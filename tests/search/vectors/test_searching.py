@@ -110,6 +110,36 @@ def test_estimates_find_nearly_all(unclustered: Floats, metric: Metric, share: f
     assert found / wanted >= (0.95 if share > 0.01 else 1)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("scale", [1e-44, 1e-30, 1e37])
+@pytest.mark.parametrize("recall", [0.98, 1.0])
+def test_very_short_and_very_long_vectors_are_found(
+    metric: Metric, scale: float, recall: float
+) -> None:
+    random = np.random.Generator(np.random.PCG64(6))
+    vectors = (random.normal(size=(4200, 8)) * scale).astype(np.float32)
+    query = QueryVector.of(random.normal(size=8) * scale, metric)
+    (hits,) = searching.search(
+        [VectorSegment.build(VectorIndexSpec(8, metric, recall), column(vectors))], query, 10
+    )
+    expected = brute(vectors, query, np.ones(4200, np.bool_), 10)
+    found = expected.keys() & set(hits.rows.tolist())
+    assert len(found) >= (len(expected) if recall == 1 else 0.9 * len(expected))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("limit", [5000, 4990, 9000])
+def test_a_search_for_all_rows_finds_all(metric: Metric, limit: int) -> None:
+    """Of few dimensions: many codes are the worst that there are for a query."""
+    random = np.random.Generator(np.random.PCG64(4))
+    vectors = random.normal(size=(5000, 2)).astype(np.float32)
+    built = VectorSegment.build(VectorIndexSpec(2, metric), column(vectors))
+    assert built.codes is not None
+    query = QueryVector.of([1.0, 0.25], metric)
+    (hits,) = searching.search([built], query, limit)
+    assert len(hits.rows) >= min(limit, 5000)
+
+
 def test_full_recall_needs_no_codes(unclustered: Floats) -> None:
     built = VectorSegment.build(VectorIndexSpec(48, recall=1.0), column(unclustered))
     assert built.codes is None
