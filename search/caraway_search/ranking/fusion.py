@@ -27,13 +27,15 @@ class ExponentialDecay:
     scale_s: float = 86400
 
     def __post_init__(self) -> None:
-        if not (self.scale_s > 0 and 0 <= self.constant < math.inf):
+        if not (0 < self.scale_s < math.inf and 0 <= self.constant < math.inf):
             raise InvalidSearchError(
                 "recency decay needs a scale above 0 seconds, and a constant of 0 or more"
             )
 
     def factor(self, age_s: float) -> float:
         """The factor for a row of an age; rows of the future are new."""
+        if self.constant == 0:
+            return 1.0  # also for rows without an age, whose product would be no number
         return math.exp(-self.constant * max(age_s, 0.0) / self.scale_s)
 
 
@@ -44,7 +46,7 @@ class LinearDecay:
     window_s: float = 86400
 
     def __post_init__(self) -> None:
-        if not self.window_s > 0:
+        if not 0 < self.window_s < math.inf:
             raise InvalidSearchError("recency decay needs a window above 0 seconds")
 
     def factor(self, age_s: float) -> float:
