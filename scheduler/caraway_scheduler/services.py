@@ -13,6 +13,7 @@ from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
+from caraway_scheduler.dispatch.functions import ManifestFunctions
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.tasks import TaskHistory
@@ -94,6 +95,7 @@ class Services:
     max_message_bytes: int = 16 * 1024 * 1024
     """Of one message of rows over Flight."""
     body_memory_bytes: int = 256 * 1024 * 1024
+    functions: ManifestFunctions = field(default_factory=ManifestFunctions)
     connections: Sequence[Connection] = field(default_factory=tuple)
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
     engines: Callable[[], EngineReport] = EngineReport

@@ -74,6 +74,7 @@ async def running(
         stack.push_async_callback(_ended, working)
         following = asyncio.create_task(services.accelerations.run())
         stack.push_async_callback(_ended, following)
+        services.functions.apply(loaded)
         await services.models.apply(loaded, secrets)
         services.rerankers.apply(loaded, secrets)
         services.tools.apply(loaded, secrets)

@@ -1,8 +1,9 @@
 """Loads a manifest and everything it refers to, and collects all problems."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import (
@@ -10,6 +11,7 @@ from caraway_core.manifest import (
     checking,
     document,
     embedder_references,
+    function_rules,
     names,
     notices,
     param_rules,
@@ -22,14 +24,18 @@ from caraway_core.manifest import (
 )
 from caraway_core.manifest.declared_tools import DeclaredTool
 from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.function_references import FunctionReferences
 from caraway_core.manifest.models import Model
 from caraway_core.manifest.reranker_references import RerankerReferences
 from caraway_core.manifest.shape import components, top
 from caraway_core.manifest.shape import dataset as shapes
+from caraway_core.manifest.shape import functions as function_shapes
 from caraway_core.manifest.shape import search as search_shapes
 from caraway_core.manifest.shape import tools as tool_shapes
 from caraway_core.manifest.shape import workers as worker_shapes
-from caraway_core.manifest.values import Dataset, Manifest, View
+from caraway_core.manifest.values import VIEW, Dataset, Manifest, View
+
+_Table = TypeVar("_Table", Dataset, View)
 
 _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "datasets": rules.dataset,
@@ -37,6 +43,7 @@ _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
     "embeddings": search_rules.embedding,
     "tools": tool_rules.tool,
     "workers": worker_rules.worker,
+    "functions": function_rules.function,
 }
 _REFUSALS = {
     "datasets": unsupported.IN_DATASET,
@@ -44,6 +51,7 @@ _REFUSALS = {
     "embeddings": (),
     "tools": (),
     "workers": (),
+    "functions": (),
 }
 
 
@@ -96,6 +104,8 @@ class _Loading:
         self._finished: set[Path] = set()
         self._tools: dict[str, DeclaredTool] = {}
         self._workers = worker_rules.WorkerReferences()
+        self._functions = FunctionReferences()
+        self._texts: dict[str, Document] = {}
 
     def manifest(self) -> Manifest:
         root = self._load(self._file, trail=())
@@ -103,6 +113,11 @@ class _Loading:
         self._problems += self._embedders.problems(base_dir)
         self._problems += self._workers.problems(self._declared_models)
         self._problems += self._rerankers.problems([model.name for model in self._models])
+        if root is not None and root.runtime is not None and root.runtime.functions is not None:
+            self._functions.is_on = root.runtime.functions.enabled
+        self._problems += self._functions.problems(self._declared, self._tools)
+        views = [self._with_calls(each) for each in self._views]
+        datasets = [self._with_calls(each) for each in self._datasets]
         if self._problems or root is None:
             raise ManifestError(sorted(self._problems, key=self._reading_order))
         snapshots = building.snapshots(root.snapshots, base_dir)
@@ -115,8 +130,8 @@ class _Loading:
             path=self._file,
             base_dir=base_dir,
             files=tuple(self._files),
-            datasets=tuple(self._datasets),
-            views=tuple(self._views),
+            datasets=tuple(datasets),
+            views=tuple(views),
             runtime=building.runtime(root.runtime, base_dir),
             secrets=building.stores(root.secrets),
             dependencies=tuple(root.dependencies),
@@ -127,6 +142,7 @@ class _Loading:
             tools=tuple(self._tools.values()),
             workers=tuple(self._workers.workers),
             rerankers=self._rerankers.rerankers,
+            functions=self._functions.functions,
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:
@@ -213,6 +229,8 @@ class _Loading:
                 self._add_model(shape, found)
             case worker_shapes.WorkerSection() as shape:
                 self._problems += self._workers.add(shape, found)
+            case function_shapes.FunctionSection() as shape:
+                self._add_function(shape, found)
 
     def _follow(self, section: str, item: Document) -> Document | None:
         """Read what stands behind a `ref`."""
@@ -242,8 +260,41 @@ class _Loading:
         elif not any(tool_rules.tool(found)):
             self._tools[shape.name] = tool_rules.declared(shape)
 
+    def _add_function(self, shape: function_shapes.FunctionSection, found: Document) -> None:
+        if not shape.enabled or any(function_rules.function(found)):
+            return
+        body = (
+            shape.body if shape.body_ref is None else self._sql(shape.body_ref, found, "body_ref")
+        )
+        if body is not None:
+            self._problems += self._functions.add(function_rules.declared(shape, body), found)
+
+    def _with_calls(self, table: _Table) -> _Table:
+        """Return a dataset or view whose SQL calls no function of the manifest."""
+        found = self._texts[table.name]
+
+        def expanded(sql: str, *location: str) -> str:
+            return self._functions.expanded(
+                sql, lambda message: self._add(found, location, message)
+            )
+
+        if isinstance(table, View):
+            return replace(table, sql=expanded(table.sql, _sql_key(found)))
+        if table.connector == VIEW:
+            table = replace(table, path=expanded(table.path, _sql_key(found)))
+        if (settings := table.acceleration) is None:
+            return table
+        refresh, retention = settings.refresh, settings.retention
+        if refresh.sql is not None:
+            refresh = replace(refresh, sql=expanded(refresh.sql, "acceleration", "refresh_sql"))
+        if retention is not None and retention.sql is not None:
+            sql = expanded(retention.sql, "acceleration", "retention_sql")
+            retention = replace(retention, sql=sql)
+        return replace(table, acceleration=replace(settings, refresh=refresh, retention=retention))
+
     def _add_as_dataset(self, dataset: Dataset, found: Document) -> None:
         self._datasets.append(dataset)
+        self._texts[dataset.name] = found
         self._embedders.want(dataset.search, found)
 
     def _add_view(self, shape: shapes.ViewSection, found: Document) -> None:
@@ -256,23 +307,24 @@ class _Loading:
         else:
             view = building.view(shape, sql, found.path.parent)
             self._views.append(view)
+            self._texts[view.name] = found
             self._embedders.want(view.search, found)
 
     def _add_model(self, shape: components.ModelSection, found: Document) -> None:
         if self._is_new_in(self._declared_models, shape.name, shape.name, found):
             self._models.append(building.model(shape, found.path.parent))
 
-    def _sql(self, text: str, found: Document) -> str | None:
+    def _sql(self, text: str, found: Document, key: str = "sql_ref") -> str | None:
         file = places.sibling(found.path.parent, text)
         self._files[file] = None
         try:
             sql = document.read_text(file)
         except ManifestError as exc:
             message = f"the file '{file}' {exc.problems[0].message}"
-            self._add(found, ("sql_ref",), message)
+            self._add(found, (key,), message)
             return None
         if not sql.strip():
-            self._add(found, ("sql_ref",), f"the file '{file}' is empty")
+            self._add(found, (key,), f"the file '{file}' is empty")
             return None
         return sql
 
@@ -293,3 +345,7 @@ class _Loading:
 def _items(content: Document, section: str) -> Iterable[Any]:
     items = content.value.get(section)
     return items if isinstance(items, list) else ()
+
+
+def _sql_key(found: Document) -> str:
+    return "sql" if found.value.get("sql") is not None else "sql_ref"

@@ -13,8 +13,8 @@ from caraway_core.errors import Problem
 from caraway_core.manifest.document import Document, Location
 
 BUILT = (
-    "this build has: datasets, views, models, embeddings, rerankers, tools, workers, secrets, "
-    "dependencies"
+    "this build has: datasets, views, models, embeddings, rerankers, tools, workers, "
+    "functions, secrets, dependencies"
 )
 
 PLANNED_CONNECTORS = frozenset(
@@ -65,14 +65,13 @@ _OFF = "remove it or set its 'enabled' to false"
 IN_MANIFEST = (
     *(
         UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
-        for section in ("catalogs search_engines functions evals").split()
+        for section in ("catalogs search_engines evals").split()
     ),
     UnsupportedKey("extensions", _is_any_on),
     UnsupportedKey("management", _is_enabled, _OFF),
     UnsupportedKey("runtime.policy", _is_on),
     UnsupportedKey("runtime.source_rate_control", _is_on),
     UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
-    UnsupportedKey("runtime.functions", _is_enabled, _OFF),
 )
 
 

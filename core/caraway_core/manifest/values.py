@@ -12,6 +12,7 @@ from caraway_core.manifest.models import Model
 from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
 from caraway_core.manifest.search_columns import NO_SEARCH, DeclaredEmbedder, SearchColumns
 from caraway_core.manifest.workers import DeclaredWorker
+from caraway_core.sql_functions import SqlFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Manifest:
 
     `path` is the manifest file, `base_dir` its folder, `files` are all files that were read, and
     `notices` lists accepted keys without effect. `embedders` are the models of `embeddings`, and
-    those that need no entry there.
+    those that need no entry there. In the SQL of datasets and views, the bodies of `functions` are
+    in the place of their calls.
     """
 
     version: str
@@ -126,3 +128,4 @@ class Manifest:
     tools: tuple[DeclaredTool, ...] = ()
     workers: tuple[DeclaredWorker, ...] = ()
     rerankers: tuple[DeclaredReranker, ...] = ()
+    functions: tuple[SqlFunction, ...] = ()

@@ -5,7 +5,8 @@ revision from the state store; see `freshness`. An answer is cached only if no o
 write to its tables.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_scheduler.acceleration.accelerated import Accelerated
@@ -13,26 +14,40 @@ from caraway_scheduler.acceleration.versions.freshness import Freshness, Mention
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 
+Texts = Mapping[TableName, str]
+NO_TEXTS: Texts = MappingProxyType({})
+
 
 class NewestVersions:
     """The present accelerated datasets, as statements may name them."""
 
-    def __init__(self, catalog: Catalog, kept: Mapping[TableName, Accelerated], read: Read) -> None:
-        """Create it over `kept`, a mapping that changes as datasets are added and removed."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        kept: Mapping[TableName, Accelerated],
+        read: Read,
+        functions: Callable[[], Texts] = lambda: NO_TEXTS,
+    ) -> None:
+        """Create it over `kept`, a mapping that changes as datasets are added and removed.
+
+        `functions` returns the texts of the functions that read tables.
+        """
         self._catalog = catalog
         self._kept = kept
+        self._functions = functions
         self._freshness = Freshness(read, self._reach)
-        self._mentions: tuple[object, Mentions] | None = None
-        self._written: tuple[CatalogVersion, Mentions] | None = None
+        self._mentions: tuple[object, object, Mentions] | None = None
+        self._written: tuple[CatalogVersion, object, Mentions] | None = None
 
     def mentioned(self, sql: str) -> frozenset[TableName]:
         """Return the datasets whose newest version a statement must read."""
         if not self._kept:
             return frozenset()
-        views, known = self._catalog.views, self._mentions
-        if known is None or known[0] is not views:
-            known = self._mentions = views, Mentions(self._kept, _texts(views))
-        return known[1].of(sql)
+        views, functions, known = self._catalog.views, self._functions(), self._mentions
+        if known is None or known[0] is not views or known[1] is not functions:
+            texts = {**_texts(views), **functions}
+            known = self._mentions = views, functions, Mentions(self._kept, texts)
+        return known[2].of(sql)
 
     def changed(self) -> None:
         """Note that the accelerated datasets have changed."""
@@ -43,11 +58,12 @@ class NewestVersions:
 
         Writes of other schedulers to tables that are not accelerated leave no trace.
         """
-        catalog = self._catalog
-        if self._written is None or self._written[0] != catalog.version:
+        catalog, functions, known = self._catalog, self._functions(), self._written
+        if known is None or known[0] != catalog.version or known[1] is not functions:
             plain = catalog.writable & catalog.datasets.keys() - self._kept.keys()
-            self._written = catalog.version, Mentions(plain, _texts(catalog.views))
-        return not self._written[1].of(sql)
+            texts = {**_texts(catalog.views), **functions}
+            known = self._written = catalog.version, functions, Mentions(plain, texts)
+        return not known[2].of(sql)
 
     async def caught_up(self, sql: str) -> None:
         """Wait until a statement would read everything that any scheduler has acknowledged.
@@ -70,5 +86,5 @@ class NewestVersions:
                 return
 
 
-def _texts(views: Mapping[TableName, ViewState]) -> Mapping[TableName, str]:
+def _texts(views: Mapping[TableName, ViewState]) -> Texts:
     return {name: state.view.sql for name, state in views.items()}

@@ -30,7 +30,7 @@ from caraway_scheduler.acceleration.asking import RefreshRequests
 from caraway_scheduler.acceleration.changes.changed_vectors import Embed
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
-from caraway_scheduler.acceleration.newest import NewestVersions
+from caraway_scheduler.acceleration.newest import NO_TEXTS, NewestVersions, Texts
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
 from caraway_scheduler.acceleration.refresh.refresher import Refresher
@@ -91,8 +91,12 @@ class Accelerations:
         asks_newest: bool = False,
         identify: Identify | None = None,
         embed: Embed | None = None,
+        functions: Callable[[], Texts] = lambda: NO_TEXTS,
     ) -> None:
-        """Create it; `is_shared`: there may be other schedulers; `asks_newest`: read theirs."""
+        """Create it; `is_shared`: there may be other schedulers; `asks_newest`: read theirs.
+
+        `functions` returns the texts of the functions that read tables.
+        """
         self.counting = Counting(record)
         self._identify, self._embed = identify, embed
         self.catalog = catalog = make_catalog(self)
@@ -110,7 +114,7 @@ class Accelerations:
         )
         self._newest: NewestVersions | None = None
         if asks_newest:
-            self._newest = NewestVersions(catalog, self._kept, self._versions.revisions)
+            self._newest = NewestVersions(catalog, self._kept, self._versions.revisions, functions)
         # Cached, because each statement asks for them.
         self._sources: PassthroughSources | None = None
         self._ending: dict[TableName, Accelerated] = {}

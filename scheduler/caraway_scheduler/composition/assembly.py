@@ -19,6 +19,7 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, searching, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
 from caraway_scheduler.composition.storage import SchedulerStorage
+from caraway_scheduler.dispatch.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.executors import recorder
@@ -61,7 +62,9 @@ async def services(
     searched = LaterSearchTables()
     rerankers = searching.rerankers()
     stack.push_async_callback(rerankers.aclose)
-    backend = replace(backend, dispatch=searching.dispatch(backend.dispatch, searched, rerankers))
+    functions = ManifestFunctions()
+    dispatched = searching.dispatch(backend.dispatch, searched, rerankers)
+    backend = replace(backend, dispatch=FunctionDispatch(dispatched, functions))
     keyring = security.keyring(manifest, secrets)
     history = recording.history(settings, data, secrets, stack)
     backend.record_work(recorder(history))
@@ -83,6 +86,7 @@ async def services(
         owner,
         history,
         embeddings,
+        functions,
     )
     embeddings.on_ready = accelerations.model_ready
     catalog = accelerations.catalog
@@ -131,6 +135,7 @@ async def services(
         jobs=jobs,
         accelerations=accelerations,
         dispatch=dispatch,
+        functions=functions,
         dispatch_tallies=backend.tallies,
         engines=backend.engines,
         scheduler_count=backend.scheduler_count,
@@ -204,6 +209,7 @@ async def _accelerations(
     owner: JobOwner,
     history: TaskHistory,
     embeddings: Embeddings,
+    functions: ManifestFunctions,
 ) -> Accelerations:
     place = stored.place.under("datasets")
     return Accelerations(
@@ -220,6 +226,7 @@ async def _accelerations(
         asks_newest=backend.is_shared and settings.query.consistency == "strong",
         identify=embeddings.settled_embedder,
         embed=embeddings.vectors,
+        functions=lambda: functions.texts,
     )
 
 

@@ -91,7 +91,7 @@ def validate(path: Path) -> int:
     manifest = manifests.load(path, checks_params=True)
     if problems := list(view_searches.problems(manifest)):
         raise ManifestError(problems)
-    # Imported here: most manifests have no view that searches.
+    # Imported here: most manifests have no function, and no view that searches.
     from caraway_scheduler.composition import view_planning
 
     views = view_planning.planned(manifest)

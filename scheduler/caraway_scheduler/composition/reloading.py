@@ -42,6 +42,9 @@ class Reloader:
             return
         if manifest.runtime != self._manifest.runtime:
             logger.warning("the section `runtime` changed; it takes effect at the next start")
+        if self._services.functions.apply(manifest):
+            self._services.queries.invalidate()
+            self._services.search.invalidate()
         changes = await self._services.catalog.apply(manifest, secrets)
         await self._services.models.apply(manifest, secrets)
         self._services.rerankers.apply(manifest, secrets)

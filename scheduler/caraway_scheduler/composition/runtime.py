@@ -225,6 +225,7 @@ class Runtime:
         for notice in self._manifest.notices:
             self._announcer.notice(notice)
         catalog.on_progress = self._announcer.progress
+        services.functions.apply(self._manifest)
         await services.models.apply(self._manifest, secrets)
         services.rerankers.apply(self._manifest, secrets)
         services.tools.apply(self._manifest, secrets)

@@ -1,7 +1,7 @@
-"""Plans the views of a manifest that search, as `caraway validate` does.
+"""Plans the functions of a manifest and the views that search, as `caraway validate` does.
 
-Only the columns of local files are known without asking other systems, so only views over these
-are planned.
+Only the columns of local files are known without asking other systems, so only what reads these is
+planned. A function is planned as a view that calls it.
 """
 
 import asyncio
@@ -19,7 +19,9 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, View, references
 from caraway_core.manifest.values import VIEW
 from caraway_core.searching import FUNCTIONS
+from caraway_core.sql_functions import FunctionParameter, SqlFunction
 from caraway_core.sqltext import lexer, table_calls
+from caraway_core.sqltext.expanding import Expander
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import MemoryTable, TableSpec, ViewTable
 from caraway_engine.execution.settings import EngineSettings
@@ -29,22 +31,28 @@ from caraway_scheduler.catalog.asking import SourceCalls
 _LOCAL = frozenset({"file", VIEW})
 _VECTOR = pa.list_(pa.float32())
 _PLACE = pa.list_(pa.int32())
+_FUNCTIONS = "caraway_function"
+"""The schema of the views that call functions."""
+_SAMPLES = {"integer": "1", "number": "1", "string": "'text'"}
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedViews:
-    """What planning found: problems, and why views could not be planned."""
+    """What planning found: problems, and why views and functions could not be planned."""
 
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def planned(manifest: Manifest) -> PlannedViews:
-    """Plan the views that search, directly or through others."""
+    """Plan all functions, and the views that search, directly or through others."""
     views = {TableName(each.name): each for each in manifest.views}
     searching = {name for name, each in views.items() if table_calls.may_have(each.sql, FUNCTIONS)}
+    calls = _calls(manifest)
+    searching |= calls.keys()
     if not searching:
         return PlannedViews()
+    views |= calls
     datasets = {TableName(each.name): each for each in manifest.datasets}
     behind = {name: _behind(name, {**views, **datasets}) for name in views}
     wanted = [name for name in sorted(views) if not searching.isdisjoint(behind[name])]
@@ -56,16 +64,50 @@ def planned(manifest: Manifest) -> PlannedViews:
         if lacking := sorted(behind[view] & unknown.keys()):
             wanted.remove(view)
             why = f"the columns of '{lacking[0]}' {unknown[lacking[0]]}"
-            notes.append(f"view '{view}' is not planned: {why}")
+            notes.append(f"{_title(view)} is not planned: {why}")
     if not wanted:
         return PlannedViews(notes=tuple(notes))
     specs |= {name: ViewTable(each.sql) for name, each in views.items() if name in needed}
     failed = asyncio.run(_failed(specs, wanted))
     problems = (
-        Problem(str(manifest.path), 0, f"view '{name}'", message)
-        for name, message in failed.items()
+        Problem(str(manifest.path), 0, _title(name), message) for name, message in failed.items()
     )
     return PlannedViews(tuple(problems), tuple(notes))
+
+
+def _calls(manifest: Manifest) -> dict[TableName, View]:
+    """Return a view for each function that calls it."""
+    expander = Expander(manifest.functions)
+    return {
+        TableName(f"{_FUNCTIONS}.{each.name}"): View(
+            each.name, expander.expanded(_call(each)).sql, manifest.base_dir
+        )
+        for each in manifest.functions
+    }
+
+
+def _call(function: SqlFunction) -> str:
+    samples = [_sample(each) for each in function.parameters]
+    if function.is_table:
+        return f"SELECT * FROM {function.name}({', '.join(samples)})"
+    names = [f'"{each.name}"' for each in function.parameters]
+    columns = [
+        f"{each.cast.of(sample)} AS {name}"
+        for each, sample, name in zip(function.parameters, samples, names, strict=True)
+    ]
+    # The parameters beside the call: it must give a value for each row.
+    call = f"{function.name}({', '.join(names)})"
+    return f"SELECT {', '.join([*names, call])} FROM (SELECT {', '.join(['1', *columns])}) AS args"
+
+
+def _sample(parameter: FunctionParameter) -> str:
+    schema = parameter.schema
+    return "NULL" if "format" in schema else _SAMPLES.get(str(schema.get("type")), "NULL")
+
+
+def _title(name: TableName) -> str:
+    schema, _, bare = name.rpartition(".")
+    return f"function '{bare}'" if schema == _FUNCTIONS else f"view '{name}'"
 
 
 def _behind(name: TableName, known: Mapping[TableName, View | Dataset]) -> set[TableName]:

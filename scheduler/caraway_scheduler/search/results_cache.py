@@ -30,6 +30,7 @@ class SearchResultsCache:
         self.requests = 0
         self.hits = 0
         self.size_bytes = 0
+        self.clears = 0
         self._clock = clock
         self._kept: OrderedDict[SearchKey, KeptSearch] = OrderedDict()
 
@@ -52,16 +53,22 @@ class SearchResultsCache:
         self.hits += 1
         return found.results
 
-    def put(self, key: SearchKey, results: bytes) -> None:
-        """Keep results, unless they are too large."""
+    def put(self, key: SearchKey, results: bytes, since: int = 0) -> None:
+        """Keep results, unless they are too large or older than the last clear."""
         size = _size(key, results)
-        if size > self.settings.max_size_bytes // _LARGEST_SHARE:
+        if size > self.settings.max_size_bytes // _LARGEST_SHARE or since != self.clears:
             return
         self._drop(key)
         self._kept[key] = KeptSearch(results, self._clock() + self.settings.ttl_s)
         self.size_bytes += size
         while self.size_bytes > self.settings.max_size_bytes:
             self._drop(next(iter(self._kept)))
+
+    def clear(self) -> None:
+        """Drop all results."""
+        self.clears += 1
+        self.size_bytes = 0
+        self._kept.clear()
 
     def _drop(self, key: SearchKey) -> None:
         if (found := self._kept.pop(key, None)) is not None:

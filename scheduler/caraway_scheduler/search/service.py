@@ -106,6 +106,7 @@ class SearchService:
             if (known := self.cache.get(self._key(request, principal))) is not None:
                 return SearchAnswer(known, "HIT")
         key = self._key(request, principal)
+        since = self.cache.clears if self.cache is not None else 0
         spans.current.set(replace(span, principal=principal.id))
         results, is_steady = await self._queries.limited(
             f"search: {request.text}",
@@ -115,8 +116,13 @@ class SearchService:
         if self.cache is None or not is_steady or not self._queries.may_keep(reads):
             return SearchAnswer(results, None)
         if key == self._key(request, principal):
-            self.cache.put(key, results)
+            self.cache.put(key, results, since)
         return SearchAnswer(results, "BYPASS" if bypass else "MISS")
+
+    def invalidate(self) -> None:
+        """Drop kept answers, because their conditions may mean something else."""
+        if self.cache is not None:
+            self.cache.clear()
 
     def _key(self, request: SearchRequest, principal: Principal) -> SearchKey:
         return principal.id, self._queries.catalog()[0], request

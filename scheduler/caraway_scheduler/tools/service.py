@@ -10,6 +10,7 @@ from caraway_ai.tools import selecting
 from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.builtin import BuiltinTools
 from caraway_ai.tools.data_access import RowLimits
+from caraway_ai.tools.function_tool import FunctionTools
 from caraway_ai.tools.memory_tools import MemoryTools
 from caraway_ai.tools.protocol import Tool
 from caraway_ai.tools.selecting import ToolSelection
@@ -94,7 +95,7 @@ class ToolService:
         """The status of every tool of the manifest: `ready`, `initializing`, or `error`."""
         found = {name: each.server.status for name, each in self._servers.items()}
         ready = dict.fromkeys(
-            (tool.name for source in self.toolbox.sources[1:2] for tool in source.tools()), "ready"
+            (tool.name for source in self.toolbox.sources[1:3] for tool in source.tools()), "ready"
         )
         return {**ready, **found, **dict.fromkeys(self._failed, "error")}
 
@@ -120,8 +121,12 @@ class ToolService:
         self._servers = kept
         servers = (each.server for each in kept.values())
         self.toolbox.sources = [
-            self._builtin, DeclaredTools(made), *self._memory(manifest), *servers
-        ]  # fmt: skip
+            self._builtin,
+            DeclaredTools(made),
+            FunctionTools(manifest.functions, self.data, self._rows),
+            *self._memory(manifest),
+            *servers,
+        ]
         self.toolbox.groups = _groups(manifest.tools)
 
     async def wait_settled(self) -> None:

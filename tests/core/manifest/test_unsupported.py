@@ -10,7 +10,7 @@ EVERYTHING = Path(__file__).with_name("everything.yaml")
 def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
     built = (
         "(this build has: datasets, views, models, embeddings, rerankers, tools, workers, "
-        "secrets, dependencies)"
+        "functions, secrets, dependencies)"
     )
     off = "remove it or set its 'enabled' to false"
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
@@ -31,10 +31,11 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         ),
         f"64: search_engines: 'search_engines' is not implemented yet; remove it {built}",
         "65: tools[0].as_sql: 'as_sql' is not implemented yet; remove it",
-        f"67: functions: 'functions' is not implemented yet; remove it {built}",
+        "67: functions[0].from: a function is `from: sql`; for a service, write a tool `from: "
+        "https://...` with `as_sql: true`, which is called once for a statement",
+        "67: functions[0]: the function has neither 'body' nor 'body_ref'",
         f"68: evals: 'evals' is not implemented yet; remove it {built}",
         f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",
-        f"75: runtime.functions: 'runtime.functions' is not implemented yet; {off}",
         "76: runtime.policy: 'runtime.policy' is not implemented yet; remove it",
         "78: runtime.source_rate_control: 'runtime.source_rate_control' is not implemented "
         "yet; remove it",

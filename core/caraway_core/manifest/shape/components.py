@@ -87,19 +87,3 @@ class Evaluation(Section):
     dataset: Text | None = None
     scorers: TextList = Field(default_factory=list)
     depends_on: TextList = Field([], alias="dependsOn")
-
-
-class Signature(Section):
-    args: list[Anything] | Anything = Field(default_factory=list)
-    returns: str | Anything | None = None
-
-
-class Function(Section):
-    name: Text
-    from_: Text = Field(alias="from")
-    description: str | None = None
-    signature: Signature | None = None
-    body: Written | None = None
-    volatility: Literal["immutable", "stable", "volatile"] | None = None
-    as_tool: bool = False
-    params: Texts = Field(default_factory=dict)

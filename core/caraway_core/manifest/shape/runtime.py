@@ -199,7 +199,7 @@ class TelemetrySection(Section):
 
 
 class FunctionsSection(Section):
-    enabled: bool = False
+    enabled: bool = True
 
 
 def _output_level(value: object) -> object:

@@ -10,11 +10,11 @@ from caraway_core.manifest.shape.base import Anything, Section, Text, Texts, Wri
 from caraway_core.manifest.shape.components import (
     CatalogSection,
     Evaluation,
-    Function,
     ModelSection,
     SearchEngine,
 )
 from caraway_core.manifest.shape.dataset import DatasetSection, ViewSection
+from caraway_core.manifest.shape.functions import FunctionSection
 from caraway_core.manifest.shape.runtime import RuntimeSection, checked_location
 from caraway_core.manifest.shape.search import EmbeddingSection, RerankerSection
 from caraway_core.manifest.shape.tools import ToolSection
@@ -97,7 +97,7 @@ COMPONENTS: dict[str, type[Section]] = {
     "search_engines": SearchEngine,
     "tools": ToolSection,
     "workers": WorkerSection,
-    "functions": Function,
+    "functions": FunctionSection,
     "evals": Evaluation,
 }
 """The model of one item per list; a referenced folder holds `<singular>.yaml`."""

@@ -1,0 +1,77 @@
+"""The route of `/v1/functions`."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+from starlette.responses import JSONResponse, Response
+
+from caraway_core.sql_functions import SqlFunction
+from caraway_scheduler.api import app_state
+
+router = APIRouter(tags=["SQL"])
+
+
+class FunctionParameterEntry(BaseModel):
+    """A parameter; `default` is SQL, and null where a call must give a value."""
+
+    name: str
+    type: str
+    description: str | None
+    default: str | None
+
+
+class FunctionColumnEntry(BaseModel):
+    """A column that a table function returns."""
+
+    name: str
+    type: str
+
+
+class FunctionEntry(BaseModel):
+    """A function of the manifest.
+
+    `returns` is the type of a scalar function, and lists the columns of a table; null: those of its
+    query.
+    """
+
+    name: str
+    kind: Literal["scalar", "table"]
+    volatility: Literal["immutable", "stable", "volatile"]
+    from_: Literal["sql"] = Field(alias="from")
+    description: str | None
+    parameters: list[FunctionParameterEntry]
+    returns: str | list[FunctionColumnEntry] | None
+    as_tool: bool
+    metadata: dict[str, Any]
+
+
+@router.get("/v1/functions", response_model=list[FunctionEntry])
+async def list_functions(request: Request) -> Response:
+    """List the functions of the manifest; those of the engine are not among them."""
+    return JSONResponse(list(map(_entry, app_state.services(request).functions.declared)))
+
+
+def _entry(function: SqlFunction) -> dict[str, Any]:
+    returns: Any = function.returns.type if function.returns is not None else None
+    if function.columns:
+        returns = [{"name": each.name, "type": each.cast.type} for each in function.columns]
+    return {
+        "name": function.name,
+        "kind": function.kind,
+        "volatility": function.volatility,
+        "from": "sql",
+        "description": function.description,
+        "parameters": [
+            {
+                "name": each.name,
+                "type": each.cast.type,
+                "description": each.description,
+                "default": each.default,
+            }
+            for each in function.parameters
+        ],
+        "returns": returns,
+        "as_tool": function.as_tool,
+        "metadata": dict(function.metadata),
+    }
