@@ -1,7 +1,7 @@
 """`caraway sql`: run statements and print their results, or open the interactive shell."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ import typer
 
 from caraway.cli import exporting, options, streams
 from caraway.formats import Format
-from caraway_core.sqltext import splitting
+from caraway_core.sqltext import explained, splitting
 
 if TYPE_CHECKING:
     from caraway.client import Client
@@ -43,7 +43,9 @@ def sql(
         by_server = output is None and not format.is_binary and client.uses_http
         with streams.open_output(output) as sink:
             for statement in script:
-                if by_server:
+                if by_server and format is Format.TABLE and _is_drawn(statement, values):
+                    sink.write(f"{_drawn(client, statement)}\n".encode())
+                elif by_server:
                     answer = client.sql_chunks(statement, values, format)
                     streams.write_result(answer, sink, is_binary=False)
                 else:
@@ -57,6 +59,16 @@ def _script(text: str, format: Format) -> Sequence[str]:
     if len(script) > 1 and format.is_binary:
         raise typer.BadParameter(f"--format {format} takes one statement, since it is one file")
     return script
+
+
+def _is_drawn(statement: str, values: Mapping[str, object]) -> bool:
+    return not values and explained.parse(statement) is not None
+
+
+def _drawn(client: "Client", statement: str) -> str:
+    from caraway.shell import names, plans
+
+    return plans.draw(names.LineRows(client).sql(statement))
 
 
 def _interact(client: "Client", format: Format) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from caraway import parameters
+from caraway_core.errors import CarawayError
 
 Param = Annotated[
     list[str] | None,
@@ -24,7 +25,9 @@ File = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write the rows to a file."),
+    typer.Option(
+        "--output", metavar="FILE", dir_okay=False, help="Write the rows to a file."
+    ),
 ]
 
 
@@ -57,15 +60,25 @@ def refuse_terminal(format: str, output: Path | None, *, is_binary: bool) -> Non
 
 @contextmanager
 def open_output(output: Path | None) -> Iterator[BinaryIO]:
-    """Open standard output, or a file that gets its name once it is complete."""
+    """Open standard output, or a file that gets its name once it is complete.
+
+    Devices and pipes, such as /dev/null, are written to as they are. So is what a link leads to.
+    """
     if output is None:
         yield sys.stdout.buffer
         return
-    part = output.with_name(f"{output.name}.part")
+    if output.exists() and (not output.is_file() or output.is_relative_to("/dev")):
+        with output.open("wb") as opened:
+            yield opened
+        return
+    target = output.resolve()
+    if not target.parent.is_dir():
+        raise CarawayError(f"cannot write '{output}': there is no directory '{target.parent}'")
+    part = target.with_name(f"{target.name}.part")
     try:
         with part.open("wb") as opened:
             yield opened
-        part.replace(output)
+        part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 import io
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -258,3 +259,68 @@ def test_an_unreachable_endpoint_gets_a_hint(caraway: Command) -> None:
 
     assert shown.exit_code == 1
     assert f"cannot connect to {endpoint}: is the runtime running? (start it with" in shown.stderr
+
+
+def test_rows_go_to_a_pipe_that_has_a_name(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    """A rename would replace the pipe by a file, or a device such as /dev/null."""
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS)))
+    target = tmp_path / "pipe"
+    os.mkfifo(target)
+    reading = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
+
+    shown = ask("sql", "SELECT 1", "--format", "csv", "--output", str(target))
+
+    assert (shown.exit_code, os.read(reading, 100)) == (0, b"n\n1\n2\n")
+    assert target.is_fifo() and os.listdir(tmp_path) == ["pipe"]
+    os.close(reading)
+
+
+def test_a_link_still_leads_to_the_file_that_is_written(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS)))
+    link, target = tmp_path / "link", tmp_path / "target"
+    link.symlink_to(target)
+
+    assert ask("sql", "SELECT 1", "--format", "csv", "--output", str(link)).exit_code == 0
+
+    assert link.is_symlink() and target.read_bytes() == b"n\n1\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "says"),
+    [
+        ("", 2, "is a directory"),
+        (".", 2, "is a directory"),
+        ("missing/rows.csv", 1, "there is no directory"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_query(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path, output: str, code: int, says: str
+) -> None:
+    target = str(tmp_path / output) if output else output
+
+    shown = ask("sql", "SELECT 1", "--output", target)
+
+    assert shown.exit_code == code and says in shown.stderr
+    assert "bug" not in shown.stderr and not runtime.asked
+
+
+def test_explain_is_drawn_as_a_tree(ask: Command, runtime: FakeRuntime) -> None:
+    row = {"plan_type": "physical_plan", "plan": "A\n  B\n  C"}
+    runtime.answers("POST /v1/sql", Answer(body=json.dumps(row).encode() + b"\n"))
+
+    shown = ask("sql", "EXPLAIN SELECT 1")
+
+    assert shown.stdout == "physical_plan:\nA\n├─ B\n└─ C\n"
+    assert runtime.asked[0].headers["accept"] == "application/x-ndjson"
+
+
+def test_explain_in_another_format_is_as_the_server_sends_it(
+    ask: Command, runtime: FakeRuntime
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b"[]"))
+
+    assert ask("sql", "EXPLAIN SELECT 1", "--format", "json").stdout == "[]\n"
