@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from caraway.async_handles import AsyncQueryHandle, AsyncReader, ThreadedCalls
+from caraway.async_handles import AsyncQueryHandle, AsyncReader
+from caraway.async_routes import AsyncRoutes
 from caraway.client import Client
 from caraway.parsing import Row
 from caraway.readers import RecordReader
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncClient", "AsyncReader"]
 
 
-class AsyncClient:
+class AsyncClient(AsyncRoutes):
     """Sends requests to one runtime. The arguments and the variables are those of `Client`.
 
     At most 16 calls run at a time; further ones wait.
@@ -43,7 +44,7 @@ class AsyncClient:
         user_agent: str = "",
         max_retries: int = 3,
     ) -> None:
-        self._client = Client(
+        client = Client(
             api_key,
             http_url=http_url,
             flight_url=flight_url,
@@ -52,7 +53,7 @@ class AsyncClient:
             user_agent=user_agent,
             max_retries=max_retries,
         )
-        self._calls = ThreadedCalls()
+        super().__init__(client)
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -189,37 +190,3 @@ class AsyncClient:
                 keywords=keywords,
             )
         )
-
-    async def refresh_acceleration(
-        self,
-        dataset: str,
-        *,
-        refresh_mode: str | None = None,
-        refresh_sql: str | None = None,
-        refresh_jitter_max: str | float | None = None,
-    ) -> str:
-        """Request a refresh of an accelerated dataset and return the server's message."""
-        return await self._calls.run(
-            lambda: self._client.refresh_acceleration(
-                dataset,
-                refresh_mode=refresh_mode,
-                refresh_sql=refresh_sql,
-                refresh_jitter_max=refresh_jitter_max,
-            )
-        )
-
-    async def active_queries(self) -> list[Row]:
-        """List the statements running now. Requires a key with write access."""
-        return await self._calls.run(self._client.active_queries)
-
-    async def cancel_active_query(self, query_id: str) -> None:
-        """Cancel a running statement. Requires a key with write access."""
-        await self._calls.run(lambda: self._client.cancel_active_query(query_id))
-
-    async def is_service_healthy(self) -> bool:
-        """Whether the process responds."""
-        return await self._calls.run(self._client.is_service_healthy)
-
-    async def is_service_ready(self) -> bool:
-        """Whether every component is ready; False if the runtime cannot be reached."""
-        return await self._calls.run(self._client.is_service_ready)

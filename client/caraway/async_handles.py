@@ -76,6 +76,9 @@ class AsyncQueryHandle:
         self._calls = calls
         self.id = handle.id
 
+    def __repr__(self) -> str:
+        return f"AsyncQueryHandle({self.id!r})"
+
     async def status(self, wait: float = 0.0) -> QueryState:
         """Return the state of the query, waiting up to `wait` seconds for it to finish."""
         return await self._calls.run(lambda: self._handle.status(wait))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from caraway import addresses, asking, chatting, parsing, queries, retries
+from caraway import addresses, arguments, asking, chatting, parsing, queries, retries
 from caraway.errors import InvalidEndpointError
 from caraway.formats import Format
 from caraway.parsing import Row
@@ -21,6 +21,7 @@ from caraway.routes import RuntimeRoutes
 from caraway.statements import Parameters, StatementRunner, statement_request
 from caraway.transport import Transport
 from caraway.transport import user_agent as full_user_agent
+from caraway_core.sqltext import writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,8 +64,9 @@ class Client(RuntimeRoutes):
         self._client_cert = (
             (Path(tls_client_cert[0]), Path(tls_client_cert[1])) if tls_client_cert else None
         )
-        self._key = key
-        self._user_agent = user_agent
+        self._key = arguments.header("api_key", key)
+        self._user_agent = arguments.header("user_agent", user_agent)
+        arguments.retries(max_retries)
         self._flight: FlightTransport | None = None
         self._is_closed = False
         self._http = (
@@ -119,9 +121,7 @@ class Client(RuntimeRoutes):
 
     def set_max_retries(self, retries: int) -> None:
         """Set how often a request is tried again; 0 turns that off."""
-        if retries < 0:
-            raise ValueError("retries must be 0 or more")
-        self._runner.max_retries = retries
+        self._runner.max_retries = arguments.retries(retries)
         if self._http is not None:
             self._http.max_retries = retries
 
@@ -169,8 +169,9 @@ class Client(RuntimeRoutes):
     ) -> Row:
         """Run a statement and return `{row_count, schema, data, execution_time_ms}`."""
         request = statement_request(statement, parameters, VERSIONED_JSON, extra=headers)
-        body = self._transport.text(request, retries.once())
-        return parsing.parse_object(body)
+        is_read = not writing.may_change(statement)
+        policy = retries.statements(self._runner.max_retries, is_read=is_read)
+        return parsing.parse_object(self._transport.text(request, policy))
 
     def sql_chunks(
         self, query: str, parameters: Parameters | None = None, format: Format = Format.JSON

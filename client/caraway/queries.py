@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from caraway import parsing, retries
+from caraway import arguments, parsing, retries
 from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway.formats import ResultFormat
 from caraway.parsing import Row
@@ -160,6 +160,9 @@ class QueryHandle:
         self.id = query_id
         self._queries = queries
 
+    def __repr__(self) -> str:
+        return f"QueryHandle({self.id!r})"
+
     def status(self, wait: float = 0.0) -> QueryState:
         """Return the state of the query, waiting up to `wait` seconds for it to finish."""
         return _state(self._queries.status_of(self.id, wait))
@@ -237,6 +240,7 @@ def submission(
     maximum_size: int | None,
 ) -> Row:
     """Return the body of a submission, without the fields that are None."""
+    arguments.statement(sql, parameters)
     given = {
         "sql": sql,
         "parameters": parameters,

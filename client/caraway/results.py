@@ -111,11 +111,13 @@ class SqlResult:
         )
         total = self.table.num_rows
         shown = (
-            f"first {head.num_rows:,} of {total:,} rows" if total > SHOWN_ROWS else f"{total} rows"
+            f"first {head.num_rows:,} of {total:,} rows"
+            if total > SHOWN_ROWS
+            else _counted(total, "row")
         )
         return (
             f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table><p>{shown}, "
-            f"{self.table.num_columns} columns</p>"
+            f"{_counted(self.table.num_columns, 'column')}</p>"
         )
 
 
@@ -131,6 +133,10 @@ def check_names(names: Iterable[str], target: str) -> None:
             f"columns share the name '{repeated[0]}', which {target} cannot have; name them in "
             "the statement (SELECT a.id AS a_id), or use the Arrow table"
         )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 # Any: a pyarrow scalar.

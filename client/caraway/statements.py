@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from caraway import retries
+from caraway import arguments, retries
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway.readers import RecordReader, opened
 from caraway.transport import ApiRequest, Transport
@@ -48,6 +48,7 @@ class StatementRunner:
         Until then, a statement that only reads is tried again after errors that pass. One that
         may write is tried again only if the server cannot have begun it.
         """
+        arguments.statement(sql, parameters)
         is_read = not writing.may_change(sql)
         attempt = 0
         while True:
@@ -105,6 +106,7 @@ def statement_request(
     extra: Mapping[str, str] | None = None,
 ) -> ApiRequest:
     """Return the request for a statement."""
+    arguments.statement(sql, parameters)
     body, content_type = encode_statement(sql, parameters)
     return ApiRequest(
         "POST",

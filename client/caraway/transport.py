@@ -108,6 +108,8 @@ class Transport:
 
     @contextmanager
     def _response(self, request: ApiRequest) -> Iterator[httpx.Response]:
+        if self._http.is_closed:
+            raise CarawayError("the client is closed")
         timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_TIMEOUT_S)
         with self._mapped_errors():
             with self._http.stream(

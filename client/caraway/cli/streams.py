@@ -25,9 +25,7 @@ File = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", metavar="FILE", dir_okay=False, help="Write the rows to a file."
-    ),
+    typer.Option("--output", metavar="FILE", dir_okay=False, help="Write the rows to a file."),
 ]
 
 
