@@ -11,7 +11,7 @@ _STATEMENT = re.compile(r"^\| `(SELECT .*?)` \| `(.*?)` \|$", re.MULTILINE)
 
 
 async def test_the_example_answers_as_the_guide_shows(tmp_path: Path) -> None:
-    manifest = GUIDE.partition("```yaml\n")[2].partition("```")[0]
+    manifest = "\n".join(re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL))
     shown = _STATEMENT.findall(GUIDE)
     assert len(shown) == 4
     async with running(tmp_path, manifest) as runtime:
@@ -20,5 +20,7 @@ async def test_the_example_answers_as_the_guide_shows(tmp_path: Path) -> None:
         await runtime.sql(f"INSERT INTO orders VALUES {values}")
         for sql, rows in shown:
             assert (await runtime.sql(sql)).json() == json.loads(rows), sql
+        sql, rows = re.findall(r"^`(SELECT .*?)` then gives `(.*?)`", GUIDE, re.MULTILINE)[0]
+        assert (await runtime.sql(sql)).json() == json.loads(rows)
         answer = await runtime.api.post("/v1/tools/net_price", json={"gross": 10})
         assert f"\n{answer.text}\n" in GUIDE

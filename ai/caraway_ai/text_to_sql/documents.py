@@ -8,6 +8,7 @@ from typing import Any
 from caraway_ai.text_to_sql.described import DescribedTable
 from caraway_ai.text_to_sql.prompting import INSTRUCTIONS
 from caraway_ai.tools.data_access import KnownColumn, SearchedColumn
+from caraway_core.sql_functions import SqlFunction
 
 _TITLE = "# SQL over the data of this runtime"
 _NOTES = (
@@ -36,10 +37,14 @@ class SqlDialect:
     parser: str = "sqlparser-rs"
 
 
-def as_json(tables: Sequence[DescribedTable], dialect: SqlDialect) -> dict[str, Any]:
-    """Return every field of the context."""
+def as_json(
+    tables: Sequence[DescribedTable],
+    dialect: SqlDialect,
+    functions: Sequence[SqlFunction] = (),
+) -> dict[str, Any]:
+    """Return every field of the context; `functions` are those of the manifest."""
     return {
-        "context": as_markdown(tables, dialect),
+        "context": as_markdown(tables, dialect, functions),
         "instructions": list(INSTRUCTIONS),
         "sql": {
             "engine": "Apache DataFusion",
@@ -49,7 +54,7 @@ def as_json(tables: Sequence[DescribedTable], dialect: SqlDialect) -> dict[str, 
             "notes": list(_NOTES),
         },
         "datasets": list(map(_dataset, tables)),
-        "functions": _functions(tables),
+        "functions": _functions(tables, functions),
         "samples": [
             {"title": f"Sample data of {each.table.name}", "content": content}
             for each in tables
@@ -58,7 +63,11 @@ def as_json(tables: Sequence[DescribedTable], dialect: SqlDialect) -> dict[str, 
     }
 
 
-def as_markdown(tables: Sequence[DescribedTable], dialect: SqlDialect) -> str:
+def as_markdown(
+    tables: Sequence[DescribedTable],
+    dialect: SqlDialect,
+    functions: Sequence[SqlFunction] = (),
+) -> str:
     """Return the context as a page."""
     lines = [_TITLE, ""]
     lines += [f"- {each}" for each in (*INSTRUCTIONS, *_NOTES)]
@@ -75,7 +84,8 @@ def as_markdown(tables: Sequence[DescribedTable], dialect: SqlDialect) -> str:
     lines += ["", "## Dataset Relationships", ""]
     lines += [line for each in tables for line in _relationships(each)] or ["None is known."]
     lines += ["", "## SQL Functions", "", _summary(tables), ""]
-    lines += [f"- `{each['syntax']}`: {each['description']}" for each in _search(tables)]
+    listed = [*_search(tables), *map(_user_defined, functions)]
+    lines += [f"- `{each['syntax']}`{_described(each['description'])}" for each in listed]
     samples = [(each.table.name, _sample(each)) for each in tables]
     if any(content for _, content in samples):
         lines += ["", "## Sample Data", ""]
@@ -171,13 +181,24 @@ def _full_text(table: str, searched: SearchedColumn) -> dict[str, Any]:
     }
 
 
-def _functions(tables: Sequence[DescribedTable]) -> dict[str, Any]:
+def _functions(
+    tables: Sequence[DescribedTable], functions: Sequence[SqlFunction]
+) -> dict[str, Any]:
     return {
         "summary": _summary(tables),
         "json": [],
         "spice_specific": _search(tables),
         "spark_compatibility": {"description": "There are none.", "functions": []},
-        "user_defined": [],
+        "user_defined": list(map(_user_defined, functions)),
+    }
+
+
+def _user_defined(function: SqlFunction) -> Mapping[str, str]:
+    return {
+        "name": function.name,
+        "syntax": function.signature,
+        "description": function.description or "",
+        "example": function.example,
     }
 
 

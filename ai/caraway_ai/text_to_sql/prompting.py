@@ -1,6 +1,6 @@
 """Words what a model is told: the rules, and the tables that matter for the question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from caraway_ai.protocols import JsonObject
@@ -12,6 +12,7 @@ from caraway_ai.tools.sql_names import quoted, quoted_table
 from caraway_ai.tools.tool_search import Embed, ToolIndex, ToolQuery
 from caraway_core.ids import TableName
 from caraway_core.manifest import names
+from caraway_core.sql_functions import SqlFunction
 
 INSTRUCTIONS = (
     "Write one SQL query in the PostgreSQL dialect that answers the question. It runs on Apache "
@@ -31,6 +32,7 @@ INSTRUCTIONS = (
 MOST_CHARACTERS = 24_000
 """About 6,000 tokens: it leaves room for the answer in the window of a small model."""
 _LONGEST_DESCRIPTION = 300
+_MOST_OF_FUNCTIONS = 4_000
 
 
 async def ranked(
@@ -69,14 +71,18 @@ def within(tables: Sequence[DescribedTable], most_characters: int) -> Sequence[D
     return sorted((by_name[name] for name in chosen), key=lambda each: each.table.name)
 
 
-def messages(question: str, tables: Sequence[DescribedTable]) -> list[JsonObject]:
-    """Return the messages of the first try: the rules and the tables, then the question."""
+def messages(
+    question: str, tables: Sequence[DescribedTable], functions: Sequence[SqlFunction] = ()
+) -> list[JsonObject]:
+    """Return the messages of the first try: rules, tables and functions, then the question."""
     rules = "\n".join(f"- {each}" for each in INSTRUCTIONS)
     schema = "\n\n".join(map(ddl, tables))
     joins = "\n".join(_joins(tables))
     told = f"{rules}\n\nTables:\n\n{schema}"
     if joins:
         told += f"\n\nColumns that belong together:\n{joins}"
+    if listed := "\n".join(_listed(functions)):
+        told += f"\n\nFunctions that you may call:\n{listed}"
     return [
         {"role": "system", "content": told},
         {"role": "user", "content": f"Question: {question}"},
@@ -160,6 +166,18 @@ def _joins(tables: Sequence[DescribedTable]) -> list[str]:
         for relation in each.relations
         if relation.other in shown
     ]
+
+
+def _listed(functions: Sequence[SqlFunction]) -> Iterator[str]:
+    left = _MOST_OF_FUNCTIONS
+    for each in functions:
+        kind = "a table: write it in FROM" if each.is_table else ""
+        told = "; ".join(filter(None, (_one_line(each.description or ""), kind)))
+        line = f"- {each.signature}{f' -- {told}' if told else ''}"
+        left -= len(line)
+        if left < 0:
+            return
+        yield line
 
 
 def _one_line(text: str) -> str:

@@ -26,7 +26,7 @@ class DeclaredTool:
     """One entry of `tools`. `kind` and `target` are the halves of `from`; for `mcp` it is a server.
 
     `parameters` is a JSON Schema of an object. `params`, `env` and `sql` may hold secret
-    references.
+    references. With `as_sql` it is a table function, too.
     """
 
     name: str
@@ -38,3 +38,4 @@ class DeclaredTool:
     groups: tuple[str, ...] = ()
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    as_sql: bool = False

@@ -52,7 +52,7 @@ class FunctionReferences:
                 return
             except FunctionBodyError as exc:
                 _, found = functions.pop(exc.name)
-                key = "body_ref" if found.value.get("body") is None else "body"
+                key = next(each for each in ("body", "body_ref", "sql") if each in found.value)
                 yield found.problem((key,), exc.message)
                 # Those that call it would fail for the same reason.
                 functions = {

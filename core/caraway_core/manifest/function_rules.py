@@ -2,17 +2,25 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from caraway_core import registry
 from caraway_core.errors import Problem
 from caraway_core.manifest import function_types, scalars
-from caraway_core.manifest.declared_tools import RESERVED_TOOLS
+from caraway_core.manifest.declared_tools import RESERVED_TOOLS, DeclaredTool
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.shape import functions as shapes
-from caraway_core.sql_functions import FunctionParameter, ReturnedColumn, SqlFunction, Volatility
+from caraway_core.sql_functions import (
+    FunctionParameter,
+    ReturnedColumn,
+    SqlCast,
+    SqlFunction,
+    Volatility,
+)
 from caraway_core.sqltext import builtin_functions, function_bodies, lexer
 
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_TYPES = {"string": "text", "integer": "bigint", "number": "double", "boolean": "boolean"}
 _HTTP = ("http", "https", "wasm")
 
 
@@ -23,8 +31,8 @@ def function(document: Document) -> Iterator[Problem]:
     kind = origin.partition(":")[0].lower()
     if kind in _HTTP:
         message = (
-            "a function is `from: sql`; for a service, write a tool `from: https://...` with "
-            "`as_sql: true`, which is called once for a statement"
+            "a function is `from: sql`; a service can be a tool `from: https://...`, and what it "
+            "answers a dataset"
         )
         yield document.problem(("from",), message)
     elif origin.lower() != "sql":
@@ -126,6 +134,29 @@ def declared(shape: shapes.FunctionSection, body: str) -> SqlFunction:
         volatility=shape.volatility or _volatility(body, is_table=shape.kind == "table"),
         as_tool=shape.as_tool,
         metadata=shape.metadata,
+    )
+
+
+def of_tool(tool: DeclaredTool) -> SqlFunction:
+    """Return a tool `from: sql` as a table function; its parameters keep their order."""
+    properties: Mapping[str, Mapping[str, Any]] = tool.parameters["properties"]
+    made: list[FunctionParameter] = []
+    for name, each in properties.items():
+        default: str | None = None
+        if name not in tool.parameters["required"]:
+            given = each.get("default")
+            default = "NULL" if given is None else _literal(given)
+        type_ = _TYPES.get(str(each["type"]))
+        cast = SqlCast(str(each["type"])) if type_ is None else function_types.cast(type_)
+        made.append(FunctionParameter(name, cast, default, each.get("description"), each))
+    return SqlFunction(
+        name=tool.name.lower(),
+        parameters=tuple(made),
+        body=tool.sql,
+        is_table=True,
+        description=tool.description,
+        volatility=_volatility(tool.sql, is_table=True),
+        as_tool=False,
     )
 
 

@@ -258,7 +258,9 @@ class _Loading:
         if shape.name in self._tools:
             self._add(found, ("name",), f"the tool '{shape.name}' is declared twice")
         elif not any(tool_rules.tool(found)):
-            self._tools[shape.name] = tool_rules.declared(shape)
+            tool = self._tools[shape.name] = tool_rules.declared(shape)
+            if tool.as_sql:
+                self._problems += self._functions.add(function_rules.of_tool(tool), found)
 
     def _add_function(self, shape: function_shapes.FunctionSection, found: Document) -> None:
         if not shape.enabled or any(function_rules.function(found)):

@@ -16,7 +16,8 @@ from caraway_core.manifest.declared_tools import (
 )
 from caraway_core.manifest.document import Document
 from caraway_core.manifest.shape import tools as shapes
-from caraway_core.sqltext import placeholders
+from caraway_core.manifest.shape.functions import SQL_NAME
+from caraway_core.sqltext import builtin_functions, placeholders
 
 PARAMS: Mapping[ToolKind, tuple[str, ...]] = {
     "builtin": ("table_allowlist",),
@@ -59,7 +60,7 @@ def tool(document: Document) -> Iterator[Problem]:
         yield document.problem(("from",), str(exc))
         return
     if content.get("as_sql") is True:
-        yield document.problem(("as_sql",), "'as_sql' is not implemented yet; remove it")
+        yield from _as_sql(document, kind)
     yield from _params(document, kind)
     if kind != "mcp" and content.get("env"):
         yield document.problem(("env",), "only an MCP server that is started has an environment")
@@ -99,6 +100,7 @@ def declared(shape: shapes.ToolSection) -> DeclaredTool:
         groups=tuple(shape.groups),
         params=shape.params,
         env=shape.env,
+        as_sql=shape.as_sql,
     )
 
 
@@ -116,6 +118,29 @@ def _schema(parameters: Mapping[str, shapes.ToolParameterSection]) -> Mapping[st
         "required": required,
         "additionalProperties": False,
     }
+
+
+def _as_sql(document: Document, kind: ToolKind) -> Iterator[Problem]:
+    """Yield why a tool cannot be called in SQL."""
+    if kind != "sql":
+        message = (
+            "only a tool `from: sql` can be called in SQL: a statement may be planned and run "
+            "several times, so it must not call a service; load what the service answers as a "
+            "dataset"
+        )
+        yield document.problem(("as_sql",), message)
+        return
+    name = str(document.value.get("name", ""))
+    if not re.fullmatch(SQL_NAME, name):
+        message = f"'{name}' is not a name in SQL, which `as_sql` needs; write '_' for '-'"
+        yield document.problem(("name",), message)
+    elif name.lower() in builtin_functions.NAMES:
+        message = f"'{name}' is a function of SQL, so it cannot be called there; choose another"
+        yield document.problem(("name",), message)
+    for parameter, each in _mapping(document.value.get("parameters")).items():
+        if _mapping(each).get("type") == "object":
+            message = "an object cannot be an argument in SQL; remove `as_sql`"
+            yield document.problem(("parameters", parameter, "type"), message)
 
 
 def _params(document: Document, kind: ToolKind) -> Iterator[Problem]:

@@ -148,7 +148,7 @@ async def services(
         tools=tools,
         mcp=mcp,
         embeddings=embeddings,
-        nsql=NsqlService(models, tools, queries, history),
+        nsql=NsqlService(models, tools, queries, history, functions),
         workers=workers,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,

@@ -14,6 +14,9 @@ from caraway_ai.tools.data_access import KnownTable
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_core.errors import CarawayError, InvalidRequestError, ModelInputError, NotFoundError
 from caraway_core.ids import TableName
+from caraway_core.sql_functions import SqlFunction
+from caraway_scheduler.acceleration.versions.freshness import Mentions
+from caraway_scheduler.dispatch.functions import ManifestFunctions
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.models.states import ModelCaller
@@ -58,12 +61,18 @@ class NsqlService:
     """Turns questions into statements that only read, and runs them."""
 
     def __init__(
-        self, models: Models, tools: ToolService, queries: QueryService, history: TaskHistory
+        self,
+        models: Models,
+        tools: ToolService,
+        queries: QueryService,
+        history: TaskHistory,
+        functions: ManifestFunctions,
     ) -> None:
         self._models = models
         self._history = history
         self._tools = tools
         self._queries = queries
+        self._functions = functions
         self._described: OrderedDict[Any, list[DescribedTable]] = OrderedDict()
 
     async def run(self, question: DataQuestion, asker: Asker) -> WrittenQuery[StatementAnswer]:
@@ -109,6 +118,16 @@ class NsqlService:
         tables = self._tables(datasets, allowed, caller)
         limited = replace(caller, tables=frozenset(table.name for table in tables))
         return await described.describe(self._tools.data, limited, tables, sampling)
+
+    def functions(self, tables: Collection[TableName]) -> Sequence[SqlFunction]:
+        """Return the functions that read these tables only, as far as their texts show."""
+        others = {each.name for each in self._tools.data.tables(ToolCaller())} - set(tables)
+        mentions = Mentions(others, self._functions.texts)
+        return [
+            each
+            for each in self._functions.declared
+            if not (each.is_table and mentions.of(each.name))
+        ]
 
     async def _written(
         self,
@@ -164,13 +183,15 @@ class NsqlService:
         async def tried(sql: str) -> Any:
             return await attempt(sql, readable, asker)
 
+        functions = self.functions(readable)
         key = question.prompt_cache_key
         more = {"prompt_cache_key": key} if key else {}
         room = prompting.MOST_CHARACTERS
         while True:
             if ranked is known and len(prompting.within(known, room)) < len(known):
                 ranked = await prompting.ranked(question.text, known, self._tools.embed)
-            messages = prompting.messages(question.text, prompting.within(ranked, room))
+            shown = prompting.within(ranked, room)
+            messages = prompting.messages(question.text, shown, functions)
             try:
                 return await generating.generate(messages, ask, tried, more=more)
             except ModelInputError as exc:

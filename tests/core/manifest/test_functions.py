@@ -86,7 +86,7 @@ def test_functions_that_are_switched_off_are_not_defined(loads: Loads) -> None:
         (f"name: f, {PRICE}", "the function has neither 'body' nor 'body_ref'"),
         (f"name: f, {PRICE}, body: gross, body_ref: a", "mean the same; keep one"),
         (f"name: f, {PRICE}, body_ref: no.sql", "no.sql"),
-        (f"name: f, {PRICE}, body: gross, from: 'https://h/x'", "write a tool `from: https://..."),
+        (f"name: f, {PRICE}, body: gross, from: 'https://h/x'", "a service can be a tool `from: "),
         (f"name: f, {PRICE}, body: gross, from: python", "no kind of function 'python'"),
         (f"name: f, {PRICE}, body: gross, params: {{a: b}}", "a function in SQL has no params"),
         (f"name: abs, {PRICE}, body: gross", "'abs' is a function of SQL; choose another name"),

@@ -7,6 +7,7 @@ import pytest
 from caraway_core import manifest
 from caraway_core.errors import ManifestError
 from caraway_core.manifest.declared_tools import DeclaredTool
+from caraway_core.sqltext.expanding import Expander
 
 HEAD = "version: v1\nkind: Caraway\nname: t\n"
 
@@ -102,7 +103,14 @@ def test_every_kind_is_read(tmp_path: Path) -> None:
         ("from: 'mcp:https://h', name: a, params: {mcp_args: x}", "reached by HTTP has none"),
         ("from: 'mcp:npx', name: a, params: {mcp_headers: 'a: b'}", "that is started has none"),
         ("from: 'mcp:npx', name: a, parameters: {x: {type: string}}", "parameters of its own"),
-        ("from: 'mcp:npx', name: a, as_sql: true", "'as_sql' is not implemented yet"),
+        ("from: 'mcp:npx', name: a, as_sql: true", "only a tool `from: sql` can be called in SQL"),
+        ("from: sql, name: a-b, sql: SELECT 1, as_sql: true", "'a-b' is not a name in SQL"),
+        ("from: sql, name: abs, sql: SELECT 1, as_sql: true", "'abs' is a function of SQL"),
+        ("from: sql, name: a, sql: SHOW TABLES, as_sql: true", "its body must be a query"),
+        (
+            "from: sql, name: a, sql: 'SELECT :x', parameters: {x: {type: object}}, as_sql: true",
+            "an object cannot be an argument in SQL",
+        ),
         ("from: 'builtin:sqll', name: sqll", "no built-in tool 'sqll'; did you mean 'sql'?"),
         ("from: 'builtin:websearch', name: websearch", "write `from: websearch`, with the params"),
         (
@@ -130,3 +138,31 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, item: str, told: st
 def test_a_name_is_declared_once(tmp_path: Path) -> None:
     text = "tools:\n  - {from: sql, name: a, sql: SELECT 1}\n  - {from: 'mcp:x', name: a}\n"
     assert problems(tmp_path, text) == ["6: the tool 'a' is declared twice"]
+
+
+def test_tools_are_functions_of_sql(tmp_path: Path) -> None:
+    path = tmp_path / "caraway.yaml"
+    path.write_text(
+        f"{HEAD}tools:\n  - from: sql\n    name: By_State\n    description: d\n    as_sql: true\n"
+        "    sql: SELECT id FROM orders WHERE state = :state AND id < $most AND id IN (:ids)\n"
+        "    parameters:\n      state: {type: string, required: false}\n"
+        "      most: {type: integer, default: 9}\n      ids: {type: array}\n"
+    )
+    functions = manifest.load(path).functions
+    (function,) = functions
+    assert (function.kind, function.as_tool, function.description) == ("table", False, "d")
+    told = "by_state(state text = NULL, most bigint = 9, ids array)"
+    assert function.signature == told
+    sql = Expander(functions).expanded("SELECT * FROM by_state('a', ids => [1, 2])").sql
+    assert sql == (
+        "SELECT * FROM (SELECT id FROM orders WHERE state = CAST('a' AS VARCHAR) AND "
+        'id < CAST(9 AS BIGINT) AND id IN (([1, 2]))) AS "by_state"'
+    )
+
+
+def test_a_tool_and_a_function_have_different_names(tmp_path: Path) -> None:
+    text = (
+        "functions:\n  - {name: a, kind: table, body: SELECT 1}\n"
+        "tools:\n  - {from: sql, name: a, sql: SELECT 1, as_sql: true}\n"
+    )
+    assert any("the name 'a' is taken" in each for each in problems(tmp_path, text))

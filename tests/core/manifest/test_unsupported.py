@@ -30,9 +30,11 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
             for what in ("'on_conflict' over an index", "'write_mode'")
         ),
         f"64: search_engines: 'search_engines' is not implemented yet; remove it {built}",
-        "65: tools[0].as_sql: 'as_sql' is not implemented yet; remove it",
-        "67: functions[0].from: a function is `from: sql`; for a service, write a tool `from: "
-        "https://...` with `as_sql: true`, which is called once for a statement",
+        "65: tools[0].as_sql: only a tool `from: sql` can be called in SQL: a statement may be "
+        "planned and run several times, so it must not call a service; load what the service "
+        "answers as a dataset",
+        "67: functions[0].from: a function is `from: sql`; a service can be a tool `from: "
+        "https://...`, and what it answers a dataset",
         "67: functions[0]: the function has neither 'body' nor 'body_ref'",
         f"68: evals: 'evals' is not implemented yet; remove it {built}",
         f"72: runtime.auth.oidc: 'runtime.auth.oidc' is not implemented yet; {off}",

@@ -7,9 +7,11 @@ from pydantic import AfterValidator, Field
 
 from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
 
+SQL_NAME = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
+
 
 def _check_name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,62}", text):
+    if not re.fullmatch(SQL_NAME, text):
         raise ValueError(f"'{text}' is not a name in SQL; use up to 63 letters, digits and '_'")
     return text
 

@@ -101,11 +101,11 @@ async def context(
     except ClientDisconnect:
         return errors.CLIENT_GONE
     dialect = SqlDialect(metadata.version("datafusion"))
+    functions = services.nsql.functions({each.table.name for each in tables})
     if media_type == "application/json":
-        return JSONResponse(documents.as_json(tables, dialect))
-    return Response(
-        documents.as_markdown(tables, dialect), media_type=f"{media_type}; charset=utf-8"
-    )
+        return JSONResponse(documents.as_json(tables, dialect, functions))
+    page = documents.as_markdown(tables, dialect, functions)
+    return Response(page, media_type=f"{media_type}; charset=utf-8")
 
 
 async def _event(

@@ -33,6 +33,12 @@ MANIFEST = """
       - {{from: memory:secret, name: secret, columns: [{{name: word, type: text}}]}}
     views:
       - {{name: words, sql: SELECT word FROM secret}}
+    functions:
+      - name: doubled
+        description: Twice x
+        signature: {{args: [{{name: x, type: bigint}}], returns: bigint}}
+        body: x * 2
+      - {{name: all_words, kind: table, body: SELECT word FROM secret}}
     models:
       - from: openai:gpt-4o
         name: writer
@@ -117,6 +123,7 @@ async def test_no_statement_of_a_model_does_more_than_it_may(tmp_path: Path) -> 
         "SELECT * FROM '/etc/passwd'",
         "SELECT * FROM secret",
         "SELECT * FROM words",
+        "SELECT * FROM all_words()",
         "SELECT * FROM (SELECT word AS name FROM secret) AS customers",
         "WITH customers AS (SELECT * FROM secret) SELECT * FROM customers",
         "SELECT name FROM customers UNION ALL SELECT word FROM secret",
@@ -140,6 +147,11 @@ async def test_no_statement_of_a_model_does_more_than_it_may(tmp_path: Path) -> 
                 assert "Known tables: customers." in known or "Known tables" not in known
         provider.answers = [completion("SELECT count(*) AS n FROM customers")]
         assert (await ask(runtime)).json() == [{"n": 2}]
+        provider.answers = [completion("SELECT doubled(max(id)) AS n FROM customers")]
+        assert (await ask(runtime, datasets=["customers"])).json() == [{"n": 16}]
+        told = provider.requests[-1]["messages"][0]["content"]
+        assert "\nFunctions that you may call:\n- doubled(x bigint) -- Twice x" in told
+        assert "all_words" not in told
 
 
 async def test_datasets_limit_what_is_told_and_read(tmp_path: Path) -> None:
@@ -237,9 +249,17 @@ async def test_the_context_has_three_forms_and_every_field(tmp_path: Path) -> No
         assert set(document["functions"]) == {
             "summary", "json", "spice_specific", "spark_compatibility", "user_defined",
         }  # fmt: skip
+        doubled, words = document["functions"]["user_defined"]
+        assert doubled == {
+            "name": "doubled", "syntax": "doubled(x bigint)", "description": "Twice x",
+            "example": "SELECT doubled($x)",
+        }  # fmt: skip
+        assert words["example"] == "SELECT * FROM all_words()"
+        assert "- `doubled(x bigint)`: Twice x\n- `all_words()`\n" in page.text
         assert {each["title"] for each in document["samples"]} == {"Sample data of customers"}
         limited = (await get("model=limited", "application/json")).json()
         assert [each["name"] for each in limited["datasets"]] == ["orders"]
+        assert limited["functions"]["user_defined"] == [doubled]
         for query, accept, status in (
             ("", "image/png", 406), ("sampling_limit=0", "", 400), ("sampling_limit=101", "", 400),
             ("examples_limit=0", "", 400), ("datasets=nope", "", 400), ("model=nope", "", 400),

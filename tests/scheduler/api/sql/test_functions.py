@@ -37,6 +37,12 @@ MANIFEST = """
             as_tool: false
             signature: {returns: int}
             body: '42'
+        tools:
+          - from: sql
+            name: regions
+            as_sql: true
+            sql: SELECT DISTINCT region FROM orders WHERE amount >= :least ORDER BY region
+            parameters: {least: {type: number, default: 20}}
         views:
           - {name: net_orders, sql: 'SELECT id, net_price(amount) AS net FROM orders'}
 """
@@ -71,6 +77,8 @@ ANSWERS: list[tuple[str, Any]] = [
         "SELECT 'net_price(1)' AS a, \"twice\"(1) AS b -- twice(",
         [{"a": "net_price(1)", "b": 2.0}],
     ),
+    ("SELECT region FROM regions() ORDER BY 1", [{"region": "n"}, {"region": "s"}]),
+    ("SELECT region FROM regions(least => 21)", [{"region": "n"}]),
     ("WITH twice(a) AS (SELECT 1) SELECT a FROM twice", [{"a": 1}]),
     ("SELECT twice FROM (SELECT 7 AS twice) AS net_price(twice)", [{"twice": 7}]),
     (
@@ -152,3 +160,42 @@ async def test_jobs_and_changed_functions(tmp_path: Path) -> None:
         assert runtime.services.functions.apply(manifests.load(path))
         runtime.services.queries.invalidate()
         assert await rows(runtime, body["sql"]) == [{"n": 19.75}]
+
+
+async def test_functions_are_listed_and_are_tools(tmp_path: Path) -> None:
+    async with started(tmp_path) as runtime:
+        listed = (await runtime.api.get("/v1/functions")).json()
+        assert [each["name"] for each in listed] == [
+            "regions", "net_price", "twice", "orders_of", "secret",
+        ]  # fmt: skip
+        assert listed[1] == {
+            "name": "net_price",
+            "kind": "scalar",
+            "volatility": "immutable",
+            "from": "sql",
+            "description": "The price without tax.",
+            "parameters": [
+                {"name": "gross", "type": "double", "description": None, "default": None},
+                {"name": "rate", "type": "double", "description": None, "default": "0.25"},
+            ],
+            "returns": "double",
+            "as_tool": True,
+            "metadata": {},
+        }
+        toolbox = runtime.services.tools.toolbox
+        assert [tool.name for tool in toolbox.chosen("functions")] == [
+            "net_price", "twice", "orders_of",
+        ]  # fmt: skip
+        assert {"net_price", "orders_of"} <= {tool.name for tool in toolbox.chosen("auto")}
+
+        async def call(name: str, **arguments: Any) -> Any:
+            answer = await runtime.api.post(f"/v1/tools/{name}", json=arguments)
+            return answer.json() if answer.status_code != 404 else answer.status_code
+
+        assert await call("net_price", gross=10) == 8.0
+        assert await call("net_price", gross=10, rate=1) == 5.0
+        assert await call("orders_of", region="s") == [{"id": 2, "region": "s", "amount": 20.0}]
+        assert "'gross' is missing" in (await call("net_price"))["message"]
+        assert "must be of type number" in (await call("twice", amount="x"))["message"]
+        assert await call("secret") == 404
+        assert await call("regions", least=30) == [{"region": "n"}]
