@@ -51,6 +51,7 @@ class Contexts:
         self, settings: EngineSettings, *, measured: bool, pools: Pools | None = None
     ) -> None:
         pools = pools or Pools(settings)
+        self._settings = settings
         self._partitions = settings.target_partitions
         self._pools = pools
         self.main = new(settings, settings.target_partitions, pools.main, measured)
@@ -70,6 +71,17 @@ class Contexts:
     def reading(self) -> SessionContext:
         """The context that runs plans that only read rows in memory; see `Pools`."""
         return self._pools.reading
+
+    @cached_property
+    def changing(self) -> SessionContext:
+        """The context that changes rows in memory; it has no tables, because plans bring theirs.
+
+        DataFusion takes the conditions and new values of UPDATE and DELETE from the optimized plan.
+        It does not find common parts, which the optimizer computes below them.
+        """
+        context = new(self._settings, self._partitions, self._pools.main, measured=False)
+        context.remove_optimizer_rule("common_sub_expression_eliminate")
+        return context
 
     def scratch(self) -> SessionContext:
         """Create another context for planning only, without tables."""

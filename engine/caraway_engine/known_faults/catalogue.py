@@ -113,7 +113,12 @@ FAULTS = (
     ),
     KnownFault(
         "lists-with-null",
-        "IN and NOT IN over lists with columns are merged as if none of them were NULL.",
+        "IN and NOT IN over lists with columns or NULL are merged as if none of them were NULL.",
+        Remedy.REWRITTEN,
+    ),
+    KnownFault(
+        "distinct-from-too-far",
+        "AND and OR after IS DISTINCT FROM are read as a part of its right side.",
         Remedy.REWRITTEN,
     ),
     KnownFault(

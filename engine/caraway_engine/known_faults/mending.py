@@ -16,6 +16,7 @@ from caraway_core.sqltext import comments
 from caraway_engine.known_faults import (
     combined,
     constants,
+    distinct_from,
     embedded,
     floats,
     joining,
@@ -133,6 +134,7 @@ def planned(
         InvalidQueryError: no safe form is known.
         Exception: the engine cannot plan the statement as it is.
     """
+    sql = distinct_from.regrouped(sql) or sql
     try:
         dataframe = plan(sql)
     except Exception as exc:

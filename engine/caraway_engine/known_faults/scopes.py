@@ -94,9 +94,40 @@ def on(join: Tree) -> list[Tree]:
 
 
 def scopes(statement: Tree) -> Iterator[SelectScope]:
-    """Yield every SELECT of a statement, outer ones first."""
+    """Yield every SELECT of a statement, outer ones first.
+
+    An UPDATE or DELETE is a SELECT of its new values over its tables, and so are rows of VALUES.
+    """
+    changed = _of_change(statement)
+    if changed is not None:
+        yield changed
+        yield from _below(changed, [])
+        return
     for query in _topmost(statement):
         yield from _of_query(query, [], None, True)
+
+
+def _of_change(statement: Tree) -> SelectScope | None:
+    match syntax.kind(statement):
+        case "Update":
+            update = statement["Update"]
+            values = [each["value"] for each in update["assignments"]]
+            from_ = [update["table"], *(syntax.body(update["from"]) if update["from"] else ())]
+            return _computing(values, from_, update["selection"])
+        case "Delete":
+            delete = statement["Delete"]
+            from_ = [*syntax.body(delete["from"]), *(delete["using"] or ())]
+            return _computing([], from_, delete["selection"])
+    return None
+
+
+def _computing(
+    values: Sequence[Tree], from_: list[Tree], condition: Tree, with_: Tree = None
+) -> SelectScope:
+    """Return a SELECT of values. What is rewritten there, is rewritten where the values are."""
+    items = [_named(each, f"c{number}") for number, each in enumerate(values)]
+    query = syntax.query({"Select": syntax.selected(items, from_, condition)})
+    return SelectScope(query["body"]["Select"], query, with_, None, False)
 
 
 def set_operations(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
@@ -170,6 +201,14 @@ def _of_body(
             yield from _of_body(tree["SetOperation"][side], query, with_, ctes, parent, is_top)
     elif "Query" in tree:
         yield from _of_query(tree["Query"], ctes, parent, is_top)
+    elif "Values" in tree:
+        values = [each for row in tree["Values"]["rows"] for each in row]
+        computed = [each for each in values if not syntax.is_constant(each)]
+        if computed:
+            scope = _computing(computed, [], None, with_)
+            scope.parent = parent
+            yield scope
+            yield from _below(scope, ctes)
     elif "Select" in tree:
         scope = SelectScope(tree["Select"], query, with_, parent, is_top)
         yield scope
@@ -200,6 +239,11 @@ class Types:
         # A parameter has the type of its value.
         self._key = "".join(f"{name} {_type(value)} " for name, value in self._parameters.items())
         self._known = known or KnownSchemas()
+
+    def has_value(self, placeholder: str) -> bool:
+        """Return whether a value is bound to a placeholder, and is not NULL."""
+        value = self._parameters.get(placeholder[1:])
+        return value.is_valid if isinstance(value, pa.Scalar) else value is not None
 
     def of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT, or None if it is unknown."""

@@ -160,6 +160,12 @@ def select(projection: list[Tree], from_: list[Tree], with_: Tree, group_by: Tre
     return restored({"Query": {**blank, "with": with_, "body": {"Select": made}}})
 
 
+def selected(projection: list[Tree], from_: list[Tree], condition: Tree) -> Tree:
+    """Make a SELECT with only these parts."""
+    parts = {"projection": projection, "from": from_, "selection": condition}
+    return {**_blank()["Query"]["body"]["Select"], **parts}
+
+
 def query(body_: Tree) -> Tree:
     """Make a query from a SELECT or a set operation."""
     return {**_blank()["Query"], "body": body_}
@@ -221,6 +227,11 @@ def unnested(expression: Tree) -> Tree:
     while kind(expression) == "Nested":
         expression = body(expression)
     return expression
+
+
+def is_constant(expression: Tree) -> bool:
+    """Return whether an expression is a literal or a parameter, or a negative number."""
+    return kind(expression) in (_CONSTANT, "TypedString") or number(expression) is not None
 
 
 def number(expression: Tree) -> int | None:

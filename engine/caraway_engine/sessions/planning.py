@@ -219,6 +219,9 @@ class StatementPlanner:
                 dataframe, is_product = self._described(statement, framed, facts), True
             else:
                 dataframe = self._runnable(dataframe, is_product, settings_off)
+            if facts.changes_rows:
+                logical = dataframe.logical_plan()
+                dataframe = self._contexts.changing.create_dataframe_from_logical_plan(logical)
         except BaseException as exc:
             with viewing.limits_of(statement):  # A message names only what it may read.
                 error = self._registered.translate(exc, planning=True)

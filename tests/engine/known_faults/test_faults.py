@@ -9,7 +9,8 @@ import pytest
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults.catalogue import FAULTS
 from tests.differential.asking import Runner
-from tests.engine.known_faults.cases import CASES, Case, Row
+from tests.engine.known_faults.case import Case, Row
+from tests.engine.known_faults.cases import CASES
 from tests.engine.known_faults.conftest import Ask
 
 ANSWERED = [case for case in CASES if case.right is not None]

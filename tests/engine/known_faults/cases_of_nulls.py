@@ -1,0 +1,92 @@
+"""Statements whose NULLs the plain engine gets wrong, with what users get."""
+
+from tests.engine.known_faults.case import answered, refused
+
+OF_NULLS = (
+    answered(
+        "in-loses-null", "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS NULL", (40,), (50,)
+    ),
+    answered("in-loses-null", "SELECT v FROM t WHERE k NOT IN (SELECT k FROM u) OR v = 10", (10,)),
+    answered("in-loses-null", "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS FALSE"),
+    answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE coalesce(k IN (SELECT k FROM u), true)",
+        (10,), (20,), (30,), (40,), (50,),
+    ),
+    answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE NOT (k IN (SELECT k FROM u) AND v > 20)",
+        (10,), (20,),
+    ),
+    answered(
+        "in-loses-null",
+        "SELECT k, count(*) FROM t GROUP BY k HAVING NOT (k IN (SELECT k FROM u) AND count(*) > 0)",
+    ),
+    answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE (k IN (SELECT w FROM u WHERE u.k = t.k OR u.k IS NULL)) IS NULL",
+        (40,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE NOT EXISTS (SELECT count(*) FROM u WHERE u.k = t.k)",
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE EXISTS (SELECT max(w) FROM u WHERE u.k = t.k) AND v > 30",
+        (40,), (50,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k HAVING count(*) = 0)",
+        (40,), (50,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE 0 IN (SELECT count(*) FROM u WHERE u.k = t.k)",
+        (40,), (50,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE 0 <> ALL (SELECT count(*) FROM u WHERE u.k = t.k)",
+        (10,), (20,), (30,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE 0 = ANY (SELECT count(*) FROM u WHERE u.k = t.k)",
+        (40,), (50,),
+    ),
+    refused(
+        "correlated-limit",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k OFFSET 2)",
+        "row_number() OVER (PARTITION BY",
+    ),
+    answered(
+        "lists-with-null",
+        "SELECT s, y FROM texts WHERE s IN ('a', y) AND s NOT IN (y, 'b')",
+        ("a", "c"),
+    ),
+    answered("lists-with-null", "SELECT v FROM t WHERE k NOT IN (1, NULL) AND k IN (1, 2)"),
+    answered("lists-with-null", "SELECT v FROM t WHERE NOT (k IN (1, NULL) OR k NOT IN (1, 2))"),
+    answered(
+        "lists-with-null",
+        "SELECT v, k NOT IN (1, NULL) AND k IN (1, 2) FROM t",
+        (10, False), (20, None), (30, None), (40, None), (50, False),
+    ),
+    answered("lists-with-null", "SELECT v FROM t WHERE k = ANY([1, 2]) AND NOT k IN (1, NULL)"),
+    answered(
+        "distinct-from-too-far",
+        "SELECT v FROM t WHERE (k = 2) IS DISTINCT FROM true AND v = 10",
+        (10,),
+    ),
+    answered(
+        "distinct-from-too-far",
+        "SELECT v FROM t WHERE v < 30 AND k IS DISTINCT FROM 2 AND k IS NOT NULL OR v = 50",
+        (10,), (50,),
+    ),
+    answered(
+        "distinct-from-too-far",
+        "SELECT v, NOT (k = 2) IS NOT DISTINCT FROM (v = 20) AND v < 40 FROM t",
+        (10, False), (20, False), (30, True), (40, False), (50, False),
+    ),
+)  # fmt: skip
