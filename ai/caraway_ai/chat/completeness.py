@@ -1,5 +1,6 @@
 """Finds answers of providers that are damaged or cut off, which no client of theirs notices."""
 
+import json
 import secrets
 import time
 from collections.abc import Iterator
@@ -21,13 +22,14 @@ def check_completion(answer: Any, model: str) -> ChatCompletion:
     for choice in choices:
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
             raise _damaged(model, "a choice has no message")
-        if not choice.get("finish_reason"):
+        reason = choice.get("finish_reason")
+        if not isinstance(reason, str) or not reason:
             raise _damaged(model, "a choice has no finish_reason")
         _check_said(choice["message"], model)
+        for call in choice["message"].get("tool_calls") or ():
+            _fill_in(call, model)
     answer["object"] = "chat.completion"
-    if not answer.get("id"):
-        answer["id"] = f"chatcmpl-{secrets.token_hex(12)}"
-    answer.setdefault("created", int(time.time()))
+    _stamp(answer, f"chatcmpl-{secrets.token_hex(12)}", int(time.time()))
     return answer  # type: ignore[no-any-return] # a mapping, as was checked
 
 
@@ -56,11 +58,8 @@ class StreamCheck:
             if not isinstance(choice, dict):
                 raise _damaged(self._model, "a choice of its stream is no object")
             self._take_choice(choice)
-        if not chunk.get("id"):
-            chunk["id"] = self._id
         chunk["object"] = "chat.completion.chunk"
-        if not chunk.get("created"):
-            chunk["created"] = self._created
+        _stamp(chunk, self._id, self._created)
         return chunk  # type: ignore[no-any-return] # a mapping, as was checked
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
@@ -70,15 +69,19 @@ class StreamCheck:
         if type(index) is not int:
             raise _damaged(self._model, "the index of a choice is no number")
         delta = choice.get("delta")
-        if not isinstance(delta, dict):
+        if delta is None:
             delta = choice["delta"] = {}
+        elif not isinstance(delta, dict):
+            raise _damaged(self._model, "the delta of a choice is no object")
         _check_said(delta, self._model)
         for call in delta.get("tool_calls") or ():
             # Some providers send each call whole, and without the index that fragments need.
             if type(call.get("index")) is not int:
                 call["index"] = self._calls.get(index, 0)
                 self._calls[index] = call["index"] + 1
-        if choice.setdefault("finish_reason", None):
+        if reason := choice.setdefault("finish_reason", None):
+            if not isinstance(reason, str):
+                raise _damaged(self._model, "a finish_reason is no text")
             self._missing.discard(index)
 
     @property
@@ -106,14 +109,57 @@ def _check_said(said: dict[str, Any], model: str) -> None:
         said["content"] = "".join(_texts(content))
     elif content is not None and not isinstance(content, str):
         raise _damaged(model, "a content is no text")
+    if not isinstance(said.get("refusal"), str | None):
+        raise _damaged(model, "a refusal is no text")
+    notes = said.get("annotations")
+    if notes is not None and not _are_objects(notes):
+        raise _damaged(model, "its annotations are no list of objects")
     calls = said.get("tool_calls")
     if calls is None:
         return
-    if not isinstance(calls, list):
-        raise _damaged(model, "its calls of tools are no list")
+    if not _are_objects(calls):
+        raise _damaged(model, "its calls of tools are no list of objects")
     for call in calls:
-        if not isinstance(call, dict) or not isinstance(call.get("function") or {}, dict):
-            raise _damaged(model, "a call of a tool cannot be read")
+        _check_call(call, model)
+
+
+def _check_call(call: dict[str, Any], model: str) -> None:
+    """Check a call of a tool, or a fragment of one; its id and arguments become texts."""
+    if not isinstance(call.get("id"), str | None):
+        call["id"] = str(call["id"])
+    function = call.get("function") or {}
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str | None):
+        raise _damaged(model, "a call of a tool cannot be read")
+    if not isinstance(function.get("arguments"), str | None):
+        # Some servers send the object itself.
+        function["arguments"] = json.dumps(function["arguments"], ensure_ascii=False)
+
+
+def _fill_in(call: dict[str, Any], model: str) -> None:
+    """Fill in what clients need to answer a whole call."""
+    if not call.get("id"):
+        call["id"] = f"call_{secrets.token_hex(12)}"
+    if call.setdefault("type", "function") != "function":
+        return
+    function = call.get("function") or {}
+    if not function.get("name"):
+        raise _damaged(model, "a call of a tool has no name")
+    if function.get("arguments") is None:
+        function["arguments"] = ""
+
+
+def _stamp(answer: dict[str, Any], id_: str, created: int) -> None:
+    """Fill in what says which answer this is; a usage that is none is left out."""
+    if not isinstance(answer.get("id"), str) or not answer["id"]:
+        answer["id"] = id_
+    if type(answer.get("created")) is not int or not answer["created"]:
+        answer["created"] = created
+    if not isinstance(answer.get("usage"), dict | None):
+        del answer["usage"]
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
 def _texts(parts: list[Any]) -> Iterator[str]:

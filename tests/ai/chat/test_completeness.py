@@ -25,6 +25,9 @@ def whole(**changed: Any) -> dict[str, Any]:
         whole(finish_reason=None), whole(finish_reason=""), whole(message={"content": 5}),
         whole(message={"content": {"text": "x"}}), whole(message={"tool_calls": {}}),
         whole(message={"tool_calls": ["f"]}), whole(message={"tool_calls": [{"function": "f"}]}),
+        whole(message={"tool_calls": [{"id": "a"}]}), whole(finish_reason={"a": 1}),
+        whole(message={"tool_calls": [{"function": {"name": ["f"]}}]}),
+        whole(message={"refusal": ["no"]}), whole(message={"annotations": ["x"]}),
     ],
 )  # fmt: skip
 def test_a_damaged_answer(answer: Any) -> None:
@@ -38,6 +41,22 @@ def test_what_clients_rely_on_is_filled_in() -> None:
     assert found["object"] == "chat.completion" and found["id"].startswith("chatcmpl-")
     assert found["created"] > 0 and found["extra"] == 1
     assert check_completion({**whole(), "id": "a", "created": 5}, "m")["id"] == "a"
+
+
+def test_calls_get_what_clients_need_to_answer_them() -> None:
+    calls = [
+        {"function": {"name": "f", "arguments": {"a": 1}}}, {"id": 7, "function": {"name": "g"}},
+        {"id": "c", "type": "custom", "custom": {"name": "h", "input": "x"}},
+    ]  # fmt: skip
+    answer = {**whole(message={"tool_calls": calls}), "id": 5, "created": "now", "usage": "many"}
+    found = check_completion(answer, "m")
+    assert found["id"].startswith("chatcmpl-") and type(found["created"]) is int
+    assert "usage" not in found
+    first, second, third = found["choices"][0]["message"]["tool_calls"]
+    assert first["id"] and first["type"] == "function"
+    assert first["function"]["arguments"] == '{"a": 1}'
+    assert (second["id"], second["function"]["arguments"]) == ("7", "")
+    assert third == {"id": "c", "type": "custom", "custom": {"name": "h", "input": "x"}}
 
 
 def test_a_content_of_parts_becomes_its_text() -> None:
@@ -60,6 +79,9 @@ def test_a_content_of_parts_becomes_its_text() -> None:
         {"choices": [{"delta": {"content": 5}}]}, {"choices": [{"delta": {"tool_calls": 5}}]},
         {"choices": [{"delta": {"tool_calls": ["f"]}}]},
         {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": "f"}]}}]},
+        {"choices": [{"delta": {"tool_calls": [{"function": {"name": ["f"]}}]}}]},
+        {"choices": [{"delta": "x", "finish_reason": "stop"}]},
+        {"choices": [{"finish_reason": {"a": 1}}]}, {"choices": [{"delta": {"refusal": 5}}]},
     ],
 )  # fmt: skip
 def test_a_damaged_chunk(chunk: Any) -> None:
