@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from caraway_ai import json_values
 from caraway_core.errors import ToolError
 
 _LIST_OVERHEAD = 2
@@ -23,11 +24,9 @@ def bounded(tool_name: str, result: Any, limits: ToolLimits) -> Any:
     Raises:
         ToolError: the result is too large and cannot be cut.
     """
-    import orjson
-
     try:
-        size = len(orjson.dumps(result, default=str))
-    except orjson.JSONEncodeError as exc:
+        size = len(json_values.dumped(result))
+    except ValueError as exc:
         raise ToolError(f"tool '{tool_name}' returned what is not JSON: {exc}") from exc
     if size <= limits.bytes and not (isinstance(result, list) and len(result) > limits.rows):
         return result
@@ -38,7 +37,7 @@ def bounded(tool_name: str, result: Any, limits: ToolLimits) -> Any:
         )
     kept, used = 0, _LIST_OVERHEAD
     for row in result[: limits.rows]:
-        used += len(orjson.dumps(row, default=str)) + 1
+        used += len(json_values.dumped(row)) + 1
         if used > limits.bytes:
             break
         kept += 1

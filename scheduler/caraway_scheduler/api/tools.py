@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
 
+from caraway_ai import json_values
 from caraway_ai.tools import arguments as arguments_
 from caraway_ai.tools.toolbox import MOST_LISTED
 from caraway_core.errors import CarawayError, InvalidRequestError, NotFoundError
@@ -129,4 +129,4 @@ async def _arguments(request: Request, services: Services) -> object:
 
 
 def _json(value: object) -> Response:
-    return Response(orjson.dumps(value, default=str), media_type="application/json")
+    return Response(json_values.dumped(value), media_type="application/json")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from caraway_ai import json_values
 from caraway_ai.protocols import JsonObject
 from caraway_core.errors import CarawayError
 from caraway_core.ids import PrincipalId
@@ -34,7 +35,7 @@ class Conversations:
 
     async def keep(self, principal: PrincipalId, kept: KeptResponse) -> bool:
         """Keep a response; return whether it is kept. The answer itself is never lost for it."""
-        value = orjson.dumps([kept.response, kept.items])
+        value = json_values.dumped([kept.response, kept.items])
         if len(value) > MOST_BYTES:
             logger.warning("response not kept: it is too large", extra={"bytes": len(value)})
             return False

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-import orjson
-
+from caraway_ai import json_values
 from caraway_ai.tools.toolbox import ToolUse
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.tools.data import span_of
@@ -36,4 +35,4 @@ def recorder(history: TaskHistory) -> Callable[[ToolUse], None]:
 
 
 def _text(value: object) -> str:
-    return orjson.dumps(value, default=str).decode()
+    return json_values.dumped(value).decode()

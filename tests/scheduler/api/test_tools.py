@@ -50,6 +50,14 @@ async def call(runtime: Running, name: str, arguments: Any, key: str = "writer")
     return answer.status_code, answer.json() if is_json else answer.text
 
 
+async def test_integers_of_any_size_are_arguments(tmp_path: Path) -> None:
+    async with started(tmp_path) as api:
+        status, answer = await call(api, "by_state", {"state": 10**30})
+        assert (status, "must be of type string" in answer["message"]) == (400, True)
+        status, answer = await call(api, "sql", {"query": "SELECT 1 AS a", "x": 10**30})
+        assert status == 400
+
+
 async def test_tools_are_listed_with_schemas(tmp_path: Path) -> None:
     async with started(tmp_path) as api:
         listed = (await api.api.get("/v1/tools")).json()

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from caraway_ai import json_values
 from caraway_core import tasks
 from caraway_scheduler.api.chat import errors
 from caraway_serving import scopes
@@ -194,7 +194,7 @@ async def opened(request: Request, source: AsyncGenerator[Any, None]) -> EventPu
 
 def data(event: Any) -> bytes:
     """Return the frame of one JSON object."""
-    return b"data: " + orjson.dumps(event) + b"\n\n"
+    return b"data: " + json_values.dumped(event) + b"\n\n"
 
 
 async def _last(send: Send, body: bytes) -> None:

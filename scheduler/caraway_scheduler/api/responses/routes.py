@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Path, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from caraway_ai import json_values
 from caraway_ai.protocols import JsonObject
 from caraway_ai.responses import requests
 from caraway_core.errors import CarawayError
@@ -46,7 +46,7 @@ async def create_response(request: Request) -> Response:
         return errors.response(exc)
     except ClientDisconnect:
         return CLIENT_GONE
-    return Response(orjson.dumps(answer), media_type="application/json")
+    return Response(json_values.dumped(answer), media_type="application/json")
 
 
 @router.get("/v1/responses/{response_id}", **documentation.GET)
