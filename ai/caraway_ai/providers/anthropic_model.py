@@ -8,7 +8,7 @@ import anthropic
 import httpx2
 import orjson
 
-from caraway_ai.chat.completeness import StreamCheck
+from caraway_ai.chat.completeness import StreamCheck, check_completion
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
 from caraway_ai.providers import anthropic_answers, anthropic_requests, event_streams
 from caraway_ai.providers.connections import http_client
@@ -38,9 +38,8 @@ class AnthropicModel:
         self._timeout = httpx2.Timeout(
             params.duration_s("silence_timeout", 120), connect=connect_s, pool=60
         )
-        self._whole_timeout = httpx2.Timeout(
-            params.duration_s("request_timeout", 600), connect=connect_s, pool=60
-        )
+        self._whole_s = params.duration_s("request_timeout", 600)
+        self._whole_timeout = httpx2.Timeout(self._whole_s, connect=connect_s, pool=60)
         token = params.text("anthropic_auth_token")
         key = None if token else params.secret("anthropic_api_key")
         address = checked_address(params, params.text("endpoint") or _ADDRESS)
@@ -71,9 +70,10 @@ class AnthropicModel:
     async def chat(self, request: ChatRequest) -> ChatCompletion:
         response = await self._post(request, is_stream=False)
         try:
-            return anthropic_answers.completion(orjson.loads(response.content))
+            answer = anthropic_answers.completion(orjson.loads(response.content))
         except ValueError as exc:
             raise self._failures.damaged(f"it is no message ({exc})") from exc
+        return check_completion(answer, self._name)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
         response = await self._post(request, is_stream=True)
@@ -107,15 +107,19 @@ class AnthropicModel:
     async def _post(self, request: ChatRequest, *, is_stream: bool) -> httpx2.Response:
         body = anthropic_requests.translated(request, self._model)
         try:
-            response: httpx2.Response = await self._client.post(
-                "/v1/messages",
-                cast_to=httpx2.Response,
-                body={**body, "stream": is_stream},
-                options={"timeout": self._timeout if is_stream else self._whole_timeout},
-                stream=is_stream,
-                stream_cls=None,
-            )
+            # As for the OpenAI wire.
+            async with asyncio.timeout(None if is_stream else self._whole_s):
+                response: httpx2.Response = await self._client.post(
+                    "/v1/messages",
+                    cast_to=httpx2.Response,
+                    body={**body, "stream": is_stream},
+                    options={"timeout": self._timeout if is_stream else self._whole_timeout},
+                    stream=is_stream,
+                    stream_cls=None,
+                )
             return response
+        except TimeoutError as exc:
+            raise self._failures.of_transport(exc, is_timeout=True) from exc
         except anthropic.AnthropicError as exc:
             raise self._failure(exc) from exc
 

@@ -15,7 +15,7 @@ from botocore.eventstream import ParserError
 from botocore.parsers import ResponseParserError
 from urllib3.exceptions import ProtocolError
 
-from caraway_ai.chat.completeness import StreamCheck
+from caraway_ai.chat.completeness import StreamCheck, check_completion
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
 from caraway_ai.providers import bedrock_wire
 from caraway_ai.providers.failures import FailureReader
@@ -100,7 +100,7 @@ class BedrockModel:
         except Exception as exc:
             raise self._failure(exc) from exc
         try:
-            return bedrock_wire.completion(answer)
+            return check_completion(bedrock_wire.completion(answer), self._name)
         except (KeyError, TypeError) as exc:
             raise self._failures.damaged(f"it has no {exc}") from exc
 

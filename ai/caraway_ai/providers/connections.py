@@ -20,6 +20,9 @@ _KEEP_ALIVE_S = 4.0
 _PROXIED = frozenset({"http", "https", "all"})
 _LONGEST_HEADER = 64 * 1024
 _OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+MOST_BYTES = 64 * 1024 * 1024
+"""Of an answer that is no stream of events, as it is sent."""
+_EVENTS = "text/event-stream"
 _ERRORS: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
     (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
     (TimeoutError, httpx2.ReadTimeout),
@@ -113,8 +116,13 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         content = self._response.content
+        is_stream = self._response.content_type == _EVENTS
+        size = 0
         with _errors():
             while part := await content.readany():
+                size += len(part)
+                if size > MOST_BYTES and not is_stream:
+                    raise httpx2.RemoteProtocolError("the answer is larger than 64 MiB")
                 yield part
 
     async def aclose(self) -> None:

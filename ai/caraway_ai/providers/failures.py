@@ -32,6 +32,8 @@ _TOKENS = re.compile(
 )
 _DISCONNECTED = ("RemoteDisconnected", "ServerDisconnectedError")
 """Of `http.client` and of `aiohttp`, neither of which every provider needs."""
+_CUT_OFF = ("ClientPayloadError", "ContentLengthError", "TransferEncodingError")
+"""Of `aiohttp`, as above."""
 _LONGEST_WAIT_S = 3600
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"})
 
@@ -224,6 +226,8 @@ def _away_words(exc: BaseException) -> str:
     known = list(causes(exc))
     if any(type(cause).__name__ in _DISCONNECTED for cause in known):
         return "its provider closed the connection without an answer"
+    if any(type(cause).__name__ in _CUT_OFF for cause in known):
+        return "the connection to its provider was lost before the answer was complete"
     return f"its provider cannot be reached ({_reason(known)})"
 
 

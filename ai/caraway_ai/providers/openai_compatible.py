@@ -28,6 +28,7 @@ from caraway_core.errors import ModelError, ModelInputError
 _CHECK_S = 10.0
 _DRAIN_S = 0.25
 _DONE = b"[DONE]"
+_JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,8 @@ class OpenAICompatible:
         silence_s = params.duration_s("silence_timeout", 120)
         connect_s = params.duration_s("connect_timeout", 10)
         self._timeout = httpx2.Timeout(silence_s, connect=connect_s, pool=60)
-        self._whole_timeout = httpx2.Timeout(
-            params.duration_s("request_timeout", 600), connect=connect_s, pool=60
-        )
+        self._whole_s = params.duration_s("request_timeout", 600)
+        self._whole_timeout = httpx2.Timeout(self._whole_s, connect=connect_s, pool=60)
         self._client = _client(params, endpoint)
         # It refuses to call a server without a key, unless each request says so.
         self._headers: dict[str, str | openai.Omit] = (
@@ -117,6 +117,8 @@ class OpenAICompatible:
             ModelError: an event is an error or damaged, or the connection was lost.
         """
         try:
+            if _media_type(response) == _JSON:
+                raise self._no_stream(await response.aread())
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
                     if event.data == _DONE:
@@ -143,6 +145,16 @@ class OpenAICompatible:
         if isinstance(chunk, dict) and (chunk.get("error") or event.event == "error"):
             raise self._failures.in_stream(chunk)
         return chunk
+
+    def _no_stream(self, body: bytes) -> ModelError:
+        """Return the error for an answer that should have been a stream of events."""
+        try:
+            answer = orjson.loads(body)
+        except ValueError:
+            answer = None
+        if isinstance(answer, dict) and answer.get("error"):
+            return self._failures.in_stream(answer)
+        return self._failures.damaged("it is not a stream of events")
 
     async def _chat(self, request: ChatRequest, *, is_stream: bool) -> httpx2.Response:
         body = {**request, "model": self._endpoint.model, "stream": is_stream}
@@ -177,15 +189,19 @@ class OpenAICompatible:
                 f"model '{self._name}': the request cannot be sent as JSON: {exc}"
             ) from exc
         try:
-            response: httpx2.Response = await self._client.post(
-                url,
-                cast_to=httpx2.Response,
-                content=content,
-                options=options,
-                stream=is_stream,
-                stream_cls=None,
-            )
+            # Its own limit is on the time between two bytes of one try.
+            async with asyncio.timeout(None if is_stream else self._whole_s):
+                response: httpx2.Response = await self._client.post(
+                    url,
+                    cast_to=httpx2.Response,
+                    content=content,
+                    options=options,
+                    stream=is_stream,
+                    stream_cls=None,
+                )
             return response
+        except TimeoutError as exc:
+            raise self._failures.of_transport(exc, is_timeout=True) from exc
         except openai.OpenAIError as exc:
             raise self._failure(exc) from exc
 
@@ -238,6 +254,11 @@ class OpenAICompatible:
                 exc.status_code, exc.response.headers, exc.body or exc.response.content
             )
         return self._failures.of_transport(exc, is_timeout=isinstance(exc, openai.APITimeoutError))
+
+
+def _media_type(response: httpx2.Response) -> str:
+    given: str = response.headers.get("content-type", "")
+    return given.partition(";")[0].strip().lower()
 
 
 async def _drain(parts: AsyncIterator[bytes]) -> None:
