@@ -53,6 +53,8 @@ class ScriptedChat:
 
 
 def _fragments(index: int, call: dict[str, Any]) -> list[dict[str, Any]]:
+    if "function" not in call:
+        return [{**call, "index": index}]
     function, text = call["function"], call["function"]["arguments"]
     first = {**call, "index": index, "function": {**function, "arguments": ""}}
     half = len(text) // 2

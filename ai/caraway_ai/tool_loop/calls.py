@@ -1,6 +1,6 @@
 """Calls of tools as models write them: whole in an answer, or in fragments of a stream."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,11 +63,12 @@ def _text(arguments: Any) -> str:
 class StreamedCalls:
     """Collects the fragments of one answer.
 
-    Fragments of calls of `others`, which the runtime does not run, pass through: they get the
-    numbers of an answer in which there are no more.
+    Fragments of calls that the runtime does not run pass through: they get the numbers of an answer
+    in which there are no more.
     """
 
-    own: Collection[str]
+    runs: Callable[[str], bool]
+    """Whether the runtime runs the calls of a name."""
     _parts: dict[int, dict[str, str]] = field(default_factory=dict)
     _passing: dict[int, int] = field(default_factory=dict)
 
@@ -84,7 +85,8 @@ class StreamedCalls:
             index = fragment["index"]
             name = function.get("name")
             if index not in self._parts and index not in self._passing:
-                if name and name not in self.own:
+                is_other = fragment.get("type", "function") != "function"
+                if is_other or (name and not self.runs(name)):
                     self._passing[index] = len(self._passing)
                 else:
                     self._parts[index] = {"id": "", "name": "", "arguments": ""}

@@ -42,7 +42,7 @@ class ModelWithTools:
             choice = answer["choices"][0]
             message = choice["message"]
             called = tool_calls.of_message(message)
-            own = [call for call in called if call.name in rounds.own]
+            own = [call for call in called if rounds.runs(call.name)]
             if len(own) < len(called):
                 return _only_others(answer, frozenset(call.id for call in own))
             if not own:
@@ -58,7 +58,7 @@ class ModelWithTools:
         rounds = self._rounds(request)
         stamp: JsonObject = {}
         while True:
-            streamed, text, held = StreamedCalls(rounds.own), list[str](), list[ChatChunk]()
+            streamed, text, held = StreamedCalls(rounds.runs), list[str](), list[ChatChunk]()
             async with aclosing(self._chat.stream(rounds.next_request())) as chunks:
                 async for chunk in chunks:
                     stamp = stamp or {"id": chunk["id"], "created": chunk["created"]}

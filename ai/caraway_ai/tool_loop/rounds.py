@@ -40,8 +40,15 @@ class ToolRounds:
         """The names of the tools that the runtime runs."""
         if self.request.get("tool_choice") == "none":
             return ()
-        given = self._given_names()
-        return frozenset(tool.name for tool in self.definitions) - given
+        return frozenset(tool.name for tool in self.definitions) - self._given_names()
+
+    def runs(self, name: str) -> bool:
+        """Whether the runtime runs calls of a name: all but those of the request's own tools.
+
+        A name that nobody has given is run, too, and fails: the caller could not answer it, and the
+        model can do better.
+        """
+        return bool(self.own) and name not in self._given_names()
 
     @property
     def is_last(self) -> bool:
@@ -117,8 +124,9 @@ class ToolRounds:
         return {"type": "function", "function": _described(tool)}
 
     def _given_names(self) -> frozenset[str]:
-        functions = (tool.get("function") or {} for tool in self.request.get("tools") or ())
-        return frozenset(str(function.get("name")) for function in functions)
+        tools = [tool.get(tool.get("type", "function")) for tool in self.request.get("tools") or ()]
+        given = [*tools, *(self.request.get("functions") or ())]
+        return frozenset(str(each.get("name")) for each in given if isinstance(each, Mapping))
 
     def _was_chosen(self) -> bool:
         choice = self.request.get("tool_choice")
@@ -171,7 +179,7 @@ class ResponseRounds(ToolRounds):
     def is_own(self, item: Mapping[str, Any]) -> bool:
         """Whether an item is a call of a tool that the runtime runs."""
         name = item.get("name")
-        return item.get("type") == "function_call" and isinstance(name, str) and name in self.own
+        return item.get("type") == "function_call" and isinstance(name, str) and self.runs(name)
 
     def take_result(self, call: ToolCall, text: str) -> None:
         """Take the result of a call."""
