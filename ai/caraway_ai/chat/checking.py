@@ -84,7 +84,7 @@ def check_fields(body: Mapping[str, Any]) -> None:
             continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not least <= value <= most:
-            raise RequestFieldError(name, f"must be a number from {least:g} to {most:g}")
+            raise RequestFieldError(name, f"must be a number from {least} to {most}")
     for index, tool in enumerate(body.get("tools") or ()):
         _check_tool(f"tools[{index}]", tool)
 

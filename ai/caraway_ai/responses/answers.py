@@ -70,11 +70,17 @@ def finished(
 def answered(response: JsonObject, completion: ChatCompletion) -> JsonObject:
     """Return a response with a whole chat answer."""
     choice = completion["choices"][0]
-    output = output_items(choice["message"])
-    return finished(response, output, choice["finish_reason"], completion.get("usage"))
+    reason = choice["finish_reason"]
+    output = output_items(choice["message"], item_status(reason))
+    return finished(response, output, reason, completion.get("usage"))
 
 
-def output_items(message: JsonObject) -> list[JsonObject]:
+def item_status(reason: str | None) -> str:
+    """Return the status of the last item that a model said."""
+    return "incomplete" if reason in _INCOMPLETE else "completed"
+
+
+def output_items(message: JsonObject, last_status: str = "completed") -> list[JsonObject]:
     """Return the items of what a model said."""
     items: list[JsonObject] = []
     content: list[JsonObject] = []
@@ -88,7 +94,9 @@ def output_items(message: JsonObject) -> list[JsonObject]:
     for call in of_message(message):
         items.append(call_item(new_id("fc"), "completed", call.id, call.name, call.arguments))
     # A client that reads the text finds an empty one, not nothing.
-    return items or [message_item(new_id("msg"), "completed", [text_part("")])]
+    items = items or [message_item(new_id("msg"), "completed", [text_part("")])]
+    items[-1]["status"] = last_status
+    return items
 
 
 def text_part(text: str, annotations: Iterable[JsonObject] = ()) -> JsonObject:

@@ -96,9 +96,11 @@ class ResponseEvents:
         """Yield the last events."""
         if not self._items:
             yield from self._open_text()
-        for each in self._items:
-            yield from self._close_text(each) if isinstance(each, _Text) else self._close_call(each)
-        output = [each.item() for each in self._items]
+        output = self._output(answers.item_status(self._reason))
+        for each, item in zip(self._items, output, strict=True):
+            close = self._close_text(each) if isinstance(each, _Text) else self._close_call(each)
+            yield from close
+            yield self._event("response.output_item.done", output_index=each.index, item=item)
         self.response = answers.finished(self.response, output, self._reason, self._usage)
         yield self._event(f"response.{self.response['status']}", response=self.response)
 
@@ -106,9 +108,16 @@ class ResponseEvents:
         """Yield the last event of a stream that failed."""
         code = error.get("code") or "server_error"
         told = {"code": code, "message": error["message"]}
-        output = [each.item() for each in self._items]
+        output = self._output("incomplete")
         self.response = {**self.response, "status": "failed", "error": told, "output": output}
         yield self._event("response.failed", response=self.response)
+
+    def _output(self, last_status: str) -> list[JsonObject]:
+        """Return the items. All but the last one are complete: a model says one after another."""
+        found = [each.item() for each in self._items]
+        if found:
+            found[-1]["status"] = last_status
+        return found
 
     def _say(self, text: str) -> Iterator[JsonObject]:
         yield from self._open_text()
@@ -189,16 +198,12 @@ class ResponseEvents:
                     "response.output_text.done", **where, text=part["text"], logprobs=[]
                 )
             yield self._event("response.content_part.done", **where, part=part)
-        yield self._event(
-            "response.output_item.done", output_index=message.index, item=message.item()
-        )
 
     def _close_call(self, call: _Call) -> Iterator[JsonObject]:
         yield self._event(
             "response.function_call_arguments.done", item_id=call.id, output_index=call.index,
             name=call.name, arguments="".join(call.arguments),
         )  # fmt: skip
-        yield self._event("response.output_item.done", output_index=call.index, item=call.item())
 
     def _event(self, type_: str, **fields: Any) -> JsonObject:
         event = {"type": type_, "sequence_number": self._number, **fields}
