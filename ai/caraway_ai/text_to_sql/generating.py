@@ -19,6 +19,7 @@ from caraway_core.errors import (
 MOST_TRIES = 5
 _MOST_TOKENS = 1_024
 _LONGEST_ERROR = 1_000
+_CUT = f"the query was cut off after {_MOST_TOKENS} tokens"
 _AGAIN = (InvalidQueryError, QueryForbiddenError, ExecutionError)
 """What another statement can do better."""
 Outcome = TypeVar("Outcome")
@@ -52,12 +53,16 @@ async def generate(
     asked, last = list(messages), ""
     settings: JsonObject = {"temperature": 0, "max_tokens": _MOST_TOKENS, **(more or {})}
     error: QueryError | None = None
+    is_cut = False
     for number in range(1, most_tries + 1):
         answer = await _asked(ask, {"messages": asked, **settings})
-        said = answer["choices"][0]["message"].get("content") or ""
-        sql = extracting.statement(said)
+        choice = answer["choices"][0]
+        said = _said(choice["message"])
+        is_cut = choice["finish_reason"] == "length"
+        sql = "" if is_cut else extracting.statement(said)
         if not sql:
-            asked = [*messages, *prompting.correction(said or "(nothing)", "there is no query")]
+            why = _CUT if is_cut else "there is no query"
+            asked = [*messages, *prompting.correction(said or "(nothing)", why)]
             continue
         try:
             return WrittenQuery(sql, await attempt(sql), number)
@@ -70,12 +75,23 @@ async def generate(
             settings["temperature"] = min(1.0, settings["temperature"] + 0.4)
         last = sql
         asked = [*messages, *prompting.correction(sql, error.message[:_LONGEST_ERROR])]
+    if error is None and is_cut:
+        raise ModelError(f"{_CUT}; ask for less, or use another model")
     if error is None:
         raise ModelError("the model wrote no query; ask in other words, or use another model")
     raise ModelError(
         f"no query was produced: the model tried {most_tries} times, and the last query failed: "
-        f"{error.message} The query was: {last}"
+        f"{error.message.rstrip('.')}. The query was: {last}"
     ) from error
+
+
+def _said(message: JsonObject) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    # Models that think send parts.
+    texts = (part.get("text") for part in content if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 async def _asked(ask: Ask, request: ChatRequest) -> ChatCompletion:

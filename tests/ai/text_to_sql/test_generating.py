@@ -86,3 +86,22 @@ async def test_a_field_that_a_model_refuses_is_left_out() -> None:
     assert [sorted(request) for request in model.requests] == [
         ["max_tokens", "messages", "temperature"], ["max_tokens", "messages"],
     ]  # fmt: skip
+
+
+async def test_a_query_that_was_cut_off_is_not_tried() -> None:
+    cut = completion("SELECT good, ")
+    cut["choices"][0]["finish_reason"] = "length"
+    model = ScriptedChat([cut, completion("SELECT good")])
+    written = await generating.generate(ASKED, model.chat, attempt)
+    assert (written.sql, written.tries) == ("SELECT good", 2)
+    assert "cut off" in model.requests[1]["messages"][-1]["content"]
+    with pytest.raises(ModelError, match="the query was cut off after 1024 tokens"):
+        await generating.generate(ASKED, ScriptedChat([cut]).chat, attempt)
+
+
+async def test_parts_of_an_answer_are_one_text() -> None:
+    said: Any = completion()
+    thought = {"type": "thinking", "thinking": []}
+    said["choices"][0]["message"]["content"] = [thought, {"type": "text", "text": "SELECT good"}]
+    written = await generating.generate(ASKED, ScriptedChat([said]).chat, attempt)
+    assert written.sql == "SELECT good"

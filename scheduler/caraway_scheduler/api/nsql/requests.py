@@ -17,8 +17,9 @@ _ALIASES = {"sampledataenabled": "sample_data_enabled"}
 _SQL = "application/sql"
 _OWN = "application/vnd.caraway.nsql.v1+json"
 _VENDOR = re.compile(r"application/vnd\.[a-z0-9.\-]+\.nsql\.v1\+json", re.IGNORECASE)
+_JSON, _EVENTS = "application/json", "text/event-stream"
 _TYPES: dict[str, Format] = {
-    "application/json": "json",
+    _JSON: "json",
     _OWN: "versioned",
     # Only its name matters: the statement is text.
     _SQL: "text",
@@ -43,15 +44,16 @@ class AnswerChoice:
     is_sql_only: bool
 
 
-def answer_form(accept: str | None) -> AnswerChoice:
-    """Choose one of the five forms.
+def answer_form(accept: str | None, *, is_streamed: bool = False) -> AnswerChoice:
+    """Choose one of the five forms. A client of streams may accept them, and name no form.
 
     Raises:
         RefusedRequestError: none is accepted.
     """
     text = accept or ""
     vendor = _VENDOR.search(text)
-    choice = negotiation.representation(_VENDOR.sub(_OWN, text), _TYPES)
+    known = {**_TYPES, _EVENTS: _TYPES[_JSON]} if is_streamed else _TYPES
+    choice = negotiation.representation(_VENDOR.sub(_OWN, text), known)
     if choice.media_type == _OWN and vendor is not None:
         return AnswerChoice(Choice("versioned", vendor[0].lower()), is_sql_only=False)
     return AnswerChoice(choice, is_sql_only=choice.media_type == _SQL)

@@ -1,6 +1,7 @@
 """The forms of answers: rows with their statement, and one event for those who asked for it."""
 
 import json
+import re
 
 import pyarrow as pa
 
@@ -63,5 +64,6 @@ async def whole(answer: StatementAnswer, made: Encoder, elapsed_ms: int) -> byte
 
 def event(body: bytes) -> bytes:
     """Return the frame of a body: each line of it is one of the event's data."""
-    lines = body.decode().removesuffix("\n").split("\n")
+    # A carriage return ends a line of an event, too.
+    lines = re.split("\r\n|\r|\n", body.decode().removesuffix("\n"))
     return "".join(f"data: {line}\n" for line in lines).encode() + b"\n"

@@ -12,8 +12,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from caraway_ai.text_to_sql import documents
 from caraway_ai.text_to_sql.described import TableSampling
 from caraway_ai.text_to_sql.documents import SqlDialect
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, ModelError
 from caraway_scheduler.api import app_state
+from caraway_scheduler.api.chat import errors as chat_errors
 from caraway_scheduler.api.chat import streams
 from caraway_scheduler.api.nsql import documentation, requests, responses
 from caraway_scheduler.api.nsql.requests import AnswerChoice, AskedQuestion
@@ -35,8 +36,9 @@ async def ask(request: Request) -> Response:
     started = time.perf_counter()
     services = app_state.services(request)
     try:
-        form = requests.answer_form(request.headers.get("accept"))
         asked = requests.parse(await bodies.read(request, services.max_body_bytes))
+        accept = request.headers.get("accept")
+        form = requests.answer_form(accept, is_streamed=asked.is_streamed)
         if asked.is_streamed:
             pump = await streams.opened(request, _event(services, asked, form, request, started))
             return streams.EventStream(pump, responses.event, lambda _error: b"", b"")
@@ -47,7 +49,7 @@ async def ask(request: Request) -> Response:
         running = services.nsql.run(asked.question, _asker(request))
         written = await streaming.unless_gone(request, running)
     except _KNOWN as exc:
-        return errors.as_text(exc)
+        return _failed(exc)
     except ClientDisconnect:
         return errors.CLIENT_GONE
     coding = negotiation.coding(request.headers.get("accept-encoding"))
@@ -124,6 +126,13 @@ async def _event(
     made = responses.encoder("versioned" if format_ == "json" else format_, written.sql)
     elapsed_ms = int((time.perf_counter() - started) * 1000)
     yield await responses.whole(written.outcome, made, elapsed_ms)
+
+
+def _failed(exc: errors.Failure) -> Response:
+    found = chat_errors.status(exc)
+    # It is the provider that refuses its key; 401 would ask the client for another one.
+    status = 500 if found == 401 and isinstance(exc, ModelError) else found
+    return PlainTextResponse(errors.words(exc), status, errors.headers(exc))
 
 
 def _asker(request: Request) -> Asker:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.responses import JSONResponse
 
 from tests.kit.runtime import Running, running
 from tests.kit.scripted_provider import ScriptedProvider, completion, scripted
@@ -92,9 +93,30 @@ async def test_five_forms_and_a_stream(tmp_path: Path) -> None:
         (frame,) = streamed.text.removesuffix("\n\n").split("\n\n")
         event = json.loads(frame.removeprefix("data: "))
         assert (event["sql"], event["data"]) == (sql, rows.json())
+        same = await ask(runtime, "text/event-stream", stream=True)
+        assert json.loads(same.text.removeprefix("data: "))["data"] == rows.json()
+        assert (await ask(runtime, "text/event-stream")).status_code == 406
         table = await ask(runtime, "text/csv", stream=True)
         assert table.text == "data: name\ndata: Ann\ndata: Bob\n\n"
         assert "tools" not in provider.requests[0]
+
+
+async def test_a_failure_of_the_provider_has_its_status(tmp_path: Path) -> None:
+    async with started(tmp_path) as (runtime, provider):
+        for given, told in ((401, 500), (402, 402), (429, 429), (500, 500), (503, 503), (504, 504)):
+            provider.answers = [JSONResponse({"error": {}}, given, {"retry-after": "7"})]
+            answer = await ask(runtime)
+            assert answer.status_code == told
+            assert answer.headers["content-type"].startswith("text/plain")
+            wait = answer.headers.get("retry-after")
+            assert wait == ("7" if given in (429, 503) else "2" if given == 504 else None)
+
+
+async def test_a_line_of_an_event_ends_at_every_kind_of_line_end(tmp_path: Path) -> None:
+    sql = "SELECT 'a' || chr(13) || 'b' AS text"
+    async with started(tmp_path, sql) as (runtime, _):
+        table = await ask(runtime, "text/csv", stream=True)
+        assert "\r" not in table.text and table.text.startswith("data: text\ndata: ")
 
 
 async def test_a_model_learns_from_the_error(tmp_path: Path) -> None:
