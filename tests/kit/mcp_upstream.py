@@ -26,7 +26,7 @@ def strange() -> str:
 
 @server.tool(description="Always fails")
 def fails() -> str:
-    raise ToolError("out of stock")
+    raise ToolError(f"out of stock for {os.environ.get('TOKEN')}")
 
 
 @server.tool(description="Ends the server")

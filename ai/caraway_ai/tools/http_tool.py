@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import httpx
 
-from caraway_ai.tools.headers import parsed_headers
+from caraway_ai.providers.params import scrubbed
+from caraway_ai.tools.headers import parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_core import strict_json
 from caraway_core.errors import DeadlineError, ToolError
@@ -19,7 +20,6 @@ _IN_URL = re.compile(r"\{(\w+)\}")
 _WITH_BODY = ("PATCH", "POST", "PUT")
 _DEFAULT_TIMEOUT_S = 30.0
 _MOST_BYTES = 1024 * 1024
-_LONGEST_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class HttpTool:
         self.description = declared.description or f"Calls {declared.target}"
         self.parameters: JsonSchema = declared.parameters
         self._service = service
+        self._secrets = secrets_in(service.headers)
         self._transport = transport
 
     async def call(self, arguments: Arguments, caller: ToolCaller) -> Any:
@@ -92,7 +93,7 @@ class HttpTool:
             kind = type(exc).__name__
             raise ToolError(f"tool '{self.name}': the service cannot be reached ({kind})") from exc
         if answer.status_code >= 300:
-            told = body.decode(errors="replace")[:_LONGEST_ERROR]
+            told = scrubbed(body.decode(errors="replace"), self._secrets)
             raise ToolError(f"tool '{self.name}': HTTP status {answer.status_code}: {told}")
         return self._value(answer, body)
 

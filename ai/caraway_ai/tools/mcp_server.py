@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from caraway_ai.providers.params import scrubbed
 from caraway_ai.tools import arguments as arguments_
-from caraway_ai.tools.headers import parsed_headers
+from caraway_ai.tools.headers import parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
 from caraway_ai.tools.toolbox import is_name
 from caraway_core import strict_json, tasks
@@ -26,12 +27,16 @@ if TYPE_CHECKING:
     from mcp_types import Tool as RemoteTool
 
 logger = logging.getLogger(__name__)
+# What it writes of a server that is none has tracebacks, and parts of what the server said. How a
+# connection fails is told here.
+logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 _DEFAULT_TIMEOUT_S = 60.0
 _RELIST_S = 300.0
 _MOST_TOOLS = 500
 _MOST_PAGES = 50
 _LONGEST_DESCRIPTION = 4_096
 _LARGEST_SCHEMA = 64 * 1024
+_CONNECTION_CLOSED, _REQUEST_TIMEOUT = -32000, -32001
 _SESSION_GONE = "Session terminated"
 """What the client says where a server knows its session no more."""
 McpStatus = Literal["initializing", "ready", "error"]
@@ -65,6 +70,11 @@ class McpConnection:
             raise ToolError(f"tool '{declared.name}': mcp_args cannot be read: {exc}") from exc
         timeout_s = seconds(params["timeout"]) if "timeout" in params else _DEFAULT_TIMEOUT_S
         return cls(declared.target, args, headers, dict(env), timeout_s)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no error may show."""
+        return *secrets_in(self.headers), *secrets_in(self.env)
 
     @property
     def is_web(self) -> bool:
@@ -118,7 +128,6 @@ class McpServer:
             ToolError: the server is away, or the tool failed.
         """
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         client = self._client
         if client is None:
@@ -129,15 +138,18 @@ class McpServer:
             )
         except MCPError as exc:
             code, told = exc.error.code, exc.error.message
-            if code == REQUEST_TIMEOUT:
+            if code == _REQUEST_TIMEOUT:
                 raise DeadlineError(
                     f"the MCP server '{self._name}' does not answer: {told}"
                 ) from exc
-            if code == CONNECTION_CLOSED or told == _SESSION_GONE:
+            if code == _CONNECTION_CLOSED or told == _SESSION_GONE:
                 raise self._broken(exc) from exc
+            told = scrubbed(told, self._connection.secrets)
             raise ToolError(f"the MCP server '{self._name}' refuses: {told}") from exc
         except Exception as exc:
             raise self._broken(exc) from exc
+        if answer.is_error:
+            raise ToolError(scrubbed(_texts(answer), self._connection.secrets) or "the tool failed")
         return _value(answer)
 
     def _broken(self, exc: Exception) -> ToolError:
@@ -246,10 +258,12 @@ class McpTool:
         return await self.server.call(self.remote_name, arguments)
 
 
+def _texts(answer: "CallToolResult") -> str:
+    return "; ".join(part.text for part in answer.content if part.type == "text")
+
+
 def _value(answer: "CallToolResult") -> Any:
     texts = [part.text for part in answer.content if part.type == "text"]
-    if answer.is_error:
-        raise ToolError("; ".join(texts) or "the tool failed")
     if answer.structured_content is not None:
         return answer.structured_content
     if len(answer.content) == len(texts) == 1:
@@ -272,6 +286,9 @@ def _worded(exc: BaseException) -> str:
         return exc.message
     if isinstance(exc, FileNotFoundError):
         return "its command was not found"
-    if isinstance(exc, TimeoutError):
-        return "it does not answer in time"
+    code = getattr(getattr(exc, "error", None), "code", None)
+    if isinstance(exc, TimeoutError) or code == _REQUEST_TIMEOUT:
+        return "it does not answer in time, or not by MCP"
+    if code == _CONNECTION_CLOSED:
+        return "it closed the connection"
     return f"it cannot be reached ({type(exc).__name__})"

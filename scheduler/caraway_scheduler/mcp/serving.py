@@ -1,16 +1,18 @@
 """The MCP server of this runtime; the only module that imports the MCP library's server."""
 
+import json
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
-import orjson
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from caraway_ai import json_values
 from caraway_ai.tools.protocol import ToolDefinition
 from caraway_ai.tools.toolbox import Toolbox
 from caraway_core.errors import CarawayError
@@ -18,6 +20,7 @@ from caraway_scheduler.tools.data import caller_of
 from caraway_serving import scopes
 from caraway_serving.access import Principal
 
+logger = logging.getLogger(__name__)
 MOST_BODY_BYTES = 32 * 1024 * 1024
 _MOST_SESSIONS = 10_000
 _IDLE_S = 30 * 60
@@ -63,8 +66,14 @@ class McpServing:
             result = await self._toolbox.call(params.name, params.arguments or {}, caller)
         except CarawayError as exc:
             return types.CallToolResult(content=[_text(exc.message)], is_error=True)
-        text = orjson.dumps(result, default=str).decode()
-        structured = orjson.loads(text) if isinstance(result, Mapping) else None
+        except Exception:
+            # The library would send the words of the exception to the client.
+            trace_id = caller.trace_id
+            logger.exception("tool failed", extra={"tool": params.name, "trace_id": trace_id})
+            told = f"internal error; the log has the cause under trace id {trace_id}"
+            return types.CallToolResult(content=[_text(told)], is_error=True)
+        text = json_values.dumped(result).decode()
+        structured = json.loads(text) if isinstance(result, Mapping) else None
         return types.CallToolResult(content=[_text(text)], structured_content=structured)
 
     def _schema(self, name: str) -> Mapping[str, Any] | None:

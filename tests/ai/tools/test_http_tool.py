@@ -122,3 +122,22 @@ def test_headers_are_read() -> None:
         with pytest.raises(ToolError) as caught:
             HttpService.of(declared, {"headers": wrong})
         assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("charset", ["klingon", "rot13", "hex"])
+async def test_a_charset_that_is_none_is_passed_over(charset: str) -> None:
+    kind = {"content-type": f"text/plain; charset={charset}"}
+    weather = tool("https://api.test/", lambda _: httpx.Response(200, headers=kind, text="hello"))
+    assert await weather.call({}, ToolCaller()) == "hello"
+
+
+async def test_an_error_of_the_service_shows_no_secret() -> None:
+    def refuses(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(500, text=f"no: {dict(request.headers)}")
+
+    weather = tool(
+        "https://api.test/", refuses, auth_token="secret-token", headers="X-Key: secret-key; X-A: b"
+    )
+    with pytest.raises(ToolError, match="HTTP status 500") as caught:
+        await weather.call({}, ToolCaller())
+    assert "secret" not in caught.value.message and "'x-a': 'b'" in caught.value.message

@@ -26,7 +26,9 @@ def declared(target: str = sys.executable) -> DeclaredTool:
 
 @asynccontextmanager
 async def serving(target: str, *args: str) -> AsyncIterator[McpServer]:
-    connection = McpConnection(target, args, env={"GREETING": "hello"}, timeout_s=60)
+    connection = McpConnection(
+        target, args, env={"GREETING": "hello", "TOKEN": "a-secret"}, timeout_s=60
+    )
     server = McpServer(declared(target), connection)
     running = asyncio.ensure_future(server.run())
     try:
@@ -50,8 +52,9 @@ async def test_its_tools_are_called_under_names_of_their_own() -> None:
         assert [tool.name for tool in box.chosen("shop")] == list(box.tools)
         assert await box.call("add__shop", {"a": 2, "b": 3}, CALLER) in (5, {"result": 5})
         assert await box.call("strange_name___shop", {}, CALLER) in ("hello", {"result": "hello"})
-        with pytest.raises(ToolError, match="out of stock"):
+        with pytest.raises(ToolError, match="out of stock") as caught:
             await box.call("fails__shop", {}, CALLER)
+        assert "a-secret" not in caught.value.message
         with pytest.raises(ToolArgumentsError, match="argument 'b' is missing"):
             await box.call("add__shop", {"a": 2}, CALLER)
 
@@ -91,3 +94,16 @@ def test_params_become_headers_and_arguments() -> None:
     assert "Bearer" not in repr(read)
     with pytest.raises(ToolError, match="mcp_args cannot be read"):
         McpConnection.of(declared(), {"mcp_args": "'open"}, {})
+
+
+async def test_a_command_that_speaks_no_mcp(caplog: pytest.LogCaptureFixture) -> None:
+    says = "print('password=hunter2', flush=True); import sys; sys.stdin.read()"
+    connection = McpConnection(sys.executable, ("-c", says), timeout_s=2)
+    server = McpServer(declared(), connection)
+    running = asyncio.ensure_future(server.run())
+    async with asyncio.timeout(60):
+        await server.wait_settled()
+    running.cancel()
+    await asyncio.wait((running,))
+    assert server.error == "it does not answer in time, or not by MCP"
+    assert "hunter2" not in caplog.text and "Traceback" not in caplog.text

@@ -13,9 +13,10 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
+from caraway_ai.tools.protocol import Arguments
 from caraway_scheduler.composition import app
 from tests.kit.runtime import Running, running
-from tests.kit.tools import FixedTools, returning
+from tests.kit.tools import FakeTool, FixedTools, returning
 
 URL = "http://localhost/v1/mcp"
 MANIFEST = """
@@ -114,6 +115,25 @@ async def test_clients_of_both_eras_call_tools_with_the_rights_of_their_key(tmp_
         seen = await runtime.sql(mine, accept="*/*", **{"x-api-key": "reader"})
         assert seen.json() == [{"n": 10}]
         assert (await runtime.sql(mine, accept="*/*")).json() == [{"n": 0}]
+
+
+async def test_a_tool_that_breaks_tells_no_more_than_where_the_cause_is(tmp_path: Path) -> None:
+    async def breaks(arguments: Arguments) -> Any:
+        if arguments:
+            return {"big": 10**30}
+        raise ZeroDivisionError("secret detail")
+
+    async with started(tmp_path) as runtime:
+        toolbox = runtime.services.tools.toolbox
+        toolbox.sources = [FixedTools("shop", (FakeTool("breaks", breaks),))]
+        named = {"mcp_session_id": await session(runtime)}
+        call: dict[str, Any] = {**CALL, "params": {"name": "breaks", "arguments": {}}}
+        result = (await post(runtime, call, **named)).json()["result"]
+        assert result["isError"] is True
+        assert "internal error; the log has the cause" in result["content"][0]["text"]
+        call["params"]["arguments"] = {"x": 10**30}
+        result = (await post(runtime, call, **named)).json()["result"]
+        assert result["structuredContent"] == {"big": 10**30}
 
 
 async def test_a_session_ends_and_is_unknown_then(tmp_path: Path) -> None:
