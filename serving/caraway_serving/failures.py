@@ -78,7 +78,11 @@ def _methods(request: Request) -> list[str]:
 async def _failed(request: Request, exc: Exception) -> Response:
     trace = scopes.span(request).trace_id
     logger.error("request failed", exc_info=exc, extra={"path": request.url.path})
-    return _worded(request, 500, f"internal error; the log has the cause under trace id {trace}")
+    message = f"internal error; the log has the cause under trace id {trace}"
+    response = _worded(request, 500, message)
+    # The exception goes on to the server, which closes the connection: the client must know.
+    response.headers["connection"] = "close"
+    return response
 
 
 def _worded(request: Request, status: int, message: str) -> Response:

@@ -109,6 +109,8 @@ async def test_fault_of_ours_is_500_without_its_insides(
             response = await client.get(path)
     assert response.status_code == 500
     assert SECRET not in response.text
+    # The server closes the connection after it.
+    assert response.headers["connection"] == "close"
     assert "trace id" in worded(path, response)
     (record,) = [each for each in caplog.records if each.name == "caraway_serving.failures"]
     assert record.exc_info is not None and SECRET in str(record.exc_info[1])

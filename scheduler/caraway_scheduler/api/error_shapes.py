@@ -14,6 +14,7 @@ SHAPES = ErrorShapes(
         "/v1/search",
         "/internal/",
         "/v1/sql/",
+        "/v1/workers",
     ),
     as_message=("/v1/datasets/", "/v1/mcp", "/v1/tool/", "/v1/tools"),
 )

@@ -75,7 +75,8 @@ async def test_workers_are_listed_as_the_specification_says(tmp_path: Path) -> N
                 "note,,sql,false",
                 "broken,,sql,false",
             ]
-        assert (await runtime.api.get("/v1/workers?format=xml")).status_code == 400
+        wrong = await runtime.api.get("/v1/workers?format=xml")
+        assert (wrong.status_code, wrong.json().keys()) == (400, {"error"})
 
 
 async def test_workers_run_at_their_times(tmp_path: Path) -> None:
