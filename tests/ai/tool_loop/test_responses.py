@@ -95,7 +95,7 @@ def test_streamed_and_whole_responses_agree(answers: list[list[dict[str, Any]]])
 )  # fmt: skip
 async def test_what_only_the_caller_can_answer_ends_the_loop(others: Any, goes_on: bool) -> None:
     model = Scripted([[scripted.call("own"), *others], [scripted.message()]])
-    answer = await loop(model).respond(ASKED)
+    answer = await loop(model).respond({**ASKED, "tools": [{"type": "function", "name": "theirs"}]})
     assert len(model.requests) == (2 if goes_on else 1)
     assert not any(item.get("name") == "own" for item in answer["output"])
 

@@ -168,8 +168,10 @@ def test_a_conversation_of_items() -> None:
 
 
 def test_items_are_own_by_type_and_name() -> None:
-    state = response_rounds()
+    state = response_rounds(tools=[{"type": "function", "name": "c"}])
     assert state.is_own(item("a", "1"))
+    # Nobody has it: the model is told so.
+    assert state.is_own(item("nowhere", "1"))
     for other in (item("c", "1"), {**item("a", "1"), "type": "custom_tool_call"}, {},
                   {"type": "function_call"}, {**item("a", "1"), "name": ["a"]}):  # fmt: skip
         assert not state.is_own(other)
