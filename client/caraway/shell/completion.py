@@ -1,4 +1,4 @@
-"""Tab completion of keywords, tables, columns and dot commands."""
+"""Tab completion of keywords, tables, columns, functions and dot commands."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -51,14 +51,15 @@ class ShellCompleter(Completer):
         word = found[0] if found else ""
         names = self._names()
         if _AFTER_TABLE_WORD.search(before):
-            return _starting_with(word, names.tables())
+            return _starting_with(word, [*names.tables(), *names.table_functions])
         owner, dot, _ = word.rpartition(".")
         if dot:
             columns = names.columns_by_table.get(_table_of(owner, text), ())
             qualified = [f"{owner}.{column}" for column in columns]
             return _starting_with(word, [*qualified, *names.tables()])
         keywords = KEYWORDS if word.isupper() else [keyword.lower() for keyword in KEYWORDS]
-        return _starting_with(word, [*_columns(names, text), *names.tables(), *keywords])
+        known = [*_columns(names, text), *names.tables(), *names.functions]
+        return _starting_with(word, [*known, *keywords])
 
 
 def _columns(names: Names, text: str) -> list[str]:

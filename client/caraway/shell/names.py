@@ -1,6 +1,6 @@
 """Table and column names of the runtime, for completion."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -17,6 +17,8 @@ FRESH_FOR_S = 30.0
 COLUMNS_SQL = (
     "SELECT table_schema, table_name, column_name FROM information_schema.columns LIMIT 20000"
 )
+
+FUNCTIONS_SQL = "SELECT name, kind FROM runtime.functions ORDER BY name"
 
 
 class RowSource(Protocol):
@@ -39,9 +41,14 @@ class LineRows:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Column names by table. Tables outside the default schema are named `schema.table`."""
+    """Column names by table, and the functions of the manifest.
+
+    Tables outside the default schema are named `schema.table`.
+    """
 
     columns_by_table: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    functions: tuple[str, ...] = ()
+    table_functions: tuple[str, ...] = ()
 
     def tables(self) -> list[str]:
         return sorted(self.columns_by_table)
@@ -50,14 +57,21 @@ class Names:
         return sorted({name for names in self.columns_by_table.values() for name in names})
 
 
-def from_rows(rows: list[Row]) -> Names:
-    """Group the result of COLUMNS_SQL by table."""
+def from_rows(rows: list[Row], functions: Iterable[Row] = ()) -> Names:
+    """Group the results of COLUMNS_SQL by table, and of FUNCTIONS_SQL by kind."""
     columns: dict[str, list[str]] = {}
     for row in rows:
         schema, table = str(row["table_schema"]), str(row["table_name"])
         name = table if schema == DEFAULT_SCHEMA else f"{schema}.{table}"
         columns.setdefault(name, []).append(str(row["column_name"]))
-    return Names({table: tuple(names) for table, names in columns.items()})
+    kinds: dict[str, list[str]] = {}
+    for row in functions:
+        kinds.setdefault(str(row["kind"]), []).append(f"{row['name']}(")
+    return Names(
+        {table: tuple(names) for table, names in columns.items()},
+        tuple(kinds.get("scalar", ())),
+        tuple(kinds.get("table", ())),
+    )
 
 
 class NameCache:
@@ -77,7 +91,7 @@ class NameCache:
 
     def _fetch(self) -> Names | None:
         try:
-            return from_rows(self._client.sql(COLUMNS_SQL))
+            return from_rows(self._client.sql(COLUMNS_SQL), self._client.sql(FUNCTIONS_SQL))
         except (CarawayError, KeyError):
             # Completion is optional: without a response, keep the names known so far.
             return None

@@ -14,6 +14,7 @@ from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.statements import SystemTable
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.catalog import functions as function_listing
 from caraway_scheduler.catalog import missing, primary_keys
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, searching, security, storage
@@ -79,7 +80,7 @@ async def services(
     )
     stack.push_async_callback(embeddings.aclose)
     accelerations = await _accelerations(
-        partial(_catalog, settings, data, backend, history, cache, embeddings),
+        partial(_catalog, settings, data, backend, history, cache, embeddings, functions),
         settings,
         backend,
         stored,
@@ -179,11 +180,13 @@ def _catalog(
     history: TaskHistory,
     cache: ResultsCache | None,
     embeddings: Embeddings,
+    functions: ManifestFunctions,
     accelerations: Accelerations,
 ) -> Catalog:
     system: Mapping[TableName, SystemTable] = {
         TableName("task_history"): history.table,
         TableName("engines"): lambda _viewer: engine_metrics.table(backend.engines()),
+        TableName("functions"): lambda _viewer: function_listing.table(functions.declared),
         TableName("executors"): lambda _viewer: listing.table(backend.dispatch.executors()),
         TableName("partitions"): lambda _viewer: accelerations.partitions(),
         TableName("primary_keys"): lambda _viewer: primary_keys.table(

@@ -6,6 +6,7 @@ planned. A function is planned as a view that calls it.
 
 import asyncio
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _VECTOR = pa.list_(pa.float32())
 _PLACE = pa.list_(pa.int32())
 _FUNCTIONS = "caraway_function"
 """The schema of the views that call functions."""
+_OWN_NAMES = re.compile(rf"{_FUNCTIONS}\.\w+(?:, )?")
 _SAMPLES = {"integer": "1", "number": "1", "string": "'text'"}
 
 
@@ -70,7 +72,8 @@ def planned(manifest: Manifest) -> PlannedViews:
     specs |= {name: ViewTable(each.sql) for name, each in views.items() if name in needed}
     failed = asyncio.run(_failed(specs, wanted))
     problems = (
-        Problem(str(manifest.path), 0, _title(name), message) for name, message in failed.items()
+        Problem(str(manifest.path), 0, _title(name), _OWN_NAMES.sub("", message))
+        for name, message in failed.items()
     )
     return PlannedViews(tuple(problems), tuple(notes))
 

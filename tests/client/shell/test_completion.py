@@ -11,7 +11,9 @@ NAMES = Names(
         "orders": ("order_id", "amount"),
         "customers": ("customer_id", "name"),
         "runtime.task_history": ("task", "trace_id"),
-    }
+    },
+    ("net_price(",),
+    ("orders_of(",),
 )
 
 
@@ -26,8 +28,9 @@ def proposed(before: str, after: str = "") -> list[str]:
     [
         ("SEL", ["SELECT"]),
         ("sel", ["select"]),
-        ("SELECT * FROM ", ["customers", "orders", "runtime.task_history"]),
-        ("SELECT * FROM or", ["orders"]),
+        ("SELECT * FROM ", ["customers", "orders", "runtime.task_history", "orders_of("]),
+        ("SELECT * FROM or", ["orders", "orders_of("]),
+        ("SELECT net", ["net_price("]),
         ("select * from runtime.t", ["runtime.task_history"]),
         ("SELECT * FROM orders o JOIN cus", ["customers"]),
         ("SELECT * FROM orders o WHERE o.", ["o.order_id", "o.amount"]),

@@ -7,6 +7,10 @@ ROWS: list[Row] = [
     {"table_schema": "public", "table_name": "orders", "column_name": "amount"},
     {"table_schema": "runtime", "table_name": "task_history", "column_name": "id"},
 ]
+FUNCTIONS: list[Row] = [
+    {"name": "net_price", "kind": "scalar"},
+    {"name": "orders_of", "kind": "table"},
+]
 
 
 class Answers:
@@ -20,7 +24,7 @@ class Answers:
         self.asked += 1
         if self.rows is None:
             raise CarawayError("unreachable")
-        return self.rows
+        return FUNCTIONS if "runtime.functions" in query else self.rows
 
 
 class Clock:
@@ -37,6 +41,7 @@ def test_columns_are_grouped_by_table() -> None:
     assert names.tables() == ["orders", "runtime.task_history"]
     assert names.columns_by_table["orders"] == ("id", "amount")
     assert names.columns() == ["amount", "id"]
+    assert (names.functions, names.table_functions) == (("net_price(",), ("orders_of(",))
 
 
 def test_stale_names_are_fetched_again() -> None:
@@ -44,10 +49,10 @@ def test_stale_names_are_fetched_again() -> None:
     names = NameCache(client, clock)
 
     names(), names()
-    assert client.asked == 1
+    assert client.asked == 2
     clock.now = FRESH_FOR_S
     names()
-    assert client.asked == 2
+    assert client.asked == 4
 
 
 def test_the_last_names_are_kept_after_an_error() -> None:

@@ -94,3 +94,47 @@ def test_views_over_other_sources_are_noted(
     assert command.validate(path) == 0
     note = "note: view 'hits' is not planned: the columns of 'docs' are those of its source, 's3'"
     assert note in capsys.readouterr().err
+
+
+FUNCTIONS = """version: v1
+kind: Caraway
+name: test
+datasets:
+  - {from: 'file:docs.csv', name: docs, columns: [{name: body, full_text_search: {enabled: true}}]}
+  - {from: 'postgres:away', name: away}
+functions:
+  - name: good
+    signature: {args: [{name: a, type: double}, {name: b, type: date}], returns: double}
+    body: a + date_part('year', b)
+  - {name: none, signature: {returns: int}, body: 1 + 1}
+  - {name: found, kind: table, signature: {args: [{name: q, type: text}]},
+     body: "SELECT id, good(score, '2024-01-01') AS s FROM text_search(docs, $q, limit => 3)"}
+  - {name: unknown, signature: {args: [{name: a, type: int}], returns: int}, body: goood(a)}
+  - {name: mistyped, signature: {args: [{name: a, type: 'int[]'}], returns: int}, body: a + 1}
+  - {name: lacking, kind: table, body: SELECT id AS i FROM docs,
+     signature: {returns: [{name: id, type: int}]}}
+  - {name: nowhere, kind: table, body: SELECT * FROM nope}
+  - {name: remote, kind: table, body: SELECT * FROM away}
+"""
+
+
+def test_functions_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "docs.csv").write_text(ROWS)
+    path = tmp_path / "caraway.yaml"
+    path.write_text(FUNCTIONS)
+    with pytest.raises(ManifestError) as refused:
+        command.validate(path)
+    assert {each.path: each.message[:44] for each in refused.value.problems} == {
+        "function 'unknown'": "function 'goood' not found; did you mean 'fl",
+        "function 'mistyped'": "List(INT) + BIGINT cannot be computed; cast ",
+        "function 'lacking'": "column 'id' not found; did you mean 'lacking",
+        "function 'nowhere'": "table 'nope' not found; Known tables: docs.",
+    }
+    assert capsys.readouterr().out == ""
+    lines = FUNCTIONS.splitlines()
+    wrong = ("unknown", "mistyped", "lacking", "nowhere", "     signature: {returns: [")
+    kept = [line for line in lines if not any(each in line for each in wrong)]
+    path.write_text("\n".join(kept))
+    assert command.validate(path) == 0
+    told = "note: function 'remote' is not planned: the columns of 'away' are those of its source"
+    assert told in capsys.readouterr().err
