@@ -1,5 +1,6 @@
 """Reads and creates the token that the processes of a cluster share."""
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -27,7 +28,8 @@ def make_token(file: Path) -> None:
     except OSError as exc:
         raise CarawayError(f"cannot write the token file '{file}': {exc.strerror}") from exc
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # It would hide why the file cannot be written.
+            draft.unlink(missing_ok=True)
 
 
 def read_token(file: Path) -> str:
@@ -43,6 +45,8 @@ def read_token(file: Path) -> str:
             f"cannot read the token file '{file}': {exc.strerror}; set --token-file to the "
             "token file of the cluster's head"
         ) from exc
+    except UnicodeDecodeError as exc:
+        raise CarawayError(f"the token file '{file}' is no text") from exc
     if not token:
         raise CarawayError(f"the token file '{file}' is empty")
     return token
