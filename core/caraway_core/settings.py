@@ -1,10 +1,15 @@
 """Process settings from the command line, as opposed to the manifest."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 LogFormat = Literal["text", "json"]
+MOST_PORT = 65535
+_HOST = re.compile(r"[\w.%:-]*|\[[\w.%:-]+\]")
+_PORT = re.compile(r"[0-9]{1,5}")
+_LONGEST_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +30,12 @@ class Address:
             ValueError: the text is none of these.
         """
         host, _, port = text.rpartition(":")
-        host = host.strip("[]") or "127.0.0.1"
-        if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        if not _HOST.fullmatch(host) or not _PORT.fullmatch(port) or int(port) > MOST_PORT:
             raise ValueError(
-                f"'{text}' is not an address; write HOST:PORT, for example 0.0.0.0:8090"
+                f"'{text[:_LONGEST_SHOWN]}' is not an address; write HOST:PORT, for example "
+                "0.0.0.0:8090"
             )
-        return cls(host, int(port))
+        return cls(host.strip("[]") or "127.0.0.1", int(port))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from caraway_core import registry
 from caraway_core.manifest import places
+from caraway_core.settings import MOST_PORT
 
 FOLDER = "file"
 
 STORE = "caraway"
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+_BUCKET = re.compile(r"(?:[A-Za-z0-9._$-]+@)?[A-Za-z0-9._-]+")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 
 
@@ -64,6 +66,11 @@ def _folder(path: str) -> str:
     return "/" + path.lstrip("/") if slashes else path
 
 
+def _is_address(text: str) -> bool:
+    match = _ADDRESS.fullmatch(text)
+    return match is not None and 0 < int(text.rpartition(":")[2]) <= MOST_PORT
+
+
 def _bucket(scheme: str, path: str) -> str:
     is_store = scheme == STORE
     bucket, _, prefix = path.removeprefix("//").strip("/").partition("/")
@@ -73,8 +80,14 @@ def _bucket(scheme: str, path: str) -> str:
     if not path.startswith("//") or path.startswith("///") or not bucket:
         form = "caraway://HOST:PORT/PREFIX" if is_store else f"{scheme}://bucket/prefix"
         raise ValueError(f"names no {'store' if is_store else 'bucket'}; write {form}")
-    if is_store and not _ADDRESS.fullmatch(bucket):
+    if is_store and not _is_address(bucket):
         raise ValueError(f"'{bucket}' is no HOST:PORT; write caraway://HOST:PORT/PREFIX")
+    if not is_store and not _BUCKET.fullmatch(bucket):
+        raise ValueError(
+            f"'{bucket}' is no name of a bucket; it has letters, digits, '.', '_', '-'"
+        )
+    if not prefix.isprintable():
+        raise ValueError("holds characters that cannot be printed")
     if prefix and not all(step.strip(".") for step in prefix.split("/")):
         raise ValueError(f"'{prefix}' is no plain prefix; write names with '/' between them")
     return f"{bucket}/{prefix}" if prefix else bucket
