@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.manifest import accelerating, names
+from caraway_core.manifest import accelerating, names, scalars
 from caraway_core.manifest.document import Document
 from caraway_core.partitions import keys
 
@@ -201,7 +201,7 @@ def _snapshots(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "snapshots_trigger", f"'{trigger}' needs 'snapshots_trigger_threshold'"
     if threshold is not None and not isinstance(threshold, list | dict):
         try:
-            accelerating.threshold(trigger, str(threshold))
+            accelerating.threshold(trigger, scalars.written(threshold))
         except ValueError as exc:
             yield "snapshots_trigger_threshold", str(exc)
 

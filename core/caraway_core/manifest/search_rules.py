@@ -8,7 +8,7 @@ from typing import Any
 
 from caraway_core import registry
 from caraway_core.errors import Problem
-from caraway_core.manifest import column_types, searching
+from caraway_core.manifest import column_types, scalars, searching
 from caraway_core.manifest.document import Document, Location
 from caraway_core.manifest.search_columns import BUILTIN, Chunking
 
@@ -125,7 +125,7 @@ def _params(
             yield document.problem(where, registry.unknown(f"{key} param", str(name), known))
         elif value is not None and not isinstance(value, list | dict):
             try:
-                _READ[name](str(value))
+                _READ[name](scalars.written(value))
             except ValueError as exc:
                 yield document.problem(where, str(exc))
 

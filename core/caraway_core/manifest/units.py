@@ -3,6 +3,8 @@
 import math
 import re
 
+from caraway_core.manifest import scalars
+
 _SECONDS = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -26,6 +28,7 @@ _DURATION_PART = re.compile(rf"({_NUMBER})\s*([a-zµ]+)\s*")
 _SIZE = re.compile(rf"({_NUMBER})\s*([kmgtp]i?|)b?")
 _MAX_SECONDS = 100 * 365 * 86400.0
 _MAX_BYTES = 1 << 60
+_LONGEST_SHOWN = 60
 
 
 def seconds(value: object) -> float:
@@ -37,9 +40,10 @@ def seconds(value: object) -> float:
     text = _text(value)
     total = float(text) if re.fullmatch(_NUMBER, text) else _sum_of_parts(text)
     if total is None:
-        raise ValueError(f"'{value}' is not a duration; write for example 30s, 5m or 1h30m")
+        shown = _shown(value)
+        raise ValueError(f"'{shown}' is not a duration; write for example 30s, 5m or 1h30m")
     if not math.isfinite(total) or total > _MAX_SECONDS:
-        raise ValueError(f"'{value}' is longer than 100 years")
+        raise ValueError(f"'{_shown(value)}' is longer than 100 years")
     return total
 
 
@@ -51,18 +55,24 @@ def size_bytes(value: object) -> int:
     """
     match = _SIZE.fullmatch(_text(value))
     if match is None:
-        raise ValueError(f"'{value}' is not a size; write for example 128MiB, 2GB or 65536")
+        raise ValueError(f"'{_shown(value)}' is not a size; write for example 128MiB, 2GB or 65536")
     total = float(match[1]) * _BYTES[match[2]]
     if total > _MAX_BYTES:
-        raise ValueError(f"'{value}' is more than 1 EiB")
+        raise ValueError(f"'{_shown(value)}' is more than 1 EiB")
     return int(match[1]) * _BYTES[match[2]] if match[1].isdigit() else int(total)
 
 
 def _text(value: object) -> str:
-    # A boolean is an int in Python, but 'true' is no duration.
+    # A boolean is an int in Python, but 'true' is no duration. A number counts as it was written:
+    # params are texts where they are used, and there 1e5 must not become something else.
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return str(value).strip().lower()
+    return scalars.written(value).strip().lower()
+
+
+def _shown(value: object) -> str:
+    text = scalars.written(value) if isinstance(value, str | int | float) else str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _sum_of_parts(text: str) -> float | None:
