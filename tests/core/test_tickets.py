@@ -1,6 +1,8 @@
 """Tickets for parts of answers."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from caraway_core import signatures, tickets
 from caraway_core.errors import InvalidRequestError, NotFoundError
@@ -33,3 +35,30 @@ def test_the_signature_of_a_ticket_is_none_of_a_request() -> None:
     gate = signatures.SignatureGate(TOKEN, lambda: 1000.0)
     forged = f"Caraway 1000:n:{signatures.mac(TOKEN, 'ticket', '')}"
     assert gate.check(forged, "ticket ", "") is not None
+
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
+
+
+@given(TEXT, TEXT, TEXT, TEXT, st.integers(0, 2**40))
+def test_any_fields_are_sealed_apart(
+    query: str, offer: str, executor: str, principal: str, expires_s: int
+) -> None:
+    ticket = PartTicket(
+        QueryId(query), offer, ExecutorId(executor), PrincipalId(principal), expires_s
+    )
+    assert tickets.opened(ticket.sealed(TOKEN), TOKEN, now=expires_s) == ticket
+
+
+@given(st.binary(max_size=60), st.booleans())
+def test_any_other_bytes_are_refused(content: bytes, has_prefix: bool) -> None:
+    with pytest.raises(InvalidRequestError, match="not valid here"):
+        tickets.opened(b"\0part:" + content if has_prefix else content, TOKEN, now=0)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 255))
+def test_each_changed_byte_is_noticed(place: int, change: int) -> None:
+    sealed = bytearray(TICKET.sealed(TOKEN))
+    sealed[place % len(sealed)] ^= change
+    with pytest.raises(InvalidRequestError, match="not valid here"):
+        tickets.opened(bytes(sealed), TOKEN, now=0)
