@@ -2,7 +2,10 @@
 
 A vector is centred, turned by a fixed rotation, which makes its numbers much alike and about normal
 for any data, and scaled. Two neighbouring numbers become one of 16 points that are the best for a
-normal distribution. So nothing is learnt but a centre and a scale, and building takes little.
+normal distribution. So nothing is learnt but a centre and a few scales, and building takes little.
+
+Vectors that are further from the centre need a greater scale: points that are too near would make
+them shorter, and too many estimates too low. So vectors of about one distance are a group.
 """
 
 import math
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 
 _POINTS = np.array(
     [
@@ -26,9 +30,14 @@ _POINTS = np.array(
     ],
     np.float32,
 )  # fmt: skip
-_LOSS = 0.1075
-"""The mean square error of a number of variance 1 when it is replaced by its point."""
-_FAR = 2.0
+WIDTH = 1.25
+"""The greatest distance in most groups, as a multiple of the least."""
+_MOST_GROUPS = 8
+_FEWEST = 64
+"""Fewer vectors are no group: to compare them exactly takes no longer than estimates."""
+_USUAL = 0.9
+"""The part of the vectors whose error is at most the usual one."""
+_FAR = 1.5
 """A vector whose error is so many times the usual one is always looked at exactly."""
 _MOST_FAR = 0.1
 """With a greater share of such vectors, codes are of no use."""
@@ -39,18 +48,54 @@ BLOCK = 8192
 
 
 @dataclass(frozen=True)
-class VectorCodes:
-    """The codes of some vectors, with the centre and the scale that give them a meaning.
+class CodeGroup:
+    """The codes of vectors of about one distance from the centre.
 
-    `error` is the length of what a code usually loses of its vector. Estimates for the vectors of
-    `far` are not trusted.
+    `members` are the numbers of the vectors. `scale` turns a product with a code into an estimate,
+    and `error` is the length of what an estimate lacks of a vector.
     """
 
+    members: NDArray[np.int32]
     codes: NDArray[np.uint8]
-    centre: Floats
     scale: float
     error: float
-    far: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def index(self, dimensions: int) -> Any:
+        """Return the codes in the order in which many are compared at once."""
+        plain = _quantizer(_even(dimensions))
+        faiss.copy_array_to_vector(np.ascontiguousarray(self.codes), plain.codes)
+        plain.ntotal = len(self)
+        return faiss.IndexPQFastScan(plain)
+
+    def estimates(self, index: Any, turned: Floats, count: int) -> tuple[Floats, Numbers]:
+        """Return the highest estimates, best first, and the numbers of their vectors.
+
+        Where all are asked for, each vector is there.
+        """
+        found, places = index.search(turned, min(count, len(self)))
+        valid = places[0] >= 0
+        sums, chosen = found[0][valid], places[0][valid]
+        if count >= len(self) > len(chosen):
+            # It leaves out those with the lowest value there can be.
+            others = np.setdiff1d(np.arange(len(self)), chosen, assume_unique=True)
+            sums = np.append(sums, np.full(len(others), sums.min(initial=np.inf)))
+            chosen = np.append(chosen, others)
+        return sums * np.float32(self.scale), self.members[chosen].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class VectorCodes:
+    """The codes of some vectors, with the centre and the scales that give them a meaning.
+
+    Vectors of `far`, some of which have no code, are always looked at exactly.
+    """
+
+    centre: Floats
+    groups: tuple[CodeGroup, ...]
+    far: Numbers
 
     @classmethod
     def build(cls, blocks: Callable[[], Iterator[Floats]], dimensions: int) -> Self | None:
@@ -64,23 +109,30 @@ class VectorCodes:
                 count += len(block)
                 total += block.sum(axis=0, dtype=np.float64)
             centre = (total / count).astype(np.float32)
-            squares = sum(float(np.square(b - centre, dtype=np.float64).sum()) for b in blocks())
-        spread = squares / (count * dimensions)
+            parts = [np.square(b - centre, dtype=np.float64).sum(axis=1) for b in blocks()]
+            squares = np.concatenate(parts)
+            spread = float(squares.mean()) / dimensions
         if not (_LEAST_SPREAD < spread < _LARGEST_SPREAD):
             return None
-        scale = math.sqrt(spread * dimensions / _even(dimensions))
-        quantizer = _quantizer(_even(dimensions))
-        codes, errors = [], []
+        distances = np.sqrt(squares)
+        chosen = _grouped(distances)
+        encoders = [_Encoder(distances[chosen == n], dimensions) for n in range(chosen.max() + 1)]
+        first = 0
         for block in blocks():
-            turned = _turned((block - centre) / np.float32(scale), dimensions)
-            codes.append(quantizer.sa_encode(turned))
-            errors.append(np.square(turned - quantizer.sa_decode(codes[-1])).sum(axis=1))
-        error = np.sqrt(np.concatenate(errors))
-        usual = float(np.median(error))
-        far = np.flatnonzero(error > _FAR * usual)
-        if len(far) > _MOST_FAR * count:
-            return None
-        return cls(np.concatenate(codes).ravel(), centre, scale, usual * scale, far)
+            own = chosen[first : first + len(block)]
+            first += len(block)
+            for number, encoder in enumerate(encoders):
+                if (wanted := own == number).any():
+                    encoder.add(_turned(block[wanted] - centre, dimensions))
+        far = [np.flatnonzero(chosen < 0)]
+        groups = []
+        for number, encoder in enumerate(encoders):
+            members = np.flatnonzero(chosen == number)
+            group, errors = encoder.group(members.astype(np.int32))
+            groups.append(group)
+            far.append(members[errors > _FAR * group.error])
+        every = np.sort(np.concatenate(far))
+        return None if len(every) > _MOST_FAR * count else cls(centre, tuple(groups), every)
 
     @property
     def dimensions(self) -> int:
@@ -88,46 +140,85 @@ class VectorCodes:
         return len(self.centre)
 
     @cached_property
-    def _index(self) -> Any:
-        """The codes in the order in which many are compared at once."""
-        plain = _quantizer(_even(self.dimensions))
-        faiss.copy_array_to_vector(np.ascontiguousarray(self.codes), plain.codes)
-        plain.ntotal = len(self)
-        return faiss.IndexPQFastScan(plain)
+    def _indexed(self) -> list[Any]:
+        return [group.index(self.dimensions) for group in self.groups]
 
     def __len__(self) -> int:
-        return len(self.codes) // _code_size(_even(self.dimensions))
+        return sum(map(len, self.groups))
 
     @property
     def nbytes(self) -> int:
-        """The memory of the codes; the index has a copy of them in another order."""
-        return 2 * self.codes.nbytes + self.far.nbytes
+        """The memory of the codes; the indexes have a copy of them in another order."""
+        own = sum(2 * group.codes.nbytes + group.members.nbytes for group in self.groups)
+        return own + self.far.nbytes
 
-    def estimates(self, query: Floats, count: int) -> tuple[Floats, NDArray[np.int64]]:
-        """The highest estimates of dot products with a query, best first, and their vectors.
+    def estimates(self, query: Floats, count: int, z: float) -> tuple[Floats, Numbers, float]:
+        """Return the highest estimates of dot products with a query, and their vectors.
 
-        Where all are asked for, each vector is there.
+        An estimate is `z` standard deviations above the likely value. The last number is the
+        highest estimate that another vector may have.
         """
         faiss.omp_set_num_threads(1)
         turned = _turned(query[np.newaxis], self.dimensions)
-        found, numbers = self._index.search(turned, min(count, len(self)))
-        valid = numbers[0] >= 0
-        sums, numbers = found[0][valid], numbers[0][valid]
-        if count >= len(self) > len(numbers):
-            # It leaves out those with the lowest value there can be.
-            others = np.setdiff1d(np.arange(len(self)), numbers, assume_unique=True)
-            sums = np.append(sums, np.full(len(others), sums.min(initial=np.inf)))
-            numbers = np.append(numbers, others)
-        # A point is the mean of what it stands for, so estimates are too small by a known part.
-        estimates = sums * np.float32(self.scale / (1 - _LOSS)) + np.float32(
-            query.astype(np.float64) @ self.centre.astype(np.float64)
-        )
-        return estimates, numbers
+        wide = query.astype(np.float64)
+        middle = float(wide @ self.centre.astype(np.float64))
+        deviation = float(np.linalg.norm(wide)) / math.sqrt(_even(self.dimensions))
+        found, numbers, bound = [], [], -math.inf
+        for group, index in zip(self.groups, self._indexed, strict=True):
+            estimates, members = group.estimates(index, turned, count)
+            estimates += np.float32(middle + z * deviation * group.error)
+            found.append(estimates)
+            numbers.append(members)
+            if len(group) > count and len(estimates):
+                bound = max(bound, float(estimates[-1]))
+        return np.concatenate(found), np.concatenate(numbers), bound
 
-    def deviation(self, query: Floats) -> float:
-        """The standard deviation of an estimate."""
-        norm = float(np.linalg.norm(query.astype(np.float64)))
-        return norm * self.error / math.sqrt(_even(self.dimensions)) / (1 - _LOSS)
+
+class _Encoder:
+    """Encodes the vectors of a group, block by block."""
+
+    def __init__(self, distances: NDArray[np.float64], dimensions: int) -> None:
+        even = _even(dimensions)
+        self._scale = math.sqrt(float(np.square(distances).mean()) / even)
+        self._quantizer = _quantizer(even)
+        self._codes: list[NDArray[np.uint8]] = []
+        self._products: list[NDArray[np.float64]] = []
+
+    def add(self, turned: Floats) -> None:
+        """Encode some more vectors."""
+        turned = turned / np.float32(self._scale)
+        codes = self._quantizer.sa_encode(turned)
+        points = self._quantizer.sa_decode(codes)
+        self._codes.append(codes)
+        pairs = ((turned, turned), (points, turned), (points, points))
+        products = [np.einsum("ij,ij->i", *pair, dtype=np.float64) for pair in pairs]
+        self._products.append(np.stack(products))
+
+    def group(self, members: NDArray[np.int32]) -> tuple[CodeGroup, NDArray[np.float64]]:
+        """Return the group, and the error of each of its vectors."""
+        own, mixed, coded = np.concatenate(self._products, axis=1)
+        # Points are shorter than what they stand for, by a part that is known now.
+        longer = float(own.sum() / mixed.sum())
+        squares = own - 2 * longer * mixed + longer * longer * coded
+        errors = np.sqrt(np.maximum(squares, 0.0)) * self._scale
+        usual = float(np.quantile(errors, _USUAL))
+        codes = np.concatenate(self._codes).ravel()
+        return CodeGroup(members, codes, self._scale * longer, usual), errors
+
+
+def _grouped(distances: NDArray[np.float64]) -> Numbers:
+    """Return the number of the group of each vector; -1 for those that have no code.
+
+    Nearer vectors lose little with the scale of a further group. They are in it if they are few.
+    """
+    with np.errstate(divide="ignore"):
+        steps = np.log(distances / np.median(distances[distances > 0])) / math.log(WIDTH)
+    steps = np.maximum(np.round(steps), -1000)
+    known, counts = np.unique(steps, return_counts=True)
+    largest = np.argsort(-counts, kind="stable")[:_MOST_GROUPS]
+    kept = np.sort(known[largest[counts[largest] >= _FEWEST]])
+    chosen = np.searchsorted(kept, steps)
+    return np.where(chosen < len(kept), chosen, -1)
 
 
 def _even(dimensions: int) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -45,7 +46,7 @@ class Look:
         self._allowed = allowed
         self._allowed_count = int(np.count_nonzero(allowed))
         self._estimated = np.zeros(0, np.int64)
-        self._is_estimated_whole = False
+        self._bound = -math.inf
         self._scored = np.zeros(len(allowed), np.bool_)
         self._numbers: list[Numbers] = []
         self._scores: list[Floats] = []
@@ -74,11 +75,11 @@ class Look:
         codes = self.segment.codes
         assert codes is not None
         wanted = min(math.ceil(count * len(codes) / self._allowed_count), len(codes))
-        estimates, places = codes.estimates(self._estimate_query, wanted)
+        z = NormalDist().inv_cdf(self.segment.spec.recall)
+        estimates, places, self._bound = codes.estimates(self._estimate_query, wanted, z)
         numbers = self.segment.coded[places]
         allowed = self._allowed[numbers]
         self.estimates, self._estimated = estimates[allowed], numbers[allowed]
-        self._is_estimated_whole = wanted == len(codes)
         self._asked = count
         if len(codes.far):
             far = self.segment.coded[codes.far]
@@ -88,12 +89,10 @@ class Look:
         """Score the vectors whose estimates are at least this high and that may reach a score."""
         self._score(self._estimated[self.estimates >= least], bar)
 
-    def score_candidates(self, bar: float, z: float, limit: int) -> None:
-        """Score the vectors that may reach a score, but for errors above `z` deviations."""
-        codes = self.segment.codes
-        assert codes is not None
-        least = self._estimate_of(bar) - z * codes.deviation(self._estimate_query)
-        while not self._is_estimated_whole and self._lowest() > least:
+    def score_candidates(self, bar: float, limit: int) -> None:
+        """Score the vectors that may reach a score."""
+        least = self._estimate_of(bar)
+        while self._bound >= least:
             if self._asked * _MORE > LARGE_SHARE * self._allowed_count:
                 self.score_all(limit)
                 return
@@ -102,7 +101,7 @@ class Look:
 
     def score_all(self, limit: int) -> None:
         """Score all vectors that are among the best of the segment, beyond doubt."""
-        self._is_estimated_whole = True
+        self._bound = -math.inf
         self._estimated, self.estimates = np.zeros(0, np.int64), np.zeros(0, np.float32)
         self._score(self._nearest(limit))
 
@@ -140,9 +139,6 @@ class Look:
         valid = ~np.isnan(scores)  # products of huge numbers overflow
         self._numbers.append(new[valid])
         self._scores.append(scores[valid])
-
-    def _lowest(self) -> float:
-        return float(self.estimates[-1]) if len(self.estimates) else math.inf
 
     @cached_property
     def _estimate_query(self) -> NDArray[np.float32]:

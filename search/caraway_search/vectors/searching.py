@@ -1,7 +1,6 @@
 """Searches vector segments: estimates where there are codes, exact scores for what may win."""
 
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +57,7 @@ def _search_estimates(looks: Sequence[Look], coded: Sequence[Look], limit: int) 
     while raised > bar or bar == -np.inf:
         bar = raised
         for look in coded:
-            z = NormalDist().inv_cdf(look.segment.spec.recall)
-            look.score_candidates(bar, z, limit)
+            look.score_candidates(bar, limit)
         raised = _bar(looks, limit)
         if raised == -np.inf:
             return

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from caraway_search.errors import DamagedIndexError
 from caraway_search.packing import Packed, pack, unpack
 from caraway_search.vector_scores import Metric
-from caraway_search.vectors.codes import BLOCK, VectorCodes
+from caraway_search.vectors.codes import BLOCK, CodeGroup, VectorCodes
 from caraway_search.vectors.reading import ColumnVectors
 
 _KIND = "vectors"
@@ -62,12 +62,10 @@ class VectorSegment:
         }
         if (codes := self.codes) is None:
             return pack(_KIND, Packed(attributes, {}))
-        attributes |= {"scale": codes.scale, "error": codes.error}
-        arrays: dict[str, NDArray[Any]] = {
-            "codes": codes.codes,
-            "centre": codes.centre,
-            "far": codes.far,
-        }
+        attributes["groups"] = [[each.scale, each.error] for each in codes.groups]
+        arrays: dict[str, NDArray[Any]] = {"centre": codes.centre, "far": codes.far}
+        for number, each in enumerate(codes.groups):
+            arrays |= {f"members{number}": each.members, f"codes{number}": each.codes}
         return pack(_KIND, Packed(attributes, arrays))
 
     @classmethod
@@ -142,8 +140,10 @@ def _coded(vectors: ColumnVectors, metric: Metric) -> VectorCodes | None:
 
 
 def _opened_codes(found: Mapping[str, Any], arrays: Mapping[str, Any]) -> VectorCodes | None:
-    if "codes" not in arrays:
+    if "centre" not in arrays:
         return None
-    return VectorCodes(
-        arrays["codes"], arrays["centre"], found["scale"], found["error"], arrays["far"]
+    groups = (
+        CodeGroup(arrays[f"members{number}"], arrays[f"codes{number}"], *numbers)
+        for number, numbers in enumerate(found["groups"])
     )
+    return VectorCodes(arrays["centre"], tuple(groups), arrays["far"])

@@ -1,12 +1,19 @@
 """Codes estimate dot products without bias and within the error that they tell."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from caraway_search.vectors.codes import VectorCodes
+from caraway_search import vector_scores
+from caraway_search.vector_scores import METRICS, Metric
+from caraway_search.vectors import searching
+from caraway_search.vectors.codes import WIDTH, VectorCodes
+from caraway_search.vectors.exact import QueryVector
+from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
+from tests.search.vectors.test_searching import column
 
 Floats = NDArray[np.float32]
 RANDOM = np.random.Generator(np.random.PCG64(5))
@@ -41,29 +48,30 @@ def test_estimates_are_as_wrong_as_they_say(shape: str, dimensions: int) -> None
     vectors = SHAPES[shape](1500, dimensions)
     codes = built(vectors)
     query = normal(1, dimensions)[0]
-    found, numbers = codes.estimates(query, len(vectors))
-    assert sorted(numbers.tolist()) == list(range(len(vectors)))
-    assert all(np.diff(found) <= 0)
+    found, numbers, _ = codes.estimates(query, len(vectors), 0.0)
+    above, _, _ = codes.estimates(query, len(vectors), 1.0)
+    assert {*numbers.tolist(), *codes.far.tolist()} == set(range(len(vectors)))
     exact = vectors.astype(np.float64) @ query.astype(np.float64)
     trusted = ~np.isin(numbers, codes.far)
-    errors = (found.astype(np.float64) - exact[numbers])[trusted] / codes.deviation(query)
+    deviations = above.astype(np.float64) - found
+    errors = ((found - exact[numbers]) / deviations)[trusted]
     assert np.abs(errors).max() < 6 and abs(errors.mean()) < 0.25
 
 
 @pytest.mark.parametrize("dimensions", [2, 3, 4, 5])
 def test_vectors_with_the_lowest_estimate_are_there(dimensions: int) -> None:
     codes, query = built(normal(3000, dimensions)), normal(1, dimensions)[0]
-    found, numbers = codes.estimates(query, 3000)
-    assert sorted(numbers.tolist()) == list(range(3000)) and len(found) == 3000
-    assert all(np.diff(found) <= 0)
+    found, numbers, _ = codes.estimates(query, 3000, 2.0)
+    assert {*numbers.tolist(), *codes.far.tolist()} == set(range(3000))
+    assert len(found) == len(set(numbers.tolist())) == len(codes)
 
 
 def test_fewer_estimates_are_the_best_ones() -> None:
     vectors = normal(2000, 32)
     codes, query = built(vectors), normal(1, 32)[0]
-    every, _ = codes.estimates(query, 10_000)
-    few, _ = codes.estimates(query, 7)
-    assert few.tolist() == every[:7].tolist()
+    every, _, _ = codes.estimates(query, 10_000, 2.0)
+    few, _, _ = codes.estimates(query, 7, 2.0)
+    assert sorted(few)[-7:] == sorted(every)[-7:]
 
 
 def test_how_vectors_come_changes_nothing() -> None:
@@ -71,14 +79,18 @@ def test_how_vectors_come_changes_nothing() -> None:
     whole = VectorCodes.build(blocks(vectors, 1000), 10)
     parts = VectorCodes.build(blocks(vectors, 137), 10)
     assert whole is not None and parts is not None
-    assert np.mean(whole.codes != parts.codes) < 0.001
-    assert whole.scale == pytest.approx(parts.scale) and whole.far.tolist() == parts.far.tolist()
+    for one, other in zip(whole.groups, parts.groups, strict=True):
+        assert np.mean(one.codes != other.codes) < 0.001
+        assert one.members.tolist() == other.members.tolist()
+        assert one.scale == pytest.approx(other.scale)
+    assert whole.far.tolist() == parts.far.tolist()
 
 
 def test_vectors_unlike_all_others_are_told() -> None:
     vectors = normal(2000, 16)
     vectors[[3, 1999]] *= 50
-    assert built(vectors).far.tolist() == [3, 1999]
+    far = built(vectors).far.tolist()
+    assert {3, 1999} <= set(far) and len(far) < 100
 
 
 @pytest.mark.parametrize(
@@ -94,6 +106,67 @@ def test_vectors_that_codes_say_nothing_of_have_none(vectors: Floats) -> None:
 
 
 def test_vectors_of_which_many_are_unlike_the_others_have_none() -> None:
-    vectors = normal(1000, 8)
-    vectors[::5] *= 1000
+    vectors = normal(1000, 8) * np.geomspace(1, 1e9, 1000, dtype=np.float32)[:, np.newaxis]
     assert VectorCodes.build(blocks(vectors), 8) is None
+
+
+def topical(count: int, dimensions: int) -> Floats:
+    """Sums of a few of many words, of which some are in most texts: lengths differ by far."""
+    random = np.random.default_rng(3)
+    words = random.standard_normal((2000, dimensions))
+    frequencies = 1 / np.arange(1, 2001)
+    lengths = random.integers(3, 40, count)
+    chosen = random.choice(2000, lengths.sum(), p=frequencies / frequencies.sum())
+    starts = np.concatenate(([0], np.cumsum(lengths[:-1])))
+    return np.add.reduceat(words[chosen], starts).astype(np.float32)
+
+
+def queries(dimensions: int) -> Floats:
+    words = np.random.default_rng(3).standard_normal((2000, dimensions))
+    random = np.random.default_rng(8)
+    return np.stack([words[random.integers(0, 2000, 4)].sum(axis=0) for _ in range(40)]).astype(
+        np.float32
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_vectors_of_many_lengths_are_found(metric: Metric) -> None:
+    vectors = topical(6_000, 32)
+    built = VectorSegment.build(VectorIndexSpec(32, metric, recall=0.98), column(vectors))
+    found = 0
+    for each in queries(32):
+        query = QueryVector.of(each, metric)
+        best = np.argsort(-vector_scores.of_rows(vectors, each, metric))[:10]
+        (hits,) = searching.search([built], query, 10)
+        found += len(set(best.tolist()) & set(hits.rows.tolist()))
+    assert found / 400 >= 0.98
+
+
+def test_vectors_of_about_one_distance_are_a_group() -> None:
+    vectors = np.random.default_rng(1).standard_normal((5_000, 64)).astype(np.float32)
+    made = VectorCodes.build(lambda: iter([vectors]), 64)
+    assert made is not None and len(made.groups) <= 3
+    vectors[:2_000] *= 3
+    made = VectorCodes.build(lambda: iter([vectors[:3_000], vectors[3_000:]]), 64)
+    assert made is not None
+    distances = np.linalg.norm(vectors - made.centre, axis=1)
+    for group in made.groups:
+        own = distances[group.members]
+        assert own.max() / np.median(own) <= WIDTH
+    members = np.concatenate([group.members for group in made.groups])
+    assert len(np.unique(members)) == len(members)
+    assert {*members.tolist(), *made.far.tolist()} == set(range(5_000))
+
+
+def test_no_estimate_is_above_the_bound_that_is_told() -> None:
+    vectors = topical(5_000, 32)
+    made = VectorCodes.build(lambda: iter([vectors]), 32)
+    assert made is not None
+    query = queries(32)[0]
+    every, numbers, bound = made.estimates(query, 5_000, 2.0)
+    assert bound == -math.inf and len(every) == len(made)
+    by_number = dict(zip(numbers.tolist(), every.tolist(), strict=True))
+    for count in (1, 64, 700):
+        _, some, bound = made.estimates(query, count, 2.0)
+        others = by_number.keys() - set(some.tolist())
+        assert max(by_number[each] for each in others) <= bound

@@ -107,7 +107,7 @@ def test_estimates_find_nearly_all(unclustered: Floats, metric: Metric, share: f
         assert len(hits) == 10 and (share == 1 or all(passes[row] for row in hits))
         assert all(expected[row] == score for row, score in hits.items() if row in expected)
         wanted, found = wanted + len(expected), found + len(expected.keys() & hits.keys())
-    assert found / wanted >= (0.95 if share > 0.01 else 1)
+    assert found / wanted >= (0.98 if share > 0.01 else 1)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -161,7 +161,8 @@ def test_vectors_unlike_the_others_are_always_looked_at(
     unclustered: Floats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = unclustered[:6000].copy()
-    vectors[::50] *= 40
+    # Of too many lengths to be a group.
+    vectors[::50] *= np.geomspace(5, 5000, 120, dtype=np.float32)[:, np.newaxis]
     built = VectorSegment.build(VectorIndexSpec(48, "dot"), column(vectors))
     assert built.codes is not None and len(built.codes.far) >= 120
     query = QueryVector.of(vectors[1], "dot")
