@@ -81,8 +81,8 @@ def test_fusion_is_the_sum_of_places(lists: list[tuple[list[str], float]], k: fl
     scores: dict[str, float] = {}
     for keys, weight in lists:
         first = [key for n, key in enumerate(keys) if key not in keys[:n]]
-        for place, key in enumerate(first):
-            scores[key] = scores.get(key, 0.0) + weight / (k + place + 1)
+        for place, key in enumerate(first, 1):
+            scores[key] = scores.get(key, 0.0) + weight / (k + place)
     assert {row.key: row.score for row in found} == scores
     assert [row.score for row in found] == sorted(scores.values(), reverse=True)
     named = list(dict.fromkeys(key for keys, _ in lists for key in keys))
