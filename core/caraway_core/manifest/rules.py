@@ -28,7 +28,7 @@ def references(document: Document) -> Iterator[Problem]:
         yield document.problem(("dependencies",), message)
     for section, items in document.value.items():
         for index, item in enumerate(items if isinstance(items, list) else []):
-            for key in ("ref", "sql_ref"):
+            for key in ("ref", "sql_ref", "body_ref"):
                 if isinstance(item, dict) and item.get(key) is not None:
                     yield document.problem((section, index, key), message)
 

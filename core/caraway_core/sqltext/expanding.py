@@ -27,6 +27,7 @@ _CONSTANTS = frozenset(
     "INTERVAL IS LIKE NOT NULL OR THEN TIME TIMESTAMP TRUE TRY_CAST WHEN".split()
 )
 
+_IN_WORDS = re.compile(r"[\w@#$]")
 _NO_CONSTANTS = builtin_functions.AGGREGATES | builtin_functions.RANDOM
 
 
@@ -84,18 +85,18 @@ class Expander:
         """Return whether a text may call a function; microseconds for a short text."""
         return bool(self.functions) and self._calls.search(sql) is not None
 
-    def expanded(self, sql: str) -> ExpandedSql:
+    def expanded(self, sql: str, most_added: int = MOST_ADDED) -> ExpandedSql:
         """Return a text in which bodies take the place of calls.
 
         Raises:
-            InvalidQueryError: a call is wrong, or the text would become too long.
+            InvalidQueryError: a call is wrong, or calls add more characters than they may.
         """
         if not self.may_call(sql):
             return ExpandedSql(sql)
         if (known := self._kept.get(sql)) is not None:
             self._kept.move_to_end(sql)
             return known
-        made = _Expansion(self._linked, sql, MOST_ADDED).made()
+        made = _Expansion(self._linked, sql, most_added).made()
         if len(sql) <= _LONGEST_KEPT and len(made.sql) <= _LONGEST_KEPT:
             self._kept[sql] = made
             if len(self._kept) > _KEPT:
@@ -215,11 +216,9 @@ class _Expansion:
             made += values[name][is_plain], text
         self._left -= sum(map(len, made))
         if self._left < 0:
-            self._fail(
-                call,
-                function,
-                f"the calls become more than {self._most_added:,} characters; use fewer, or "
-                "compute inner ones in a subquery",
+            raise InvalidQueryError(
+                f"{self._where(call)}: {function.name}: the calls become more than "
+                f"{self._most_added:,} characters; use fewer, or compute inner ones in a subquery"
             )
         text = "".join(made)
         if call.is_table:
@@ -323,11 +322,14 @@ class _Expansion:
             )
 
     def _fail(self, call: FunctionCall, function: SqlFunction, what: str) -> NoReturn:
+        raise InvalidQueryError(
+            f"{self._where(call)}: {function.name}: {what}; it is {function.signature}"
+        )
+
+    def _where(self, call: FunctionCall) -> str:
         line = self._sql.count("\n", 0, call.start) + 1
         column = call.start - self._sql.rfind("\n", 0, call.start)
-        raise InvalidQueryError(
-            f"line {line}, column {column}: {function.name}: {what}; it is {function.signature}"
-        )
+        return f"line {line}, column {column}"
 
 
 def quoted(name: str) -> str:
@@ -345,7 +347,8 @@ def _numbered(sql: str) -> str:
         if sql[match.start() : match.end("placeholder")] != "?":
             return sql
         count += 1
-        pieces += sql[done : match.start()], f"${count} "
+        space = " " if _IN_WORDS.match(sql, match.start() + 1) else ""
+        pieces += sql[done : match.start()], f"${count}{space}"
         done = match.start() + 1
     return "".join((*pieces, sql[done:]))
 

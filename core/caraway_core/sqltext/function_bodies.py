@@ -8,7 +8,7 @@ table `args` with one row.
 from collections.abc import Collection, Iterator, Sequence
 
 from caraway_core.sql_functions import SqlFunction
-from caraway_core.sqltext import builtin_functions, comments, lexer
+from caraway_core.sqltext import builtin_functions, comments, lexer, writing
 from caraway_core.sqltext.lexer import SqlToken
 
 ARGS = "args"
@@ -85,6 +85,8 @@ def prepared(function: SqlFunction) -> str:
     tokens = tokens_of(text)
     if not tokens:
         raise ValueError("is empty")
+    if writing.may_change(text):
+        raise ValueError("must only read: it cannot change a table")
     names = {each.name.lower() for each in function.parameters}
     if is_query(text) is not function.is_table:
         raise ValueError(

@@ -29,7 +29,7 @@ _AFTER_TABLES = _ENDS_FROM | frozenset(
 _WORDS = _ENDS_FROM | _ENDS_SELECT_LIST | _QUERIES | {"JOIN", "LATERAL", "USING", "WITH"}
 """Words that say what stands behind them."""
 _BEGIN_ITEMS = ("SELECT", "ALL", "DISTINCT")
-_READ = ("word", "operator", "open")
+_READ = ("word", "operator", "open", "other")
 """The kinds of tokens whose text matters."""
 _OPENING = re.compile(rf"(?:\s++|{grammar.COMMENT})*+\(", re.VERBOSE | re.DOTALL)
 _OF_A_TYPE = re.compile(r"\s+TIME\b", re.IGNORECASE)
@@ -176,6 +176,9 @@ class _Finder:
                 return not level.names_ctes
             case "operator":
                 return self._before_text != "::"
+            case "other":
+                # Of a map: {'key': f(x)}.
+                return self._before_text == ":"
         return self._before in ("", "open")
 
     def _open(self, level: _Level, text: str, end: int) -> None:

@@ -31,6 +31,12 @@ def problems(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> Iterator[F
             sql = (each.get("acceleration") or {}).get("refresh_sql")
             if isinstance(sql, str) and (fault := _fault(sql)):
                 yield (section, index, "acceleration", "refresh_sql"), fault
+    for index, each in enumerate(content.get("functions") or ()):
+        if isinstance(body := each.get("body"), str):
+            # Parameters are placeholders or names, so a body is SQL as it is.
+            sql = body if each.get("kind") == "table" else f"SELECT {body}"
+            if fault := _fault(sql):
+                yield ("functions", index, "body"), fault
     known = _stores(spec, content)
     for section in _SECTIONS:
         for path, text in _texts((section,), content.get(section)):

@@ -1,6 +1,7 @@
 """Puts the bodies of the manifest's functions into statements, before anything plans them."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,7 +18,10 @@ from caraway_core.statements import Statement, TableWrite
 from caraway_scheduler.dispatch.wrapping import WrappedDispatch
 
 _SHORT = 8 * 1024
-"""Longer texts are read in a thread, so that other requests are answered meanwhile."""
+_QUICK = 32 * 1024
+"""Longer texts are read in a thread, and calls that add more are expanded there, so that other
+requests are answered meanwhile.
+"""
 
 
 class ManifestFunctions:
@@ -84,8 +88,11 @@ class FunctionDispatch(WrappedDispatch):
 
     async def _expanded(self, sql: str) -> ExpandedSql:
         expander = self._functions.expander
-        if len(sql) <= _SHORT or not expander:
-            return expander.expanded(sql)
+        if not expander:
+            return ExpandedSql(sql)
+        if len(sql) <= _SHORT:
+            with contextlib.suppress(InvalidQueryError):
+                return expander.expanded(sql, _QUICK)
         return await asyncio.to_thread(expander.expanded, sql)
 
 

@@ -260,6 +260,8 @@ datasets:
 views:
   - name: v
     sql_ref: {tmp_path}/dataset.yaml
+functions:
+  - {{name: f, body_ref: {tmp_path}/dataset.yaml}}
 """
     with pytest.raises(ManifestError) as caught:
         loading.load_alone(document.parse(text, Path("caraway.yaml")))
@@ -267,5 +269,6 @@ views:
         (2, "dependencies"),
         (4, "datasets[0].ref"),
         (7, "views[0].sql_ref"),
+        (9, "functions[0].body_ref"),
     ]
     assert "content" not in caught.value.message

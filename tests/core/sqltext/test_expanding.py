@@ -88,6 +88,8 @@ def test_calls_answer_as_a_calculation(tree: Tree) -> None:
          "AS DOUBLE) x"),
         ("SELECT twice(1 /* ) */ + 1 -- )\n) + 1", "SELECT CAST(CAST(1   + 1 AS DOUBLE) + CAST(1 "
          "  + 1 AS DOUBLE) AS DOUBLE) + 1"),
+        ("SELECT {'a': twice(1)}", "SELECT {'a': CAST(CAST(1 AS DOUBLE) + CAST(1 AS DOUBLE) AS "
+         "DOUBLE)}"),
         ("SELECT 'twice(1)' FROM twice", "SELECT 'twice(1)' FROM twice"),
     ],
 )  # fmt: skip
@@ -132,6 +134,8 @@ def test_tables_take_their_parameters_as_values_and_as_args() -> None:
         ([scalar("f", " -- x", "x")], "its body is empty"),
         ([scalar("f", "t.x", "x")], "its body names 't'"),
         ([table("f", "x + 1", "x")], "its body must be a query"),
+        ([table("f", "WITH a AS (SELECT $x) INSERT INTO t SELECT * FROM a", "x")],
+         "its body must only read"),
         ([table("f", "SELECT ?", "x")], "its body has the placeholder '?'"),
         ([scalar("f", "g(x)", "x"), scalar("g", "y + z", "y", "z")],
          "its body: line 1, column 1: g: its argument `z` is missing"),

@@ -48,6 +48,7 @@ CALLS = [
     ("/*! SELECT f(1) */", ["item f[1]"]),
     ("SELECT f()", ["item f[]"]),
     ("SELECT f", []),
+    ("SELECT {'a': f(1)}, a:f(2)", ["f[1]", "f[2]"]),
     ("", []),
 ]  # fmt: skip
 

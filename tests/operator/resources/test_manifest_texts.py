@@ -41,6 +41,18 @@ def test_a_refresh_that_is_not_a_query_is_rejected() -> None:
     assert found.startswith("spec.manifest.datasets[0].acceleration.refresh_sql: is not SQL")
 
 
+def test_a_body_of_a_function_that_is_not_sql_is_rejected() -> None:
+    signature = {"args": [{"name": "x", "type": "int"}], "returns": "int"}
+    right = {"name": "f", "signature": signature, "body": "CASE WHEN x > 1 THEN x END"}
+    of_table = {"name": "t", "kind": "table", "body": "SELECT $n", "signature": {
+        "args": [{"name": "n", "type": "int"}]}}  # fmt: skip
+    assert not problems({"functions": [right, of_table]})
+
+    [found] = problems({"functions": [right, {**right, "name": "g", "body": "x + "}]})
+
+    assert found.startswith("spec.manifest.functions[1].body: is not SQL")
+
+
 def test_an_undeclared_store_is_reported() -> None:
     dataset = {**ORDERS, "params": {"s3_key": "${lake:KEY}", "s3_secret": "${secrets:S}"}}
 
