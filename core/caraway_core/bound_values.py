@@ -21,7 +21,12 @@ class ArrowValue:
         return cls(sink.getvalue().to_pybytes())
 
     @property
+    def array(self) -> pa.Array:
+        """The value with its type, as an array of one."""
+        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
+            return reader.read_next_batch().column(0)
+
+    @property
     def scalar(self) -> pa.Scalar:
         """The value with its type."""
-        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
-            return reader.read_all().column(0)[0]
+        return self.array[0]

@@ -103,6 +103,20 @@ def _found(sql: str, *, has_types: bool = False) -> Placeholders:
     return Placeholders("".join((*pieces, sql[done:])), frozenset(names))
 
 
+def replaced(sql: str, by_name: Mapping[str, str]) -> str:
+    """Put other expressions in place of some placeholders of a text that `find` returned."""
+    pieces: list[str] = []
+    done = 0
+    for token in lexer.matches(sql):
+        end = token.end("placeholder")
+        if token.lastgroup == "placeholder" and (
+            other := by_name.get(sql[token.start() + 1 : end])
+        ):
+            pieces += sql[done : token.start()], other
+            done = end
+    return "".join((*pieces, sql[done:]))
+
+
 class _WrittenValues:
     """Tells which placeholders of a statement that writes are new values of an UPDATE."""
 

@@ -287,18 +287,20 @@ class StatementPlanner:
                 "use two statements"
             )
         context = self._registered.described()
-        return context.sql(framed.sql, options=READ_ONLY, param_values=_values(statement))
+        values = scalars.values(statement.parameters)
+        return context.sql(framed.sql, options=READ_ONLY, param_values=values)
 
     def _framed(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
         """Plan a statement, rewritten where needed to avoid known faults of the engine."""
         found = placeholders.find(statement.sql)
         found.check(statement.parameters)
         bounds.check(found.sql, statement.parameters, self._registered.sizes)
+        values = scalars.values(statement.parameters)
         return known_faults.planned(
             self._contexts.main,
-            found.sql,
+            scalars.within(found.sql, values),
             lambda text: self._dataframe(statement, text, {}, options),
-            _values(statement),
+            values,
             self._registered.relations(),
             self._schemas,
         )
@@ -311,7 +313,7 @@ class StatementPlanner:
         options: SQLOptions,
     ) -> Any:
         """Plan the text of a statement over the tables that `shown` and `bound` substitute."""
-        values = _values(statement)
+        values = scalars.values(statement.parameters)
         installed = self._registered.installed
         bound = {name: other for name, other in statement.bound.items() if other in installed}
 
@@ -386,10 +388,6 @@ class StatementPlanner:
         if key and plan.effect.reads_only_catalog:
             self._positions.remember(key, made)
         return made
-
-
-def _values(statement: Statement) -> dict[str, pa.Scalar]:
-    return {name: scalars.bind(name, value) for name, value in statement.parameters.items()}
 
 
 def _refined(error: QueryError, statement: Statement) -> QueryError:

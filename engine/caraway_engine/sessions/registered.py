@@ -369,9 +369,10 @@ class Registered:
         Raises:
             QueryError: it cannot be planned.
         """
-        values = {name: scalars.bind(name, each) for name, each in statement.parameters.items()}
+        values = scalars.values(statement.parameters)
+        sql = scalars.within(statement.sql, values)
         try:
-            return self.contexts.main.sql(statement.sql, options=READ_ONLY, param_values=values)
+            return self.contexts.main.sql(sql, options=READ_ONLY, param_values=values)
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
 

@@ -68,6 +68,12 @@ def read_ticket(ticket: flight.Ticket) -> TicketText:
     return TicketText(sql[: match.start()], QueryId(match[1])) if match else TicketText(sql)
 
 
+def waiting_in(ticket: bytes) -> QueryId | None:
+    """Return the id under which the answer of a ticket waits; None: it names none."""
+    match = _HAND_OVER.search(ticket.decode(errors="replace"))
+    return QueryId(match[1]) if match else None
+
+
 def _sql(command: bytes) -> str:
     return _text(command)
 

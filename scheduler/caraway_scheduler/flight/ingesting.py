@@ -131,6 +131,8 @@ def check(sent: pa.Schema, dataset_schema: pa.Schema, dataset: str) -> None:
     Raises:
         InvalidArgument: one is not there, is there twice, or has another type.
     """
+    if not sent.names:
+        raise statuses.InvalidArgument("the upload has no columns")
     known = {field.name: field for field in dataset_schema}
     seen: set[str] = set()
     for field in sent:
@@ -159,7 +161,7 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
     """Return rows in the types of the dataset.
 
     Raises:
-        InvalidArgument: a value is NULL that may not be.
+        InvalidArgument: a value is NULL that may not be, or does not fit.
     """
     fields = [dataset_schema.field(name) for name in rows.column_names]
     for field in fields:
@@ -167,12 +169,25 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
             raise statuses.InvalidArgument(
                 f"column '{field.name}' of dataset '{dataset}' may not be NULL; nothing is written"
             )
-    return rows.cast(pa.schema(fields))
+    try:
+        return rows.cast(pa.schema(fields))
+    except pa.ArrowException as exc:
+        raise statuses.InvalidArgument(
+            f"the rows do not fit into dataset '{dataset}': {exc}; nothing is written"
+        ) from exc
 
 
 def _is_alike(sent: pa.DataType, wanted: pa.DataType) -> bool:
     """Tell if two types hold the same values, however these are laid out."""
-    return bool(sent == wanted or pa.types.is_null(sent) or _plain(sent) == _plain(wanted))
+    sent, wanted = _plain(sent), _plain(wanted)
+    if pa.types.is_list(sent) and pa.types.is_list(wanted):
+        # The name of the elements differs between writers.
+        return _is_alike(sent.value_type, wanted.value_type)
+    if pa.types.is_struct(sent) and pa.types.is_struct(wanted):
+        pairs = list(zip(sent, wanted, strict=False))
+        is_same = sent.num_fields == wanted.num_fields and all(a.name == b.name for a, b in pairs)
+        return is_same and all(_is_alike(a.type, b.type) for a, b in pairs)
+    return bool(sent == wanted or pa.types.is_null(sent))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -182,6 +197,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
         return pa.binary()
+    if pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field)
     return kind
 
 

@@ -137,7 +137,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if sql_actions.is_known(action.type):
                 return map(flight.Result, self._sql.act(context, action.type, body))
             if action.type not in actions.DESCRIPTIONS:
-                _refuse(f"the action {action.type}")
+                raise statuses.Unimplemented(
+                    f"there is no action '{action.type}'; ListActions names those that there are"
+                )
             answer = actions.act(self._services.jobs.service, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 

@@ -100,7 +100,10 @@ def answered(span: Span) -> Iterator[None]:
     """
     try:
         yield
-    except StatusError:
+    except StatusError as exc:
+        # Names in it come from the client, and may have any length.
+        if (message := str(exc)) != (short := bounded(message)):
+            raise type(exc)(short) from None
         raise
     except CarawayError as exc:
         raise STATUS[outcomes.of(exc).kind](bounded(outcomes.words(exc))) from None

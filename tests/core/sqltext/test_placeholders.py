@@ -140,3 +140,10 @@ def test_bare_placeholders_are_those_of_the_statement() -> None:
         assert "CASE" not in found.sql and "(($" not in found.sql
     with pytest.raises(ParametersError):
         placeholders.bare("SELECT ?, $a")
+
+
+def test_other_expressions_take_the_place_of_placeholders_only() -> None:
+    sql = placeholders.find("SELECT ?, '$1', \"$1\", ? /* $1 */ -- $1").sql
+    assert placeholders.replaced(sql, {"1": "f($1)"}) == sql.replace("$1,", "f($1),", 1)
+    assert placeholders.replaced(sql, {"3": "x"}) == sql
+    assert placeholders.replaced("SELECT $1 + $10", {"1": "x"}) == "SELECT x + $10"

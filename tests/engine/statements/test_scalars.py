@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import ParametersError
 from caraway_engine.statements import scalars
 
@@ -68,3 +69,27 @@ def test_anything_that_json_says_is_bound_or_refused_with_words(value: Any) -> N
         assert "$p" in exc.message
     else:
         assert isinstance(found, pa.Scalar)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([None], pa.list_(pa.string())),
+        pa.array([None], pa.list_(pa.int8(), 2)),
+        pa.array([{"a": [None, ["x"]], "b": None}]),
+    ],
+    ids=lambda each: str(each.type),
+)
+def test_what_pyarrow_cannot_append_is_within_a_structure(array: pa.Array) -> None:
+    values = scalars.values({"a": ArrowValue.of(array), "b": 1})
+    pa.array([values["a"]], values["a"].type)
+    sql = scalars.within("SELECT $a, $b", values)
+    assert sql == "SELECT get_field($a, 'caraway_value'), $b"
+    assert values["a"].as_py() == {"caraway_value": array[0].as_py()}
+
+
+def test_other_values_are_bound_as_they_are() -> None:
+    array = pa.array([[1, None]], pa.list_(pa.int8()))
+    values = scalars.values({"a": ArrowValue.of(array)})
+    assert values["a"] == array[0]
+    assert scalars.within("SELECT $a", values) == "SELECT $a"

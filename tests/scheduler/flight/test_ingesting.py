@@ -108,6 +108,45 @@ async def test_strings_of_any_layout_fit(kind: pa.DataType) -> None:
         assert (await server.ask(query(ALL))).to_pydict() == {"a": [1, 2], "s": ["x", "y"]}
 
 
+LISTS = pa.array([["y", None]])
+STRUCTS = pa.struct([("n", pa.large_string()), ("m", pa.null())])
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        LISTS.cast(pa.large_list(pa.large_string())),
+        LISTS.cast(pa.list_(pa.field("element", pa.string_view()))),
+        pa.array([None], pa.list_(pa.null())),
+    ],
+    ids=lambda each: str(each.type),
+)
+async def test_lists_of_any_layout_fit(sent: pa.Array) -> None:
+    """Those of polars are large."""
+    async with serving({"t": memory(l=[["x"]])}, writable=WRITABLE) as server:
+        await server.ask(put(PATH, pa.table({"l": sent})))
+        rows = await server.ask(query("SELECT l FROM t"))
+    assert rows.to_pydict() == {"l": [["x"], sent.to_pylist()[0]]}
+
+
+async def test_structures_of_any_layout_fit_but_not_with_other_fields() -> None:
+    async with serving({"t": memory(s=[{"n": "x", "m": 1}])}, writable=WRITABLE) as server:
+        sent = pa.array([{"n": "y", "m": None}], STRUCTS)
+        await server.ask(put(PATH, pa.table({"s": sent})))
+        for other in ([{"n": "y"}], [{"n": "y", "o": 1}], [{"n": "y", "m": "1"}]):
+            with pytest.raises(pa.ArrowInvalid, match="column 's' of dataset 't' is struct"):
+                await server.ask(put(PATH, pa.table({"s": other})))
+        rows = await server.ask(query("SELECT s FROM t"))
+    assert rows.to_pydict() == {"s": [{"n": "x", "m": 1}, {"n": "y", "m": None}]}
+
+
+async def test_an_upload_without_columns_is_refused() -> None:
+    rows = pa.RecordBatch.from_struct_array(pa.array([{}, {}], pa.struct([])))
+    async with serving(TABLES, writable=WRITABLE) as server:
+        with pytest.raises(pa.ArrowInvalid, match="the upload has no columns"):
+            await server.ask(put(PATH, pa.Table.from_batches([rows])))
+
+
 @pytest.mark.parametrize(
     ("rows", "says"),
     [

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pyarrow import flight
 
 from caraway_core.ids import QueryId
+from caraway_scheduler.flight import commands
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.sql import handles, messages
+from caraway_scheduler.flight.sql.metadata import CATALOG, PUBLIC
 from caraway_scheduler.flight.sql.preparing import Preparing
 from caraway_scheduler.flight.sql.protocol import Flight_pb2 as wire
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
@@ -20,7 +22,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "ClosePreparedStatement": "Forget a prepared statement.",
     "CancelFlightInfo": "End a statement that GetFlightInfo began.",
     "CancelQuery": "End a statement that GetFlightInfo began; the older form.",
-    "SetSessionOptions": "Set options of a session; none can be set here.",
+    "SetSessionOptions": "Set the catalog or the schema of a session; each has one value.",
     "GetSessionOptions": "Tell the options of a session.",
     "CloseSession": "End a session.",
 }
@@ -34,6 +36,7 @@ _REFUSED = frozenset(
     }
 )
 _NONE: Sequence[bytes] = ()
+_SESSION: Mapping[str, str] = {"catalog": CATALOG, "schema": PUBLIC}
 _CLOSED = wire.CloseSessionResult.CLOSED
 
 
@@ -70,7 +73,7 @@ class Actions:
             "CancelFlightInfo": lambda: [self._cancel_info(context, caller, body)],
             "CancelQuery": lambda: [self._cancel_query(context, caller, body)],
             "SetSessionOptions": lambda: [_set_options(body)],
-            "GetSessionOptions": lambda: [messages.encoded(wire.GetSessionOptionsResult())],
+            "GetSessionOptions": lambda: [_options(body)],
             "CloseSession": lambda: [_close_session(caller)],
         }
         return doing[name]()
@@ -132,18 +135,31 @@ def _close_session(caller: Caller) -> bytes:
     return messages.encoded(wire.CloseSessionResult(status=_CLOSED))
 
 
+def _options(body: bytes) -> bytes:
+    """Tell where names without a catalog and a schema are looked up."""
+    messages.parse(wire.GetSessionOptionsRequest, body)
+    result = wire.GetSessionOptionsResult()
+    for name, value in _SESSION.items():
+        result.session_options[name].string_value = value
+    return messages.encoded(result)
+
+
 def _set_options(body: bytes) -> bytes:
-    """Say of each option that it is not known: there are none."""
+    """Say of each option whether it may be set; none has a second value."""
+    kinds = wire.SetSessionOptionsResult
     request = messages.parse(wire.SetSessionOptionsRequest, body)
-    result = wire.SetSessionOptionsResult()
-    for name in request.session_options:
-        result.errors[name].value = wire.SetSessionOptionsResult.INVALID_NAME
+    result = kinds()
+    for name, option in request.session_options.items():
+        if name not in _SESSION:
+            result.errors[name].value = kinds.INVALID_NAME
+        elif option.string_value != _SESSION[name]:
+            result.errors[name].value = kinds.INVALID_VALUE
     return messages.encoded(result)
 
 
 def _query_id(ticket: bytes) -> QueryId | None:
     if not messages.is_message(ticket):
-        return None
+        return commands.waiting_in(ticket)
     message = messages.read(ticket)
     if not isinstance(message, proto.TicketStatementQuery):
         return None

@@ -55,7 +55,7 @@ def read_as(kind: type[_Message], sent: bytes) -> _Message:
     """
     message: _Message | None = read(sent) if is_message(sent) else None
     if message is None or not isinstance(message, kind):
-        raise statuses.InvalidArgument(f"the body must be a {kind.__name__}")
+        raise statuses.InvalidArgument(f"the body must be the message {kind.__name__}")
     return message
 
 

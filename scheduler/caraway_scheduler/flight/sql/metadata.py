@@ -18,7 +18,7 @@ from caraway_scheduler.flight.statements import Statements
 from caraway_scheduler.services import Services
 
 CATALOG = "caraway"
-_PUBLIC = "public"
+PUBLIC = "public"
 _TYPES = {"BASE TABLE": "TABLE", "VIEW": "VIEW"}
 _TABLES = (
     "SELECT table_schema, table_name, table_type FROM information_schema.tables "
@@ -120,7 +120,7 @@ class Metadata:
         return pa.schema([])
 
     def _primary_keys(self, command: Any) -> list[dict[str, object]]:
-        schema_name = command.db_schema if command.HasField("db_schema") else _PUBLIC
+        schema_name = command.db_schema if command.HasField("db_schema") else PUBLIC
         if not _is_here(command):
             return []
         return [

@@ -110,7 +110,11 @@ class Preparing:
         return request_of(caller, statement.sql, values)
 
     def update(self, context: flight.ServerCallContext, caller: Caller, handle: str) -> int:
-        """Run a prepared statement for each row that is bound; return how many rows it changed."""
+        """Run a prepared statement for each row that is bound; return how many rows it changed.
+
+        Raises:
+            CarawayError: it failed for a row; the message names the row.
+        """
         statement = self._prepared.find(handle, caller.principal.id)
         rows = statement.rows
         if rows is None or not statement.found.names:
@@ -120,12 +124,23 @@ class Preparing:
         changed = 0
         for index in range(rows.num_rows):
             request = request_of(caller, statement.sql, binding.row(bound, index))
-            count = self._statements.wait(running.count(self._statements, request), context)
+            try:
+                count = self._statements.wait(running.count(self._statements, request), context)
+            except CarawayError as exc:
+                exc.message = _of_row(exc.message, index + 1, rows.num_rows)
+                raise
             if count == UNKNOWN_COUNT:
                 changed = UNKNOWN_COUNT
             elif changed != UNKNOWN_COUNT:
                 changed += count
         return changed
+
+
+def _of_row(message: str, number: int, total: int) -> str:
+    if total == 1:
+        return message
+    before = f"the {number - 1:,} before it are written" if number > 1 else "nothing is written"
+    return f"row {number:,} of {total:,}: {message} ({before})"
 
 
 def handle_of(message: Any) -> str:

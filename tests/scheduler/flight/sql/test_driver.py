@@ -98,6 +98,87 @@ async def test_update_runs_for_each_row_of_parameters() -> None:
     assert rows.to_pydict() == {"a": [0, 1, 2, 3], "s": ["x", "a", None, "c"]}
 
 
+NESTED = pa.struct([("a", pa.list_(pa.string())), ("b", pa.null())])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pa.array([None], pa.list_(pa.string())),
+        pa.array([None], pa.large_list(pa.int8())),
+        pa.array([None], pa.list_(pa.int8(), 2)),
+        pa.array([None], pa.map_(pa.string(), pa.int8())),
+        pa.array([None], NESTED),
+        pa.array([{"a": None, "b": None}], NESTED),
+        pa.array([[None, ["x"]]]),
+        pa.array([{"caraway": 1}]),
+    ],
+    ids=str,
+)
+async def test_nulls_of_nested_types_are_bound(value: pa.Array) -> None:
+    def use(connection: Any) -> pa.Table:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT ? AS v, '$1' AS s", pa.record_batch([value], names=["1"]))
+            return cursor.fetch_arrow_table()
+
+    async with serving() as server:
+        rows = await drive(server, use)
+    assert rows.to_pylist() == [{"v": value.to_pylist()[0], "s": "$1"}]
+
+
+async def test_null_lists_are_written() -> None:
+    rows = [(1, ["a", None]), (2, None), (3, [])]
+
+    def use(connection: Any) -> Any:
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO t (id, tags) VALUES (?, ?)", rows)
+            cursor.execute("UPDATE t SET tags = $1 WHERE id = $2", (None, 3))
+            empty = pa.record_batch([pa.array([None], pa.list_(pa.string()))], names=["1"])
+            cursor.execute("UPDATE t SET tags = $1 WHERE id = 1", empty)
+            cursor.execute("SELECT id, tags FROM t ORDER BY id")
+            return cursor.fetchall()
+
+    stored = {"t": memory(id=[0], tags=[["z"]])}
+    async with serving(stored, writable=("t",)) as server:
+        found = await drive(server, use)
+    assert found == [(0, ["z"]), (1, None), (2, None), (3, None)]
+
+
+async def test_a_type_that_cannot_be_bound_is_named() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array(["x"]))
+
+    def use(connection: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT ?", pa.record_batch([runs], names=["1"]))
+
+    async with serving() as server:
+        with pytest.raises(Exception, match=r"parameter \$1: a run_end_encoded.*cannot be bound"):
+            await drive(server, use)
+
+
+async def test_an_update_says_which_row_failed() -> None:
+    def use(connection: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO t VALUES (CAST(? AS INT))", [("1",), ("2",), ("x",)])
+
+    async with serving({"t": memory(a=[0])}, writable=("t",)) as server:
+        with pytest.raises(Exception, match=r"row 3 of 3: .*'x'.*the 2 before it are written"):
+            await drive(server, use)
+        found = await drive(server, fetched("SELECT count(*) AS n FROM t"))
+    assert found.to_pydict() == {"n": [3]}
+
+
+async def test_where_names_are_looked_up() -> None:
+    def use(connection: Any) -> tuple[str, str]:
+        connection.adbc_current_catalog = "caraway"
+        with pytest.raises(Exception, match="schema"):
+            connection.adbc_current_db_schema = "elsewhere"
+        return connection.adbc_current_catalog, connection.adbc_current_db_schema
+
+    async with serving() as server:
+        assert await drive(server, use) == ("caraway", "public")
+
+
 async def test_a_write_is_done_when_execute_returns() -> None:
     """Programs do not fetch the count of an INSERT, and use the cursor again or close it."""
 

@@ -253,12 +253,30 @@ async def test_waiting_answer_is_cancelled_by_its_principal_only() -> None:
                 assert result.status == wire.CANCEL_STATUS_CANCELLED
 
 
-async def test_session_options_are_none_and_the_session_ends() -> None:
+async def test_a_statement_of_plain_flight_is_cancelled() -> None:
+    query = flight.FlightDescriptor.for_command("SELECT value FROM generate_series(1, 1000000000)")
+    async with serving(keys=KEYS) as server:
+        info = await server.ask(lambda c: c.get_flight_info(query, WRITER))
+        body = wire.CancelFlightInfoRequest(
+            info=messages.parse(wire.FlightInfo, info.serialize())
+        ).SerializeToString()
+
+        await server.ask(act_raw("CancelFlightInfo", body, READER))
+        assert len(server.services.queries.active) == 1
+        (said,) = await server.ask(act_raw("CancelFlightInfo", body, WRITER))
+        await server.idle()
+    result = messages.parse(wire.CancelFlightInfoResult, said)
+    assert result.status == wire.CANCEL_STATUS_CANCELLED
+
+
+async def test_session_options_have_one_value_and_the_session_ends() -> None:
     def use(connected: Any) -> list[bytes]:
         pair = connected.authenticate_basic_token("", "writer")
         options = flight.FlightCallOptions(headers=[pair])
         wanted = wire.SetSessionOptionsRequest()
         wanted.session_options["catalog"].string_value = "other"
+        wanted.session_options["schema"].string_value = "public"
+        wanted.session_options["timezone"].string_value = "UTC"
         said = [
             *act_raw("SetSessionOptions", wanted.SerializeToString(), options)(connected),
             *act_raw("GetSessionOptions", b"", options)(connected),
@@ -271,10 +289,25 @@ async def test_session_options_are_none_and_the_session_ends() -> None:
     async with serving(keys=KEYS) as server:
         set_, got, closed = await server.ask(use)
     errors = messages.parse(wire.SetSessionOptionsResult, set_).errors
-    assert errors["catalog"].value == wire.SetSessionOptionsResult.INVALID_NAME
-    assert not messages.parse(wire.GetSessionOptionsResult, got).session_options
+    assert {name: each.value for name, each in errors.items()} == {
+        "catalog": wire.SetSessionOptionsResult.INVALID_VALUE,
+        "timezone": wire.SetSessionOptionsResult.INVALID_NAME,
+    }
+    options = messages.parse(wire.GetSessionOptionsResult, got).session_options
+    assert {name: each.string_value for name, each in options.items()} == {
+        "catalog": "caraway",
+        "schema": "public",
+    }
     result = messages.parse(wire.CloseSessionResult, closed)
     assert result.status == wire.CloseSessionResult.CLOSED
+
+
+async def test_unknown_names_are_told_and_cut() -> None:
+    async with serving() as server:
+        with pytest.raises(pa.ArrowNotImplementedError, match="no action 'nope'; ListActions"):
+            await server.ask(act_raw("nope", b""))
+        with pytest.raises(pa.ArrowNotImplementedError, match=r"x{100}\.\.\."):
+            await server.ask(act_raw("x" * 7000, b""))
 
 
 async def test_actions_are_listed() -> None:
