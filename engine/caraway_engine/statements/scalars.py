@@ -73,7 +73,8 @@ def _of_arrow(name: str, array: pa.Array) -> pa.Scalar:
 
 
 def _is_wrapper(kind: pa.DataType) -> bool:
-    return pa.types.is_struct(kind) and kind.num_fields == 1 and kind.field(0).name == _WRAPPER
+    is_one = pa.types.is_struct(kind) and kind.num_fields == 1
+    return bool(is_one and kind.field(0).name == _WRAPPER)
 
 
 def _typed(kind: pa.DataType) -> pa.DataType:
