@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from caraway_search.analysis.scripts import (
 )
 from caraway_search.errors import InvalidSearchError
 
-VERSION = 1
+VERSION = 2
 """Changes when the same text would get other terms."""
 LANGUAGES: tuple[str, ...] = ("none", *Stemmer.algorithms())
 LONGEST_TERM = 64
@@ -127,9 +127,9 @@ class Analyzer:
         found = pc.split_pattern_regex(pa.scalar(_valid(text), pa.large_string()), WORD_BREAK)
         return [word for word in found.as_py() if word]
 
-    def pieces(self, word: str) -> list[Piece]:
-        """The parts of one word that are analysed alone."""
-        return list(self._pieces(word))
+    def pieces(self, word: str, most: int | None = None) -> list[Piece]:
+        """The parts of one word that are analysed alone, or the first of them."""
+        return list(islice(self._pieces(word), most))
 
     def terms(self, piece: Piece) -> tuple[str, ...]:
         """The terms of a piece, as they are in an index."""
@@ -206,6 +206,7 @@ def _runs(word: str) -> Iterator[Piece]:
             yield Piece(kind, "".join(characters).replace("\u2019", "'"))
 
 
+@lru_cache(maxsize=8192)
 def _kind(character: str) -> PieceKind | None:
     if is_unspaced(character):
         return "unspaced"

@@ -5,6 +5,7 @@ import unicodedata
 WORD_BREAK = r"[^\p{L}\p{N}\p{M}'\x{2019}]+"
 """What stands between two words, as an expression of RE2."""
 APOSTROPHES = "'\u2019"
+_MOST_MARKS = 30
 
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -50,7 +51,7 @@ def fold(word: str) -> str:
     """
     if word.isascii():
         return word.lower()
-    text = word.casefold().translate(_LETTERS)
+    text = _bounded(word.casefold().translate(_LETTERS))
     kept: list[str] = []
     base = ""
     for character in unicodedata.normalize("NFKD", text):
@@ -60,6 +61,22 @@ def fold(word: str) -> str:
             continue
         kept.append(character)
     return unicodedata.normalize("NFKC", "".join(kept)).casefold().translate(_LETTERS)
+
+
+def _bounded(word: str) -> str:
+    """A word without the marks above 30 in a row: to order them takes the square of their number.
+
+    That is the most of the stream-safe text format of Unicode; no language has so many.
+    """
+    if len(word) <= _MOST_MARKS:
+        return word
+    kept: list[str] = []
+    marks = 0
+    for character in word:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
 
 
 def _is_accent(base: str, mark: str) -> bool:

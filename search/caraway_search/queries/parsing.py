@@ -10,9 +10,10 @@ separator, so every text is a query.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
-from caraway_search.analysis.analyzer import Analyzer, Piece
+from caraway_search.analysis.analyzer import LONGEST_TERM, Analyzer, Piece
 from caraway_search.analysis.stop_words import is_stop_word
 from caraway_search.queries.tree import (
     Clause,
@@ -30,6 +31,8 @@ MOST_LEAVES = 256
 """The leaves of a query that count; each costs a look at every segment."""
 MOST_CHARACTERS = 100_000
 """The characters of a query that are read."""
+_LONGEST_WORD = MOST_LEAVES * LONGEST_TERM
+"""The characters of one word that are read: it may be of so many leaves."""
 DEEPEST = 8
 """Groups below this depth belong to the group around them."""
 
@@ -106,7 +109,7 @@ class _Parser:
         """Whether a part is one plain word, and a stop word."""
         if part.kind != "word" or part.sign:
             return False
-        pieces = self._analyzer.pieces(part.text)
+        pieces = self._analyzer.pieces(part.text[:_LONGEST_WORD], 2)
         language = self._analyzer.language
         return len(pieces) == 1 and is_stop_word(pieces[0].text, language)
 
@@ -159,8 +162,12 @@ class _Parser:
         return [Phrase(tuple(terms))] if terms else []
 
     def _pieces(self, text: str) -> list[Piece]:
-        words = self._analyzer.words(text)[: max(self._room, 0)]
-        return [piece for word in words for piece in self._analyzer.pieces(word)]
+        room = max(self._room, 0)
+        if not room:
+            return []
+        words = (word[:_LONGEST_WORD] for word in self._analyzer.words(text)[:room])
+        pieces = (piece for word in words for piece in self._analyzer.pieces(word, room))
+        return list(islice(pieces, room))
 
     def _leaves(self, piece: Piece) -> list[Leaf]:
         """What finds a piece; its last character alone is no pair, so it is left out."""

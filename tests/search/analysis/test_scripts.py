@@ -43,6 +43,16 @@ def test_words(word: str, folded: str) -> None:
     assert fold(word) == folded
 
 
+def test_marks_without_end_take_the_time_of_their_number() -> None:
+    """To order them takes the square of it: minutes for these."""
+    assert fold("a" + "\u0315\u0300" * 200_000) == "a"
+    # Above 30 in a row they are left out.
+    devanagari = "\u0915" + "\u094d\u093c" * 200_000
+    assert len(fold(devanagari)) <= 32
+    assert fold("\u0915" + "\u094d" * 30) == "\u0915" + "\u094d" * 30
+    assert fold(("\u0915" + "\u094d" * 20) * 3) == ("\u0915" + "\u094d" * 20) * 3
+
+
 @pytest.mark.parametrize("character", "ก中あア한ᄀ々𠀀ျខ")
 def test_scripts_without_spaces(character: str) -> None:
     assert is_unspaced(character) and is_word_character(character)

@@ -97,6 +97,10 @@ def test_any_text_is_a_query(text: str) -> None:
         "+" * 100_000,
         "~*" * 50_000,
         "x" * 1_000_000,
+        "a" + "\u0315\u0300" * 50_000,
+        "\u0651\u064b" * 50_000,
+        "\ufdfa" * 100_000,
+        "\ufdfa " * 50_000,
     ],
 )
 def test_a_long_text_is_a_bounded_query(text: str) -> None:

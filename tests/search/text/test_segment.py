@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from caraway_search.analysis.analyzer import VERSION
 from caraway_search.errors import DamagedIndexError, InvalidSearchError
 from caraway_search.queries.parsing import parse
 from caraway_search.text.segment import TextIndexSpec, TextSegment
@@ -81,8 +82,8 @@ def test_a_packed_segment_keeps_its_spec(language: str) -> None:
 def test_terms_of_another_analysis_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = TextIndexSpec({"a": 1.0})
     block = TextSegment.build(spec, {"a": pa.array(["x"])}).packed()
-    monkeypatch.setattr("caraway_search.text.segment.VERSION", 2)
-    with pytest.raises(DamagedIndexError, match="analysis 1, not 2"):
+    monkeypatch.setattr("caraway_search.text.segment.VERSION", VERSION + 1)
+    with pytest.raises(DamagedIndexError, match=f"analysis {VERSION}, not {VERSION + 1}"):
         TextSegment.opened(block)
 
 
