@@ -101,6 +101,7 @@ def build() -> typer.Typer:
     app.command("catalogs")(listings.catalogs)
     app.command("models")(listings.models)
     app.command("workers")(listings.workers)
+    app.command("functions")(listings.functions)
     app.command("executors")(listings.executors)
     app.command("status")(listings.status)
     app.command("ready")(readiness.ready)

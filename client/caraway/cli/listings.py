@@ -73,6 +73,18 @@ def workers(
         _show(client, "workers", {}, ("name", "description", "is_llm"), format)
 
 
+def functions(
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
+    cacert: options.CaCert = None,
+    profile: options.Profile = None,
+) -> None:
+    """List the functions of the manifest."""
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
+        _show(client, "functions", {}, ("signature", "kind", "description"), format)
+
+
 def executors(
     format: options.ListFormatOption = ListFormat.TABLE,
     endpoint: options.Endpoint = None,

@@ -123,11 +123,13 @@ def _schema(parameters: Mapping[str, shapes.ToolParameterSection]) -> Mapping[st
 def _as_sql(document: Document, kind: ToolKind) -> Iterator[Problem]:
     """Yield why a tool cannot be called in SQL."""
     if kind != "sql":
-        message = (
-            "only a tool `from: sql` can be called in SQL: a statement may be planned and run "
-            "several times, so it must not call a service; load what the service answers as a "
-            "dataset"
+        why = (
+            "a built-in tool reads what a statement can read without it"
+            if kind == "builtin"
+            else "a statement may be planned and run several times, so it must not call a "
+            "service; load what the service answers as a dataset"
         )
+        message = f"only a tool `from: sql` can be called in SQL: {why}"
         yield document.problem(("as_sql",), message)
         return
     name = str(document.value.get("name", ""))

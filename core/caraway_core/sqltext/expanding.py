@@ -8,6 +8,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import NoReturn
 
 from caraway_core import registry, searching
@@ -73,6 +74,7 @@ class Expander:
         self.functions = {each.name.lower(): each for each in functions}
         self._linked: dict[str, _Linked] = {}
         self._kept: OrderedDict[str, ExpandedSql] = OrderedDict()
+        self._lock = Lock()  # Long texts are expanded in threads.
         words = "|".join(sorted(map(re.escape, self.functions)))
         self._calls = re.compile(rf"(?<![\w.])(?:{words})[\"`]?[\s(/-]", re.IGNORECASE)
         for name in self.functions:
@@ -93,14 +95,16 @@ class Expander:
         """
         if not self.may_call(sql):
             return ExpandedSql(sql)
-        if (known := self._kept.get(sql)) is not None:
-            self._kept.move_to_end(sql)
-            return known
+        with self._lock:
+            if (known := self._kept.get(sql)) is not None:
+                self._kept.move_to_end(sql)
+                return known
         made = _Expansion(self._linked, sql, most_added).made()
         if len(sql) <= _LONGEST_KEPT and len(made.sql) <= _LONGEST_KEPT:
-            self._kept[sql] = made
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            with self._lock:
+                self._kept[sql] = made
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
         return made
 
     def _link(self, name: str, chain: tuple[str, ...]) -> None:

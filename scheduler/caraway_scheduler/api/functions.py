@@ -1,15 +1,18 @@
 """The route of `/v1/functions`."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from caraway_core.sql_functions import SqlFunction
 from caraway_scheduler.api import app_state
+from caraway_serving import listings
+from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["SQL"])
+_COLUMNS = ("name", "kind", "volatility", "from", "signature", "description", "as_tool")
 
 
 class FunctionParameterEntry(BaseModel):
@@ -39,6 +42,7 @@ class FunctionEntry(BaseModel):
     kind: Literal["scalar", "table"]
     volatility: Literal["immutable", "stable", "volatile"]
     from_: Literal["sql"] = Field(alias="from")
+    signature: str
     description: str | None
     parameters: list[FunctionParameterEntry]
     returns: str | list[FunctionColumnEntry] | None
@@ -46,10 +50,19 @@ class FunctionEntry(BaseModel):
     metadata: dict[str, Any]
 
 
-@router.get("/v1/functions", response_model=list[FunctionEntry])
-async def list_functions(request: Request) -> Response:
+@router.get(
+    "/v1/functions",
+    response_model=list[FunctionEntry],
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+async def list_functions(
+    request: Request,
+    format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
+) -> Response:
     """List the functions of the manifest; those of the engine are not among them."""
-    return JSONResponse(list(map(_entry, app_state.services(request).functions.declared)))
+    rows = list(map(_entry, app_state.services(request).functions.declared))
+    chosen = listings.choose(format, request.headers.get("accept"))
+    return listings.respond(rows, _COLUMNS, chosen, None)
 
 
 def _entry(function: SqlFunction) -> dict[str, Any]:
@@ -61,6 +74,7 @@ def _entry(function: SqlFunction) -> dict[str, Any]:
         "kind": function.kind,
         "volatility": function.volatility,
         "from": "sql",
+        "signature": function.signature,
         "description": function.description,
         "parameters": [
             {

@@ -53,6 +53,16 @@ def test_models_and_workers_are_printed_as_tables(ask: Command, runtime: FakeRun
     assert row.split() == ["w", "d", "yes"]
 
 
+def test_functions_are_printed_as_a_table(ask: Command, runtime: FakeRuntime) -> None:
+    found = [{"signature": "twice(x int)", "kind": "scalar", "description": "d", "name": "twice"}]
+    runtime.answers("GET /v1/functions", Answer(body=json.dumps(found).encode()))
+
+    header, row = ask("functions").stdout.splitlines()
+
+    assert header.split() == ["signature", "kind", "description"]
+    assert row.split("  ")[0] == "twice(x int)" and row.split()[-2:] == ["scalar", "d"]
+
+
 @pytest.mark.parametrize("command", ["datasets", "catalogs", "status"])
 def test_json_is_printed_unchanged(ask: Command, runtime: FakeRuntime, command: str) -> None:
     runtime.answers(f"GET /v1/{command}", Answer(body=b'[ {"name":"x"} ]'))

@@ -39,7 +39,9 @@ datasets:
       refresh_sql: SELECT id, net_price(amount) AS n FROM orders
       retention_check_enabled: true
       retention_sql: DELETE FROM orders WHERE net_price(amount) < 0
-views: [{name: v, sql: SELECT * FROM pair(1)}]
+views:
+  - {name: v, sql: SELECT * FROM pair(1)}
+  - {name: w, sql: SELECT net_price(1) AS n, acceleration: {enabled: true}}
 """
     )
     price, pair = manifest.functions
@@ -66,6 +68,7 @@ views: [{name: v, sql: SELECT * FROM pair(1)}]
         "table", "stable", False, "SELECT * FROM pair($x)",
     )  # fmt: skip
     assert "args AS (SELECT CAST(1 AS INT)" in manifest.views[0].sql
+    assert "CAST(1 AS DECIMAL(10, 2))" in manifest.datasets[1].path
     acceleration = manifest.datasets[0].acceleration
     assert acceleration is not None
     assert acceleration.retention is not None

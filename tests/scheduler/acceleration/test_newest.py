@@ -42,7 +42,8 @@ class Site:
         )
         catalog: Any = self.catalog
         kept: Any = self.kept
-        self.newest = NewestVersions(catalog, kept, self.read)
+        self.functions: dict[TableName, str] = {}
+        self.newest = NewestVersions(catalog, kept, self.read, lambda: self.functions)
 
     @staticmethod
     def views(**texts: str) -> dict[TableName, Any]:
@@ -73,6 +74,21 @@ async def test_view_stands_for_what_it_reads_and_new_ones_are_noticed() -> None:
     assert site.newest.mentioned("SELECT * FROM recent") == {ORDERS}
     site.catalog.views = site.views(recent="SELECT * FROM people")
     assert site.newest.mentioned("SELECT * FROM recent") == {PEOPLE}
+
+
+async def test_a_table_function_stands_for_what_its_body_reads() -> None:
+    site = Site()
+    calls, of = "SELECT * FROM orders_of(1)", TableName("of_people")
+    assert site.newest.may_keep("SELECT * FROM of_people(1)")
+    site.functions = {
+        of: "SELECT * FROM people_of(1)",
+        TableName("people_of"): "SELECT * FROM logged",
+    }
+    assert not site.newest.may_keep("SELECT * FROM of_people(1)")
+    assert site.newest.mentioned("SELECT * FROM of_people(1)") == {PEOPLE}
+    site.functions = {of: "SELECT 1 FROM recent"}
+    assert site.newest.mentioned("SELECT * FROM of_people(1)") == {PEOPLE, ORDERS}
+    assert site.newest.mentioned(calls) == {ORDERS}
 
 
 async def test_datasets_come_and_go() -> None:

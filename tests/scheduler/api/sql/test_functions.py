@@ -173,6 +173,7 @@ async def test_functions_are_listed_and_are_tools(tmp_path: Path) -> None:
             "kind": "scalar",
             "volatility": "immutable",
             "from": "sql",
+            "signature": "net_price(gross double, rate double = 0.25)",
             "description": "The price without tax.",
             "parameters": [
                 {"name": "gross", "type": "double", "description": None, "default": None},
@@ -182,6 +183,9 @@ async def test_functions_are_listed_and_are_tools(tmp_path: Path) -> None:
             "as_tool": True,
             "metadata": {},
         }
+        table = (await runtime.api.get("/v1/functions?format=csv")).text.splitlines()
+        assert table[0] == "name,kind,volatility,from,signature,description,as_tool"
+        assert table[-1] == "secret,scalar,immutable,sql,secret(),,false"
         toolbox = runtime.services.tools.toolbox
         assert [tool.name for tool in toolbox.chosen("functions")] == [
             "net_price", "twice", "orders_of",
