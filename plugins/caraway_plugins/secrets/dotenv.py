@@ -6,10 +6,12 @@ from pathlib import Path
 
 from caraway_core.errors import CarawayError
 
-_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
-_DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?')
-_SINGLE_QUOTED = re.compile(r"'([^']*)'\s*(?:#.*)?")
-_COMMENT = re.compile(r"(?:^|\s)#.*")
+_LINE = re.compile(r"(?:export\s+)?([A-Za-z_][\w.-]*)\s*=(.*)", re.DOTALL)
+_DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?', re.DOTALL)
+_SINGLE_QUOTED = re.compile(r"'([^']*)'\s*(?:#.*)?", re.DOTALL)
+# As in a shell, a `#` within a word does not begin a comment: passwords may begin with one.
+_COMMENT = re.compile(r"\s#.*", re.DOTALL)
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -44,7 +46,7 @@ def read(path: Path) -> Mapping[str, str]:
         # Not chained: the message of a decoding error quotes bytes of the file.
         raise CarawayError(f"the secrets in '{path}' cannot be read: {reason}") from None
     secrets = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_LINE_END.split(text), start=1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
@@ -56,11 +58,12 @@ def read(path: Path) -> Mapping[str, str]:
     return secrets
 
 
-def _value(written: str) -> str | None:
+def _value(text: str) -> str | None:
+    written = text.strip()
     if written.startswith('"'):
         match = _DOUBLE_QUOTED.fullmatch(written)
         return match and re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), match[1])
     if written.startswith("'"):
         match = _SINGLE_QUOTED.fullmatch(written)
         return match and match[1]
-    return _COMMENT.sub("", written).strip()
+    return _COMMENT.sub("", text).strip()
