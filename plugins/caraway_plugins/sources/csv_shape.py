@@ -4,6 +4,8 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -12,18 +14,23 @@ from caraway_core.tables import CsvDialect
 from caraway_plugins.sources import schemas
 from caraway_plugins.sources.samples import FileSample
 
-# The same texts as the engine's reader accepts for each type, narrowest type first.
-_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
-_ZONE = r"(?:Z|[+-]\d\d:?\d\d)?"
+# The same texts as the engine's reader accepts for each type, narrowest type first. `\d` would
+# also match digits of other scripts.
+_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_STAMP = _DAY + r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_ZONE = r"(?:Z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?"
 _TYPES: tuple[tuple[re.Pattern[str], pa.DataType], ...] = (
-    (re.compile(r"-?\d{1,18}"), pa.int64()),
-    (re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?"), pa.float64()),
+    (re.compile(r"-?[0-9]{1,18}"), pa.int64()),
+    (re.compile(r"-?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?"), pa.float64()),
     (re.compile(r"true|false", re.IGNORECASE), pa.bool_()),
-    (re.compile(r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])"), pa.date32()),
-    (re.compile(_STAMP + r"(?:\.\d{1,6})?" + _ZONE), pa.timestamp("us")),
-    (re.compile(_STAMP + r"\.\d{7,9}" + _ZONE), pa.timestamp("ns")),
+    (re.compile(_DAY), pa.date32()),
+    (re.compile(_STAMP + r"(?:\.[0-9]{1,6})?" + _ZONE), pa.timestamp("us")),
+    (re.compile(_STAMP + r"\.[0-9]{7,9}" + _ZONE), pa.timestamp("ns")),
 )
-_LONG_INTEGER = re.compile(r"-?\d{19,}")
+_LONG_INTEGER = re.compile(r"-?[0-9]{19,}")
+_NANOSECONDS = ("1677-09-22", "2262-04-11")
+"""The first and last whole days that 64 bits of nanoseconds can say."""
+_LEAST, _MOST = Decimal(-(2**63)), Decimal(2**63 - 1)
 _MOMENTS = (pa.date32(), pa.timestamp("us"), pa.timestamp("ns"))
 
 
@@ -41,7 +48,7 @@ def infer(
         return pa.schema([])
     names = _names(first, dialect.has_header, title)
     types: list[pa.DataType] = [pa.null()] * len(names)
-    null = re.compile(dialect.null_regex).search if dialect.null_regex else None
+    null = _compiled(dialect.null_regex).search if dialect.null_regex else None
     seen = 0
     if not dialect.has_header:
         records = _chain(first, records)
@@ -59,6 +66,15 @@ def infer(
         if max_records and seen >= max_records:
             break
     return pa.schema([pa.field(name, type_) for name, type_ in zip(names, types, strict=True)])
+
+
+def _compiled(null_regex: str) -> re.Pattern[str]:
+    try:
+        return re.compile(null_regex)
+    except (re.error, RecursionError, OverflowError) as exc:
+        raise DatasetError(
+            "invalid", f"params.csv_null_regex is not a regular expression: {exc}"
+        ) from exc
 
 
 def _records(sample: FileSample, dialect: CsvDialect) -> Iterator[list[str]]:
@@ -103,8 +119,21 @@ def _names(first: list[str], has_header: bool, title: str) -> list[str]:
 
 def _type(text: str) -> pa.DataType:
     if _LONG_INTEGER.fullmatch(text):
-        return pa.int64() if -(2**63) <= int(text) < 2**63 else pa.string()
-    return next((type_ for regex, type_ in _TYPES if regex.fullmatch(text)), pa.string())
+        return pa.int64() if _LEAST <= Decimal(text) <= _MOST else pa.string()
+    found = next((type_ for regex, type_ in _TYPES if regex.fullmatch(text)), pa.string())
+    if found in _MOMENTS and not _is_day(text[:10]):
+        return pa.string()
+    if found == pa.timestamp("ns") and not _NANOSECONDS[0] <= text[:10] < _NANOSECONDS[1]:
+        return pa.string()
+    return found
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _united(left: pa.DataType, right: pa.DataType) -> pa.DataType:

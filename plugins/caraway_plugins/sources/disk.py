@@ -1,5 +1,6 @@
 """Lists and reads files on a local disk."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ class Disk:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as exc:
+            if exc.errno == errno.ELOOP:
+                return None  # A link to itself leads nowhere, as one to a missing file.
             raise _worded(path, exc) from exc
         if not stat.S_ISREG(status.st_mode):
             return None

@@ -11,7 +11,12 @@ from caraway_core.errors import DatasetError
 from caraway_plugins.sources import schemas
 from caraway_plugins.sources.samples import FileSample
 
-_DECODER = json.JSONDecoder()
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
 _BLANK = " \t\r\n"
 
 
@@ -30,6 +35,21 @@ def infer(sample: FileSample, form: str, max_records: int | None, title: str) ->
         DatasetError: the text is not JSON, has values other than objects, or has a column with
             types that the reader cannot combine, such as numbers and strings.
     """
+    if sample.has_mark:
+        raise DatasetError(
+            "invalid", f"'{title}' begins with a byte order mark, which JSON has not; remove it"
+        )
+    try:
+        return _inferred(sample, form, max_records, title)
+    except UnicodeEncodeError as exc:
+        raise DatasetError(
+            "invalid", f"'{title}' has an escape that stands for half of a Unicode character"
+        ) from exc
+    except RecursionError as exc:
+        raise DatasetError("invalid", f"'{title}' is nested too deeply") from exc
+
+
+def _inferred(sample: FileSample, form: str, max_records: int | None, title: str) -> JsonShape:
     is_array = form == "array" or (form == "auto" and sample.text.lstrip()[:1] == "[")
     fields: dict[str, pa.DataType] = {}
     for number, record in enumerate(_records(sample, is_array, title), start=1):

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from caraway_core.errors import DatasetError
@@ -42,6 +42,8 @@ def look(storage: Storage, path: str) -> FileListing:
     Raises:
         DatasetError: there are no files, or access is denied.
     """
+    if "\0" in path or not _is_text(path):
+        raise DatasetError("invalid", f"the path {path!r} cannot be the path of a file")
     single = None if path.endswith("/") or not path else storage.find(path)
     if single is not None:
         return FileListing(path.rpartition("/")[0] + "/", (single,), (), is_folder=False)
@@ -53,7 +55,7 @@ def look(storage: Storage, path: str) -> FileListing:
 
 
 def _folder(storage: Storage, root: str, suffix: str, path: str) -> FileListing:
-    found = [each for each in storage.listing(root) if each.path.endswith(suffix)]
+    found = [each for each in _readable(storage, root) if each.path.endswith(suffix)]
     shown = [each for each in found if not _is_hidden(each.path[len(root) :])]
     if not shown:
         where = storage.title(path)
@@ -62,14 +64,30 @@ def _folder(storage: Storage, root: str, suffix: str, path: str) -> FileListing:
     return FileListing(root, _sorted(shown), _sorted(hidden), is_folder=True, suffix=suffix)
 
 
+def _readable(storage: Storage, root: str) -> Iterator[FoundFile]:
+    for each in storage.listing(root):
+        if not _is_text(each.path):
+            raise DatasetError(
+                "invalid",
+                f"the name {each.path[len(root) :]!r} below '{storage.title(root)}' is not UTF-8; "
+                "rename the file",
+            )
+        yield each
+
+
 def _pattern(storage: Storage, path: str) -> FileListing:
     fixed = _MAGIC.split(path, maxsplit=1)[0]
     root = fixed[: fixed.rfind("/") + 1]
-    matches = re.compile(glob_regex(path[len(root) :])).fullmatch
+    try:
+        matches = re.compile(glob_regex(path[len(root) :])).fullmatch
+    except re.error as exc:
+        raise DatasetError(
+            "invalid", f"the pattern '{path[len(root) :]}' has a range that is empty"
+        ) from exc
     shows_hidden = any(part[:1] in "._" and part for part in path[len(root) :].split("/"))
     found = [
         each
-        for each in storage.listing(root)
+        for each in _readable(storage, root)
         if matches(each.path[len(root) :])
         and (shows_hidden or not _is_hidden(each.path[len(root) :]))
     ]
@@ -108,6 +126,15 @@ def _literal(text: str, pattern: str) -> str:
     sign = "^" if len(body) > 1 and body[0] in "!^" else ""
     escaped = _CLASS_SPECIAL.sub(r"\\\g<0>", body[len(sign) :])
     return f"[{sign}{escaped}]"
+
+
+def _is_text(path: str) -> bool:
+    """Return whether a path can be written as UTF-8; other names have a stand-in for each byte."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_hidden(relative: str) -> bool:

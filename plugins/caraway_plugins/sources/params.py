@@ -1,5 +1,6 @@
 """Checks the params of a dataset against its connector, and parses their values."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from caraway_core.manifest import known_params
 from caraway_core.tables import CsvDialect
 
 _TRUTH = {"true": True, "false": False, "enabled": True, "disabled": False}
+_COUNT = re.compile(r"[0-9]{1,18}")
+_SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _ESCAPES = {"\\t": "\t", "\\0": "\0", "tab": "\t"}
 
 
@@ -47,7 +50,7 @@ class Params:
         if name is None:
             return None
         value = self.values[name]
-        if not value.isdecimal() or int(value) < 1:
+        if not _COUNT.fullmatch(value) or int(value) < 1:
             raise DatasetError("invalid", f"params.{name} is '{value}'; give a number above zero")
         return int(value)
 
@@ -58,7 +61,7 @@ class Params:
             return default
         for suffix, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("", 1.0)):
             digits = value.strip().removesuffix(suffix) if suffix else value.strip()
-            if value.strip().endswith(suffix) and digits.replace(".", "", 1).isdecimal():
+            if value.strip().endswith(suffix) and _SECONDS.fullmatch(digits):
                 if float(digits) > 0:
                     return float(digits) * factor
         raise DatasetError("invalid", f"params.{name} is '{value}'; give a duration such as 30s")
@@ -92,10 +95,18 @@ def dialect(params: Params, is_tsv: bool) -> CsvDialect:
     # TSV files are split at tabs even if csv_delimiter is set, because a folder may have both
     # kinds.
     delimiter = params.character("tsv_delimiter") if is_tsv else params.character("csv_delimiter")
+    delimiter = delimiter or ("\t" if is_tsv else ",")
+    quote = params.character(*names("quote")) or '"'
+    if delimiter == quote or not {delimiter, quote}.isdisjoint("\r\n"):
+        raise DatasetError(
+            "invalid",
+            f"{names('delimiter')[0]} and {names('quote')[0]} must be two characters, and none of "
+            "them the end of a line",
+        )
     return CsvDialect(
         has_header=flag("has_header", True),
-        delimiter=delimiter or ("\t" if is_tsv else ","),
-        quote=params.character(*names("quote")) or '"',
+        delimiter=delimiter,
+        quote=quote,
         escape=params.character(*names("escape")),
         comment=params.character(*names("comment")),
         newlines_in_values=flag("newlines_in_values", True),

@@ -7,18 +7,32 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from caraway_core.errors import DatasetError
+
 NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 _KEY_VALUE = re.compile(r"^([^=]+)=(.*)$")
-_INTEGER = re.compile(r"^-?\d{1,18}$")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 Values = tuple[tuple[str, str | None], ...]
 
 
 def values_of(relative: str) -> Values:
-    """Parse the keys and values of the folders in a path."""
+    """Parse the keys and values of the folders in a path.
+
+    Raises:
+        DatasetError: a key occurs twice.
+    """
     found = (_KEY_VALUE.match(part) for part in relative.split("/")[:-1])
-    return tuple((pair[1], _value(pair[2])) for pair in found if pair)
+    values = tuple((pair[1], _value(pair[2])) for pair in found if pair)
+    keys = [key for key, _ in values]
+    if len(set(keys)) < len(keys):
+        raise DatasetError(
+            "schema",
+            f"'{relative}' has two partition folders of one name; rename one, or set "
+            "hive_partitioning_enabled: false",
+        )
+    return values
 
 
 def leads(relative: str) -> bool:
@@ -45,7 +59,7 @@ def _value(text: str) -> str | None:
 
 
 def _type(texts: list[str]) -> pa.DataType:
-    if texts and all(map(_INTEGER.match, texts)):
+    if texts and all(map(_INTEGER.fullmatch, texts)):
         return pa.int64()
     return pa.date32() if texts and all(map(_is_date, texts)) else pa.string()
 

@@ -1,6 +1,7 @@
 """Reads the start of a text file, decompressed."""
 
 import bz2
+import codecs
 import lzma
 import zlib
 from collections.abc import Callable
@@ -29,6 +30,8 @@ class FileSample:
 
     text: str
     is_whole: bool
+    has_mark: bool = False
+    """Whether a byte order mark is before the text."""
 
 
 def head(
@@ -57,7 +60,9 @@ def head(
             ) from exc
     is_whole = position >= found.size_bytes and len(unpacked) <= limit_bytes
     return FileSample(
-        _decoded(bytes(unpacked[:limit_bytes]), is_whole, storage.title(found.path)), is_whole
+        _decoded(bytes(unpacked[:limit_bytes]), is_whole, storage.title(found.path)),
+        is_whole,
+        unpacked.startswith(codecs.BOM_UTF8),
     )
 
 
