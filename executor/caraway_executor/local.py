@@ -205,12 +205,12 @@ class LocalExecutor:
         assert order is not None
         try:
             answered = partial(self._searches.answered, session, statement)
-            rows = await self._started_with_chunks(answered)
+            rows, is_steady = await self._started_with_chunks(answered)
         except NotDistributableError:
             if order.pieces is not None or order.is_required:
                 raise
             return None
-        return RowsStream(rows, reads_only_catalog=not statement.logs)
+        return RowsStream(rows, reads_only_catalog=is_steady)
 
     async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions."""

@@ -57,8 +57,10 @@ class RowFilter:
         self._evaluating: dict[str, Lock] = {}
         self._lock = Lock()
 
-    def passing(self, context: SessionContext, where: str) -> "NDArray[np.bool_]":
-        """Return for each row, over all units, whether it passes.
+    def passing(self, context: SessionContext, where: str) -> "tuple[NDArray[np.bool_], bool]":
+        """Return for each row, over all units, whether it passes, and whether that may change.
+
+        It may where the predicate depends on the time, or on chance.
 
         Raises:
             NotDistributableError: the predicate cannot be evaluated over a share.
@@ -70,7 +72,7 @@ class RowFilter:
         with evaluating:
             # Whoever waited here finds what the first thread found.
             if (bits := self._remembered(where)) is not None:
-                return np.unpackbits(bits, count=self._count).view(np.bool_)
+                return np.unpackbits(bits, count=self._count).view(np.bool_), False
             try:
                 with self._planned(context, where) as (rows, facts):
                     passing = np.zeros(self._count, np.bool_)
@@ -80,7 +82,7 @@ class RowFilter:
             finally:
                 with self._lock:
                     self._evaluating.pop(where, None)
-        return passing
+        return passing, facts.is_volatile
 
     def _remembered(self, where: str) -> "NDArray[np.uint8] | None":
         with self._lock:
@@ -134,16 +136,22 @@ class RowFilter:
                 context.deregister_table(name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ContextFilter:
-    """The rows of a share, and the context that evaluates filters of them."""
+    """The rows of a share, and the context that evaluates filters of them.
+
+    `is_volatile` says whether other rows may have passed a filter the next time.
+    """
 
     rows: RowFilter
     context: SessionContext
+    is_volatile: bool = False
 
     def passing(self, where: str) -> "NDArray[np.bool_]":
         """Return which rows pass; see `RowFilter.passing`."""
-        return self.rows.passing(self.context, where)
+        passing, is_volatile = self.rows.passing(self.context, where)
+        self.is_volatile |= is_volatile
+        return passing
 
     def check(self, where: str) -> None:
         """Check that a predicate can be evaluated; see `RowFilter.check`."""

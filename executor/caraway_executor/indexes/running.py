@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -36,8 +35,10 @@ class IndexedSearches:
         )
         self._making = Lock()
 
-    def answered(self, session: Session, statement: Statement) -> pa.RecordBatch:
+    def answered(self, session: Session, statement: Statement) -> tuple[pa.RecordBatch, bool]:
         """Return the rows of a statement that has an order.
+
+        The last value says whether they stay the same until the catalog changes.
 
         Raises:
             ChunksAwayError: rows are not in memory.
@@ -52,13 +53,19 @@ class IndexedSearches:
         version = session.versions.by_name.get(order.table)
         if version is None:
             raise NotDistributableError(f"'{order.table}' is not an accelerated dataset")
-        view = version.at(statement.logs.get(version.spec.key, ()))
+        log = statement.logs.get(version.spec.key, ())
+        view = version.at(log)
         units = view.units(order.pieces, self._chunks)
-        filters = partial(self._filter, view, order.pieces, units)
-        share = searching.SearchedShare(order.table, version.spec.schema, units, filters)
-        if order.is_explained:
-            return explaining.explained(order, share, self._segments())
-        return searching.answered(order, share, self._segments())
+        made: list[masks.ContextFilter] = []
+
+        def make_filter() -> masks.ContextFilter:
+            made.append(self._filter(view, order.pieces, units))
+            return made[-1]
+
+        share = searching.SearchedShare(order.table, version.spec.schema, units, make_filter)
+        answer = explaining.explained if order.is_explained else searching.answered
+        rows = answer(order, share, self._segments())
+        return rows, not log and not any(each.is_volatile for each in made)
 
     def prepare(self, view: VersionView, pieces: tuple[str, ...]) -> None:
         """Build what recent searches of a dataset wanted, for rows of a version that is loaded."""

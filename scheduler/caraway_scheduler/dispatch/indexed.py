@@ -89,9 +89,9 @@ class IndexedRunner:
             if not shares:
                 break
             try:
-                found = await self._found(query_id, narrowed, order, shares, version.key)
+                found, is_steady = await self._found(query_id, narrowed, order, shares, version.key)
                 self.building.note(statement, snapshot.tables)
-                return FoundStream(found, reads_only_catalog=not narrowed.logs)
+                return FoundStream(found, reads_only_catalog=is_steady and not narrowed.logs)
             except ExecutorLostError as exc:
                 self._membership.lost(exc.executor_id, exc.cause)
             except _LeavingError as exc:
@@ -105,7 +105,8 @@ class IndexedRunner:
         order: IndexOrder,
         shares: Shares,
         version_key: str,
-    ) -> pa.Table:
+    ) -> tuple[pa.Table, bool]:
+        """Return the rows, and whether they stay the same while no table changes."""
         by = order.by
         is_whole = None in shares.values() or order.is_explained or order.limit == 0
         if is_whole or not isinstance(by, WordOrder) or by.statistics is not None:
@@ -119,7 +120,7 @@ class IndexedRunner:
         statistics = self._counted.get(key)
         if statistics is None:
             counting = replace(order, columns=(), ties=(), where=None, limit=0)
-            counted = await self._searched(query_id, statement, counting, shares)
+            counted, _ = await self._searched(query_id, statement, counting, shares)
             statistics = tuple(counted.column(0)[0].as_py())
         self._keep(key, statistics)
         order = replace(order, by=replace(by, statistics=statistics))
@@ -134,20 +135,22 @@ class IndexedRunner:
 
     async def _searched(
         self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
-    ) -> pa.Table:
+    ) -> tuple[pa.Table, bool]:
         reads = [
             tasks.begin(self._share(query_id, statement, order, executor_id, pieces))
             for executor_id, pieces in shares.items()
         ]
         try:
-            found = await asyncio.gather(*reads)
+            answers = await asyncio.gather(*reads)
         finally:
             for read in reads:
                 read.cancel()
+        found = [rows for rows, _ in answers]
+        is_steady = all(steady for _, steady in answers)
         # One executor with the whole table has answered as the statement does.
         if None in shares.values():
-            return found[0]
-        return found_rows.merged(order, found, choosing.take)
+            return found[0], is_steady
+        return found_rows.merged(order, found, choosing.take), is_steady
 
     async def _share(
         self,
@@ -156,14 +159,14 @@ class IndexedRunner:
         order: IndexOrder,
         executor_id: ExecutorId,
         pieces: tuple[str, ...] | None,
-    ) -> pa.Table:
+    ) -> tuple[pa.Table, bool]:
         wanted = replace(statement, index=replace(order, pieces=pieces))
         try:
             stream = await self._whole.at(executor_id, query_id, wanted)
             batches = [batch async for batch in stream]
         except ShuttingDownError as exc:
             raise _LeavingError(executor_id) from exc
-        return pa.Table.from_batches(batches, stream.schema)
+        return pa.Table.from_batches(batches, stream.schema), stream.reads_only_catalog
 
     def _shares(self, spec: StoredTable, log: Log, leaving: Collection[ExecutorId]) -> Shares:
         """Return the pieces of each executor; None stands for all of them."""
