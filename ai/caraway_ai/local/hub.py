@@ -1,6 +1,7 @@
 """GGUF models of a Hugging Face hub, downloaded once and then run as local files."""
 
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,12 @@ class HubModel:
             if getattr(exc.response, "status_code", 0) in (401, 403):
                 raise self._denied() from exc
             raise self._away() from exc
+        except json.JSONDecodeError as exc:
+            raise self._error("the hub sent what is not JSON; try again", "failed") from exc
+        except ValueError as exc:
+            # Of its client, which knows what a repository and a file may be called.
+            message = f"its repository or file has a name that no hub has: {exc}"
+            raise self._error(message, "invalid") from exc
         except OSError as exc:
             reason = exc.strerror or type(exc).__name__
             raise self._error(f"its file cannot be kept: {reason}", "failed") from exc

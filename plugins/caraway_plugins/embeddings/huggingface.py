@@ -104,6 +104,10 @@ class _Hub:
             if status in (401, 403):
                 raise self._denied() from exc
             raise self._away() from exc
+        except errors.HFValidationError as exc:
+            raise ModelError(
+                f"{self._title}: its repository has a name that no hub has: {exc}", "invalid"
+            ) from exc
         except OSError as exc:
             raise ModelError(
                 f"{self._title}: the file '{name}' cannot be kept: {type(exc).__name__}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -73,6 +74,20 @@ async def test_the_file_that_fits_best_is_fetched(tmp_path: Path) -> None:
             with pytest.raises(ModelError, match=words) as caught:
                 await asyncio.to_thread(model(url, tmp_path, repository).download, name)
             assert caught.value.code == "model.not_found"
+
+
+@pytest.mark.parametrize(
+    "name", ["a/b/../../../../etc/x.gguf", "-a/b/x.gguf", "a--b/c/x.gguf", ".../../x.gguf",
+             "a/b.git/x.gguf", f"a/{'b' * 200}/x.gguf", "-a/b"],
+)  # fmt: skip
+def test_a_name_that_no_hub_has_is_told(tmp_path: Path, name: str) -> None:
+    spec = ModelSpec("m", "huggingface", f"huggingface.co/{name}",
+                     {"endpoint": "http://127.0.0.1:9"}, cache_dir=tmp_path)  # fmt: skip
+    found: Any = spec.build()
+    with pytest.raises(ModelError, match="has a name that no hub has") as caught:
+        found._checked_file()
+    assert caught.value.type == "invalid"
+    assert not list(tmp_path.rglob("*.gguf"))
 
 
 def test_a_name_that_is_none_of_a_hub_is_refused() -> None:

@@ -118,3 +118,10 @@ def test_names_that_are_no_model(hub: JsonProvider, model: str) -> None:
     with pytest.raises(ModelError, match=r"write 'huggingface:huggingface.co/<organisation>/<mod"):
         build(hub, model)
     assert not hub.requests
+
+
+@pytest.mark.parametrize("name", ["-a/b", "a/b.git", "a--b/c", ".../..", f"a/{'b' * 200}"])
+def test_a_name_that_no_hub_has_is_told(hub: JsonProvider, name: str) -> None:
+    with pytest.raises(ModelError, match="has a name that no hub has") as caught:
+        build(hub, f"huggingface.co/{name}")
+    assert caught.value.type == "invalid" and not hub.requests
