@@ -75,6 +75,7 @@ def _rank(name: str, key: _Key) -> int | None:
     bare = key.table.rpartition(".")[2].lower()
     own, other = name.lower(), key.column.lower()
     stems = {bare, bare.removesuffix("s"), bare.removesuffix("es"), bare.removesuffix("ies") + "y"}
+    stems.discard("")  # A table may be called s.
     if other in ("id", "key", "uuid", "code", "no"):
         return 0 if own.removesuffix(other).rstrip("_") in stems else None
     plain_own, plain_other = _without_prefix(own), _without_prefix(other)

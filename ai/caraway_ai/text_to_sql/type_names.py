@@ -22,7 +22,8 @@ def sql_type(data_type: str) -> str:
     if match := re.match(r"Decimal\d+\((\d+), (-?\d+)\)", data_type):
         return f"DECIMAL({match[1]},{match[2]})"
     if data_type.startswith("Dictionary("):
-        return sql_type(data_type.removesuffix(")").rpartition(", ")[2])
+        # Of the values, whose type may have commas itself; that of the indices has none.
+        return sql_type(data_type.removesuffix(")").partition(", ")[2])
     if match := re.match(r"(?:Large|FixedSize)?List\((?:\d+ x )?(.*)\)$", data_type):
         return f"{sql_type(match[1])}[]"
     return data_type.upper() if data_type.isalnum() else data_type
