@@ -121,7 +121,7 @@ class OpenAICompatible:
                 raise self._no_stream(await response.aread())
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
-                    if event.data == _DONE:
+                    if event.data.strip() == _DONE:
                         await _drain(parts)
                         break
                     yield self._chunk(event)
