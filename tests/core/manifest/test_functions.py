@@ -1,9 +1,12 @@
 """The section `functions`: what it becomes, and what is refused."""
 
 import textwrap
+from typing import Any
 
 import pytest
+from datafusion import SessionContext
 
+from caraway_core.sqltext.expanding import Expander
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 PRICE = "signature: {args: [{name: gross, type: double}], returns: double}"
@@ -134,7 +137,7 @@ def test_what_is_wrong_is_told(refuses: Refuses, item: str, told: str) -> None:
         ("{name: a, type: int, default: 1}, {name: b, type: int}", "with a default come last"),
         ("{name: a, type: int, default: 1, required: true}", "is not required; remove one"),
         ("{name: a, type: int, default: [1]}", "must be a text, a number, true or false"),
-        ("{name: a, type: 'struct<x: int>'}", "'struct<x: int>' is not a column type"),
+        ("{name: a, type: 'struct<x>'}", "'struct<x>' is not a type; write struct<name: type"),
         ("{name: 1a, type: int}", "'1a' is not a name in SQL"),
         ("{name: a, type: int}, {name: b, type: int}", "does not use the parameter 'b'; remove it"),
     ],
@@ -157,3 +160,53 @@ def test_calls_in_the_manifest_are_checked(refuses: Refuses) -> None:
     told = "f: its argument `gross` is missing; it is f(gross double)"
     assert f"3: views[0].sql: line 1, column 8: {told}" in found[0]
     assert "datasets[0].acceleration.refresh_sql: line 1, column 8: f: it has too many" in found[1]
+
+
+def test_functions_as_spicepods_write_them(loads: Loads) -> None:
+    manifest = loads(
+        """
+kind: Spicepod
+runtime: {functions: {enabled: true}}
+functions:
+  - name: double_it
+    from: sql
+    volatility: immutable
+    signature: {args: [{name: x, type: int64}], returns: int64}
+    body: 'x * 2'
+  - name: emit_pair
+    from: sql
+    kind: table
+    signature:
+      args: [{name: x, type: int64}]
+      returns: [{name: value, type: int64}, {name: doubled, type: int64}]
+    body: |
+      SELECT x AS value, x * 2 AS doubled FROM args
+      UNION ALL
+      SELECT x + 1 AS value, (x + 1) * 2 AS doubled FROM args
+  - name: split_full_name
+    signature: {args: [{name: full, type: utf8}], returns: 'struct<first:utf8, last:utf8>'}
+    body: |
+      named_struct(
+        'first', split_part(full, ' ', 1),
+        'last',  split_part(full, ' ', 2)
+      )
+  - name: of_user
+    kind: table
+    signature: {args: [{name: username, type: utf8}]}
+    body: |
+      SELECT a FROM (VALUES ('/u/pg', 1), ('/u/x', 2)) AS raw(path, a)
+      WHERE path = concat('/u/', (SELECT username FROM args))
+"""
+    )
+    expander, context = Expander(manifest.functions), SessionContext()
+    expected: dict[str, list[dict[str, Any]]] = {
+        "SELECT double_it(21) AS n": [{"n": 42}],
+        "SELECT value, doubled FROM emit_pair(4) ORDER BY value": [
+            {"value": 4, "doubled": 8},
+            {"value": 5, "doubled": 10},
+        ],
+        "SELECT split_full_name('A B')['last'] AS n": [{"n": "B"}],
+        "SELECT * FROM of_user('pg')": [{"a": 1}],
+    }
+    for sql, rows in expected.items():
+        assert context.sql(expander.expanded(sql).sql).to_pylist() == rows
