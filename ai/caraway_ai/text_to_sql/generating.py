@@ -81,7 +81,7 @@ async def generate(
         raise ModelError("the model wrote no query; ask in other words, or use another model")
     raise ModelError(
         f"no query was produced: the model tried {most_tries} times, and the last query failed: "
-        f"{error.message.rstrip('.')}. The query was: {last}"
+        f"{error.message}{'' if error.message.endswith(('.', '?')) else '.'} The query was: {last}"
     ) from error
 
 
