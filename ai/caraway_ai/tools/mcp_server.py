@@ -6,7 +6,8 @@ import json
 import logging
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -171,9 +172,12 @@ class McpServer:
         from mcp.client.client import Client
 
         self._is_broken.clear()
-        transport = self._transport()
-        async with Client(transport, read_timeout_seconds=self._connection.timeout_s) as client:
-            async with asyncio.timeout(self._connection.timeout_s):
+        wait_s = self._connection.timeout_s
+        async with (
+            self._transport() as transport,
+            Client(transport, read_timeout_seconds=wait_s) as client,
+        ):
+            async with asyncio.timeout(wait_s):
                 self._tools = await self._listed(client)
             self._client, self.status, self.error = client, "ready", ""
             self._is_settled.set()
@@ -192,16 +196,20 @@ class McpServer:
             return False
         return True
 
-    def _transport(self) -> Any:
-        from mcp.client.stdio import StdioServerParameters
-        from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
-
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[Any]:
         wanted = self._connection
         if wanted.is_web:
-            client = create_mcp_http_client(headers=dict(wanted.headers))
-            return streamable_http_client(wanted.target, http_client=client)
-        return StdioServerParameters(
+            from mcp.client.streamable_http import streamable_http_client
+
+            from caraway_ai.tools.mcp_http import http_client
+
+            async with http_client(wanted.headers) as client:
+                yield streamable_http_client(wanted.target, http_client=client)
+            return
+        from mcp.client.stdio import StdioServerParameters
+
+        yield StdioServerParameters(
             command=wanted.target, args=list(wanted.args), env=dict(wanted.env)
         )
 
@@ -291,4 +299,6 @@ def _worded(exc: BaseException) -> str:
         return "it does not answer in time, or not by MCP"
     if code == _CONNECTION_CLOSED:
         return "it closed the connection"
+    if code is not None:
+        return "it answers, but not as an MCP server"
     return f"it cannot be reached ({type(exc).__name__})"

@@ -7,7 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
+from caraway_ai.tools import mcp_http
 from caraway_ai.tools.arguments import ToolArgumentsError
 from caraway_ai.tools.mcp_server import McpConnection, McpServer
 from caraway_ai.tools.protocol import ToolCaller
@@ -15,6 +20,7 @@ from caraway_ai.tools.toolbox import Toolbox
 from caraway_core.errors import ToolError
 from caraway_core.manifest.declared_tools import DeclaredTool
 from tests.kit.deadlines import eventually
+from tests.kit.listening import listening
 
 UPSTREAM = Path(__file__).parents[2] / "kit" / "mcp_upstream.py"
 CALLER = ToolCaller()
@@ -107,3 +113,17 @@ async def test_a_command_that_speaks_no_mcp(caplog: pytest.LogCaptureFixture) ->
     await asyncio.wait((running,))
     assert server.error == "it does not answer in time, or not by MCP"
     assert "hunter2" not in caplog.text and "Traceback" not in caplog.text
+
+
+async def test_an_address_that_answers_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_http, "MOST_BYTES", 1000)
+
+    async def answer(request: Request) -> Response:
+        sent = await request.json()
+        result = {"supportedVersions": ["2026-07-28"], "capabilities": {}, "padding": "x" * 2000}
+        return JSONResponse({"jsonrpc": "2.0", "id": sent.get("id"), "result": result})
+
+    async with listening(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as at:
+        async with serving(f"{at}/mcp") as server:
+            assert server.status == "error"
+            assert server.error == "it cannot be reached (RemoteProtocolError)"
