@@ -37,10 +37,11 @@ class DataDirectory:
         file, draft = self.path / "node-id", self.path / "node-id.draft"
         try:
             # A process that hit a full disk may have left an empty file.
-            if not file.exists() or not file.read_text().strip():
+            if not (known := _kept(file)):
                 draft.write_text(str(uuid.uuid4()))
                 draft.rename(file)
-            return NodeId(file.read_text().strip())
+                known = _kept(file)
+            return NodeId(known)
         except OSError as exc:
             raise CarawayError(
                 f"cannot write to the data directory '{self.path}': {exc.strerror}; free space "
@@ -69,3 +70,11 @@ class DataDirectory:
 
     def __exit__(self, *exc_info: object) -> None:
         os.close(self._lock)
+
+
+def _kept(file: Path) -> str:
+    """Return the node id in a file; a file that is none, or has no text, has an empty one."""
+    try:
+        return file.read_text().strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""

@@ -63,7 +63,7 @@ class JsonFormatter(logging.Formatter):
         event.update(_fields(record))
         if record.exc_info:
             event["exception"] = self.formatException(record.exc_info)
-        return json.dumps(event, default=str, ensure_ascii=False)
+        return _json(event)
 
 
 class TextFormatter(logging.Formatter):
@@ -74,7 +74,8 @@ class TextFormatter(logging.Formatter):
         if trace := trace_id.get():
             fields["trace_id"] = trace
         pairs = "".join(f" {key}={_quoted(value)}" for key, value in fields.items())
-        line = f"{_time(record)} {record.levelname:<7} {record.getMessage()}{pairs}"
+        # A text of somebody else in it must not look like the next line.
+        line = f"{_time(record)} {record.levelname:<7} {_printable(record.getMessage())}{pairs}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -93,5 +94,26 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _quoted(value: Any) -> str:
-    text = str(value)
-    return json.dumps(text, ensure_ascii=False) if " " in text or not text.isprintable() else text
+    text = _printable(str(value))
+    is_plain = text and not any(each in text for each in ' "=\\')
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
+
+
+def _json(event: dict[str, Any]) -> str:
+    try:
+        return json.dumps(event, default=str, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        # A key that is no text, a number that is none, or a value that holds itself.
+        plain = {
+            key: value if isinstance(value, str) else str(value) for key, value in event.items()
+        }
+        return json.dumps(plain, ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    """Return a text with codes for line ends, control characters and what else has no sign."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )

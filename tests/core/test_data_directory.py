@@ -28,3 +28,27 @@ def test_id_that_cannot_be_written_is_told_in_one_sentence(tmp_path: Path) -> No
             _ = data.node_id
     with DataDirectory(tmp_path) as data:
         assert len(data.node_id) == 36
+
+
+def test_id_that_is_no_text_is_made_again(tmp_path: Path) -> None:
+    with DataDirectory(tmp_path) as data:
+        (tmp_path / "node-id").write_bytes(b"\xff\xfe\x00")
+        made = data.node_id
+        assert len(made) == 36 and data.node_id == made
+
+
+def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
+    with (
+        DataDirectory(tmp_path),
+        pytest.raises(CarawayError, match="is in use by another process"),
+        DataDirectory(tmp_path),
+    ):
+        pass
+    with DataDirectory(tmp_path):
+        pass
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(CarawayError, match="Not a directory; choose one"),
+        DataDirectory(tmp_path / "file" / "inner"),
+    ):
+        pass
