@@ -5,6 +5,7 @@ from datafusion import Expr, SQLOptions
 
 from caraway_core.sqltext import placeholders
 from caraway_core.statements import Statement
+from caraway_engine.known_faults import distinct_from
 from caraway_engine.rows import plain
 from caraway_engine.sessions.registered import Registered
 from caraway_engine.statements import bounds, plan_facts, plan_nodes, viewing
@@ -27,7 +28,8 @@ def types(registered: Registered, statement: Statement) -> dict[str, pa.DataType
     context = registered.contexts.main
     try:
         with viewing.limits_of(statement):
-            logical = context.sql(found.sql, options=_READ_WRITE).logical_plan()
+            sql = distinct_from.regrouped(found.sql) or found.sql
+            logical = context.sql(sql, options=_READ_WRITE).logical_plan()
         one = context.sql("SELECT 1")
         for name, expression in _placeholders(logical):
             # The engine tells the type of an expression by the column that it makes.
