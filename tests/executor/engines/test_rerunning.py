@@ -1,0 +1,152 @@
+"""A statement runs again if its engine ends before the first row, and never after it."""
+
+from collections.abc import AsyncIterator
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import (
+    AnswerCutError,
+    CarawayError,
+    ExecutionError,
+    OutOfMemoryQueryError,
+    ShuttingDownError,
+)
+from caraway_core.ids import TableName
+from caraway_executor.engines.causes import Cause, EngineLostError
+from caraway_executor.engines.rerunning import RerunStream
+
+SCHEMA = pa.schema([("n", pa.int64())])
+
+
+class _Stream:
+    """Gives batches of one number each, and then an error or the end."""
+
+    reads_only_catalog = True
+
+    def __init__(
+        self,
+        *numbers: int,
+        error: Exception | None = None,
+        written: TableName | None = None,
+        schema: pa.Schema = SCHEMA,
+    ) -> None:
+        self.schema = schema
+        self.written = written
+        self.stays_plain = False
+        self.is_closed = False
+        self._numbers = list(numbers)
+        self._error = error
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if self._numbers:
+            return pa.record_batch([pa.array([self._numbers.pop(0)], pa.int64())], schema=SCHEMA)
+        if self._error is not None:
+            raise self._error
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+class _Run:
+    """A statement whose streams are given one after the other."""
+
+    def __init__(self, first: _Stream, *others: _Stream | Exception) -> None:
+        self._others = list(others)
+        self.runs = 1
+        self.ends: list[bool] = []
+        self.stream = RerunStream(first, self._again, self._end)
+
+    async def _again(self) -> _Stream:
+        self.runs += 1
+        other = self._others.pop(0)
+        if isinstance(other, Exception):
+            raise other
+        return other
+
+    def _end(self, *, is_whole: bool) -> None:
+        self.ends.append(is_whole)
+
+    async def numbers(self) -> list[int]:
+        return [n async for batch in self.stream for n in batch.column("n").to_pylist()]
+
+
+def _lost(cause: Cause = Cause.CRASH) -> EngineLostError:
+    return EngineLostError(cause, "it used 2 GiB")
+
+
+async def test_nothing_is_run_again_without_need() -> None:
+    run = _Run(_Stream(1, 2))
+    assert await run.numbers() == [1, 2]
+    assert (run.runs, run.ends) == (1, [True])
+
+
+@pytest.mark.parametrize("cause", [Cause.CRASH, Cause.MEMORY, Cause.HUNG, Cause.KILLED])
+async def test_before_the_first_row_it_runs_once_more(cause: Cause) -> None:
+    second = _Stream(1, 2)
+    run = _Run(_Stream(error=_lost(cause)), second)
+    run.stream.stays_plain = True
+    assert await run.numbers() == [1, 2]
+    assert (run.runs, run.ends) == (2, [True])
+    assert second.stays_plain
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "kind", "says", "runs"),
+    [
+        (_Stream(1, error=_lost()), (), AnswerCutError, "while the result was read", 1),
+        (_Stream(1, error=_lost(Cause.MEMORY)), (), OutOfMemoryQueryError, "it used 2 GiB", 1),
+        (_Stream(error=_lost(Cause.CLOSED)), (), ShuttingDownError, "was ended", 1),
+        (
+            _Stream(error=_lost(), written=TableName("t")),
+            (),
+            ExecutionError,
+            "it may have written or not",
+            1,
+        ),
+        (
+            _Stream(error=_lost()),
+            (_Stream(error=_lost(Cause.HUNG)),),
+            ExecutionError,
+            "did not stop cancelled work",
+            2,
+        ),
+        (_Stream(error=_lost()), (_lost(Cause.MEMORY),), OutOfMemoryQueryError, "2 GiB", 2),
+        (_Stream(error=_lost()), (_Stream(1, error=_lost()),), AnswerCutError, "was read", 2),
+        (_Stream(error=_lost()), (ExecutionError("other"),), ExecutionError, "other", 2),
+        (_Stream(error=ExecutionError("mine")), (), ExecutionError, "mine", 1),
+    ],
+)
+async def test_what_ends_a_statement_is_said_once(
+    first: _Stream,
+    others: tuple[_Stream | Exception, ...],
+    kind: type[CarawayError],
+    says: str,
+    runs: int,
+) -> None:
+    run = _Run(first, *others)
+    with pytest.raises(kind, match=says):
+        await run.numbers()
+    assert (run.runs, run.ends) == (runs, [False])
+
+
+async def test_rows_of_another_schema_are_not_given() -> None:
+    other = _Stream(1, schema=pa.schema([("m", pa.int64())]))
+    run = _Run(_Stream(error=_lost()), other)
+    with pytest.raises(AnswerCutError, match="the catalog changed"):
+        await run.numbers()
+    assert other.is_closed and run.ends == [False]
+
+
+async def test_a_closed_stream_ends_once_and_does_not_run_again() -> None:
+    first = _Stream(1, 2)
+    run = _Run(first)
+    await anext(run.stream)
+    await run.stream.aclose()
+    await run.stream.aclose()
+    assert first.is_closed and run.ends == [False] and run.runs == 1
+    assert run.stream.wrapped is first
