@@ -27,6 +27,11 @@ MANIFEST = """
           - name: body
             embeddings: [{from: 'builtin:wordllama', row_id: id}]
             full_text_search: {enabled: true, row_id: id}
+    functions:
+      - name: best
+        kind: table
+        signature: {args: [{name: words, type: text}, {name: below, type: bigint, default: 100}]}
+        body: SELECT id FROM text_search(docs, $words) WHERE id < $below ORDER BY score DESC LIMIT 2
     views:
       - {name: hits, sql: "SELECT id, score FROM text_search(docs, 'red', 5) WHERE id > 1"}
       - {name: more, sql: "SELECT h.id FROM hits h WHERE id > 2"}
@@ -65,6 +70,17 @@ async def test_statements_search(tmp_path: Path) -> None:
         assert await _rows(runtime, sql, w="red", top=4) == [{"id": 2}, {"id": 0}]
         assert await _rows(runtime, sql, w="red", top=9) == [{"id": 4}, {"id": 2}]
         assert await _rows(runtime, sql, w=None, top=9) == []
+
+
+async def test_functions_search(tmp_path: Path) -> None:
+    async with serving(tmp_path) as runtime:
+        assert await _rows(runtime, "SELECT id FROM best('red', 4)") == [{"id": 2}, {"id": 0}]
+        sql = "SELECT id FROM best($w) ORDER BY id"
+        assert await _rows(runtime, sql, w="red") == [{"id": 2}, {"id": 4}]
+        answer = await runtime.sql("SELECT id FROM best(upper('red'))")
+        assert answer.status_code == 400
+        assert "an argument of text_search is not a constant" in answer.text
+        assert "(the bodies of best are in the place of their calls)" in answer.text
 
 
 async def test_views_search(tmp_path: Path) -> None:
