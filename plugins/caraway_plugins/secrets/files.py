@@ -6,6 +6,7 @@ from pathlib import Path
 from caraway_core.errors import CarawayError
 
 _MAX_SECRET_BYTES = 1024 * 1024
+_LONGEST_SHOWN = 100
 
 
 class Files:
@@ -30,9 +31,12 @@ class Files:
         if name in ("", ".") or ".." in name or any(mark in name for mark in "/\\\0"):
             raise CarawayError(f"'{name}' is not a valid secret name; it must be a file name")
         path = self._folder / name
-        if not path.is_file():
-            return None
-        return _read(path)
+        try:
+            is_there = path.is_file()
+        except OSError as exc:  # The name is too long, or the folder is not ours to search.
+            told = name[:_LONGEST_SHOWN]
+            raise CarawayError(f"the secret '{told}' cannot be read: {exc.strerror}") from None
+        return _read(path) if is_there else None
 
 
 def _read(path: Path) -> str:

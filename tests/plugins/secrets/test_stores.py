@@ -68,6 +68,13 @@ def test_files_follow_links_as_kubernetes_makes_them(tmp_path: Path) -> None:
     assert Files({"path": f"//{tmp_path}"}, Path("/"), {}).get("token") == "linked"
 
 
+def test_a_name_that_no_file_can_have_is_told(tmp_path: Path) -> None:
+    store = Files({"path": "."}, tmp_path, {})
+    with pytest.raises(CarawayError, match="cannot be read: File name too long") as caught:
+        store.get("a" * 5_000)
+    assert len(caught.value.message) < 200
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "../a", "a/b", "a\\b", "/etc/passwd", "a\0"])
 def test_names_outside_the_folder_are_rejected(tmp_path: Path, name: str) -> None:
     store = Files({"path": "."}, tmp_path, {})
