@@ -4,6 +4,7 @@ PyYAML follows YAML 1.1, in which `no` is a boolean, `1:30` is ninety and `2024-
 Manifests are read by the newer rules, so a value that looks like text stays text.
 """
 
+import math
 import re
 
 Scalar = None | bool | int | float | str
@@ -39,8 +40,8 @@ def resolve(text: str) -> Scalar:
         whole = WrittenInt(int(text, 0 if text[:2] in ("0o", "0x") else 10))
         whole.text = text
         return whole
-    if _FLOAT.fullmatch(text):
-        number = WrittenFloat(text)
+    # An infinite number could not be told to clients, whose JSON has none.
+    if _FLOAT.fullmatch(text) and math.isfinite(number := WrittenFloat(text)):
         number.text = text
         return number
     return text

@@ -30,7 +30,8 @@ def test_values(text: str, value: object) -> None:
     "text",
     ["no", "yes", "on", "off", "y", "nULL", "tRUE", "1:30", "2024-01-01", "1_000", "0b11", "0o8",
      "0xg", "-0x1", "+", "-", ".", "e5", "1e", "1e1.5", "1,5", "٣", "½", "1 ", " 1", "1\n", ".inf",
-     "nan", "inf", "infinity", "9" * 401, "1e1234567890", "$5", "=", "<<"],
+     "nan", "inf", "infinity", "9" * 401, "1e1234567890", "1e400", "-1e999",
+     "1" * 300 + "e99", "$5", "=", "<<"],
 )  # fmt: skip
 def test_what_looks_like_text_stays_text(text: str) -> None:
     assert scalars.resolve(text) == text
@@ -59,12 +60,14 @@ def test_a_value_is_written_as_it_was(text: str) -> None:
 @given(NUMBERS)
 def test_numbers_are_those_of_python(text: str) -> None:
     value = scalars.resolve(text)
+    wanted = int(text, 0) if text[:2] in ("0x", "0o") else float(text)
+    if math.isinf(wanted):
+        assert value == text
+        return
     plain = scalars.plain({"a": [value]})
     assert isinstance(plain, dict) and type(plain["a"][0]) in (int, float)
-    wanted = int(text, 0) if text[:2] in ("0x", "0o") else float(text)
-    assert math.isclose(float(plain["a"][0]), float(wanted)) or math.isinf(wanted)
-    if math.isfinite(float(wanted)):
-        assert json.loads(json.dumps(plain)) == plain
+    assert math.isclose(plain["a"][0], wanted)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
 
 
 @given(NUMBERS | st.sampled_from(["1e5", "0x10", "007", "1.50", "-0", "1e400", "5.", ".5"]))
