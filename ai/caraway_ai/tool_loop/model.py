@@ -1,6 +1,6 @@
 """A model with tools, which is a model: it answers after it has called what it needed."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
@@ -44,7 +44,7 @@ class ModelWithTools:
             called = tool_calls.of_message(message)
             own = [call for call in called if rounds.runs(call.name)]
             if len(own) < len(called):
-                return _only_others(answer, frozenset(call.id for call in own))
+                return _only_others(answer, rounds.own)
             if not own:
                 return answer
             rounds.check_end()
@@ -83,11 +83,18 @@ class ModelWithTools:
         return ToolRounds(request, self._tools.definitions, self._tools.settings.most_rounds)
 
 
-def _only_others(answer: ChatCompletion, own: frozenset[str]) -> ChatCompletion:
-    """Return an answer without the calls of the runtime's tools, which the caller cannot run."""
+def _only_others(answer: ChatCompletion, own: Collection[str]) -> ChatCompletion:
+    """Return an answer without the calls of the runtime's tools, which the caller cannot run.
+
+    They are known by their names: some servers give calls no ids, or all of them the same.
+    """
     choice = answer["choices"][0]
     message = choice["message"]
-    kept = [call for call in message["tool_calls"] if call.get("id") not in own]
+    kept = [
+        call
+        for call in message["tool_calls"]
+        if (call.get("function") or {}).get("name") not in own
+    ]
     shown = {**choice, "message": {**message, "tool_calls": kept}}
     return {**answer, "choices": [shown]}
 

@@ -257,3 +257,19 @@ async def test_leaving_a_stream_leaves_that_of_the_provider() -> None:
     await anext(stream)
     await stream.aclose()
     assert chat.is_left.is_set()
+
+
+@pytest.mark.parametrize("id_", [None, "", "same"])
+async def test_own_calls_are_not_shown_whatever_their_ids_are(id_: str | None) -> None:
+    answer = calling(("theirs", "{}"), ("echo", "{}"))
+    message = answer["choices"][0]["message"]
+    for call in message["tool_calls"]:
+        call["id"] = id_
+    message["tool_calls"].append({"type": "custom", "custom": {"name": "echo"}})
+    shown = await looping(ScriptedChat([answer]), echoing("echo")).chat({**ASKED, "tools": [OTHER]})
+    calls = shown["choices"][0]["message"]["tool_calls"]
+    assert [call.get("function", call.get("custom"))["name"] for call in calls] == [
+        "theirs",
+        "echo",
+    ]
+    assert calls[1]["type"] == "custom"
