@@ -164,7 +164,9 @@ def _blocks(at: str, role: str, message: JsonObject) -> Iterator[JsonObject]:
     else:
         for index, part in enumerate(content or ()):
             yield _part(f"{at}.content[{index}]", part)
-    for index, call in enumerate(message.get("tool_calls") or ()):
+    # Of other roles they mean nothing, and were not checked.
+    calls = message.get("tool_calls") if role == "assistant" else None
+    for index, call in enumerate(calls or ()):
         arguments = translating.arguments_of(f"{at}.tool_calls[{index}]", call)
         yield {"toolUse": {"toolUseId": call["id"], "name": call["function"]["name"],
                            "input": arguments}}  # fmt: skip

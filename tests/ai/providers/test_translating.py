@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_ai.chat.checking import RequestFieldError
-from caraway_ai.providers import translating
+from caraway_ai.providers import anthropic_requests, bedrock_wire, translating
 
 USER = {"role": "user", "content": "hi"}
 
@@ -145,6 +145,14 @@ def test_a_call_of_another_kind_is_refused() -> None:
     custom = {"id": "1", "type": "custom", "custom": {"name": "f", "input": "x"}}
     with pytest.raises(RequestFieldError, match=r"'at\.type' must be 'function'"):
         translating.arguments_of("at", custom)
+
+
+@pytest.mark.parametrize("calls", [5, "f", [None], [{"id": "1"}], [call("{}")]])
+@pytest.mark.parametrize("translated", [bedrock_wire.translated, anthropic_requests.translated])
+def test_calls_of_a_user_mean_nothing(translated: Any, calls: Any) -> None:
+    """Only those of the model are checked."""
+    [turn] = translated({"messages": [{**USER, "tool_calls": calls}]}, "m")["messages"]
+    assert [each["text"] for each in turn["content"]] == ["hi"]
 
 
 def test_a_tool_of_another_kind_is_refused() -> None:
