@@ -106,7 +106,8 @@ def key_of(statement: Statement) -> str | None:
     """Return the cache key of a statement's plan, or None if the plan must not be cached.
 
     The runtime's own statements get their own keys. They can read tables that are hidden from a
-    user's statement with the same text.
+    user's statement with the same text. Each key begins with whose it is, so that no text is the
+    key of another kind.
     """
     if (
         statement.given
@@ -118,4 +119,4 @@ def key_of(statement: Statement) -> str | None:
         or statement.found is not None
     ):
         return None
-    return statement.sql if statement.sources is not None else f"own: {statement.sql}"
+    return f"{'own' if statement.sources is None else 'user'}: {statement.sql}"
