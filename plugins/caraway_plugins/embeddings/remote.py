@@ -85,7 +85,16 @@ class RemoteEmbedder:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._dimensions = self._given
-        self.identity = f"{spec.provider} {wire.place} {self._given or ''}"
+        self._place = f"{spec.provider} {wire.place}"
+
+    @property
+    def identity(self) -> str:
+        """The place and the length of vectors, since a provider may replace a model by another.
+
+        Raises:
+            ModelError: the provider was never asked, and cannot be asked now.
+        """
+        return f"{self._place} {self.dimensions}"
 
     @property
     def dimensions(self) -> int:
@@ -126,7 +135,8 @@ class RemoteEmbedder:
         if matrix.shape[1] != expected:
             raise ModelError(
                 f"embedding model '{self._name}' returned vectors of {matrix.shape[1]} "
-                f"dimensions instead of {expected}"
+                f"dimensions instead of {expected}; if the provider has another model now, restart "
+                "this process"
             )
         if dimensions is None:
             self._dimensions = expected

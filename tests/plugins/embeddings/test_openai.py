@@ -1,5 +1,6 @@
 """OpenAI's protocol against a local provider: batches, retries, long texts, failures."""
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -64,6 +65,24 @@ def test_dimensions_and_tokens_are_passed_on(provider: JsonProvider) -> None:
     assert fixed.embed(["a"]).vectors.type.list_size == 6
     assert fixed.identity != embedder.identity
     for each in (embedder, fixed):
+        each.close()
+
+
+def test_a_model_of_another_length_is_another_model(provider: JsonProvider) -> None:
+    """A provider may have another model under the same name, whose vectors compare with none."""
+    before, same = model(provider), model(provider)
+
+    def longer(request: ProviderRequest) -> ProviderAnswer:
+        body = {**request.body, "dimensions": 7}
+        return openai_embeddings(dataclasses.replace(request, body=body))
+
+    assert before.identity == same.identity
+    provider.answer = longer
+    after = model(provider)
+    assert after.identity != before.identity and after.dimensions == 7
+    with pytest.raises(ModelError, match="7 dimensions instead of 4; if the provider has another"):
+        before.embed(["a"])
+    for each in (before, same, after):
         each.close()
 
 
