@@ -53,14 +53,21 @@ def answer(
     chunks = transport.chunks(request, retries.reads(0))
     with closing(chunks):
         is_complete = False
-        for event in _events(chunks):
-            if event == _END:
-                return
-            document = _parsed(event)
-            for choice in document.get("choices") or ():
-                is_complete = is_complete or bool(choice.get("finish_reason"))
-                if text := (choice.get("delta") or {}).get("content"):
-                    yield text
+        try:
+            for event in _events(chunks):
+                if event == _END:
+                    return
+                document = _parsed(event)
+                for choice in document.get("choices") or ():
+                    is_complete = is_complete or bool(choice.get("finish_reason"))
+                    if text := (choice.get("delta") or {}).get("content"):
+                        yield text
+        except ApiError as exc:
+            if exc.status == 404 and exc.message == ApiError(404, "").message:
+                # The runtime says no more, as its specification has it.
+                message = f"there is no model '{model}'; `caraway models` lists them"
+                raise ApiError(404, message, is_structured=True) from exc
+            raise
     if not is_complete:
         raise BrokenResponseError("the answer ended before it was complete; ask again")
 

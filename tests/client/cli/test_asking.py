@@ -76,6 +76,13 @@ def test_chat_prints_the_answer_as_it_arrives(ask: Command, runtime: FakeRuntime
     }  # fmt: skip
 
 
+def test_chat_says_that_there_is_no_such_model(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/chat/completions", Answer(404, b""))
+    shown = ask("chat", "how many orders?", "--model", "nope")
+    assert shown.exit_code == 1
+    assert shown.stderr == "error: there is no model 'nope'; `caraway models` lists them\n"
+
+
 def test_a_conversation_remembers(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/chat/completions", stream("first"))
     shown = ask("chat", "--model", "m", "--no-tools", stdin="one\ntwo\n\nnever asked\n")
@@ -95,7 +102,6 @@ def test_a_conversation_remembers(ask: Command, runtime: FakeRuntime) -> None:
             "the provider is away",
         ),
         (Answer(body=b"data: {broken\n\n"), "not JSON"),
-        (Answer(404), "404"),
     ],
 )
 def test_an_answer_that_fails(
