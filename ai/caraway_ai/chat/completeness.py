@@ -10,8 +10,8 @@ from caraway_ai.protocols import ChatChunk, ChatCompletion
 from caraway_core.errors import ModelError
 
 
-def check_completion(answer: Any, model: str) -> ChatCompletion:
-    """Return an answer that is complete.
+def check_completion(answer: Any, model: str, asked: int = 1) -> ChatCompletion:
+    """Return an answer that is complete; `asked` is how many choices it should have.
 
     Raises:
         ModelError: it is not.
@@ -19,6 +19,8 @@ def check_completion(answer: Any, model: str) -> ChatCompletion:
     choices = answer.get("choices") if isinstance(answer, dict) else None
     if not isinstance(choices, list) or not choices:
         raise _damaged(model, "it has no choices")
+    if len(choices) < asked:
+        raise _damaged(model, f"it has {len(choices)} of {asked} choices")
     for choice in choices:
         if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
             raise _damaged(model, "a choice has no message")

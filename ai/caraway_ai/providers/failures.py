@@ -27,6 +27,8 @@ _BAD_KEY = re.compile(
     r"(incorrect|invalid) api[ _-]?key|api[ _-]?key (is )?(not valid|invalid|expired|not found)",
     re.IGNORECASE,
 )
+_CANNOT = re.compile(r"\b(image|audio|video|file) input is not supported", re.IGNORECASE)
+"""What servers of llama.cpp say with the status 500."""
 _TOKENS = re.compile(
     r"\b(\d[\d,_]{1,11})\b(?=[^.;]{0,40}?\btokens?\b)|\btokens?[^\d.;]{0,30}(\d[\d,]*)"
 )
@@ -91,7 +93,7 @@ class FailureReader:
                 "unavailable",
                 wait_s,
             )
-        if status in (400, 413, 422):
+        if status in (400, 413, 422) or _CANNOT.search(words.message):
             return self._input(words)
         return self._error(f"its provider failed (status {status}); try again", "failed")
 

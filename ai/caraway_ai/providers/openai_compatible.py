@@ -86,7 +86,8 @@ class OpenAICompatible:
 
     async def chat(self, request: ChatRequest) -> ChatCompletion:
         response = await self._chat(request, is_stream=False)
-        return check_completion(self.read_whole(response, "choices"), self._name)
+        answer = self.read_whole(response, "choices")
+        return check_completion(answer, self._name, request.get("n") or 1)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
         check = StreamCheck(self._name, request.get("n") or 1)

@@ -59,6 +59,12 @@ def test_calls_get_what_clients_need_to_answer_them() -> None:
     assert third == {"id": "c", "type": "custom", "custom": {"name": "h", "input": "x"}}
 
 
+def test_fewer_choices_than_asked_for_are_damaged() -> None:
+    assert check_completion({"choices": [CHOICE, CHOICE]}, "m", 2)["choices"] == [CHOICE, CHOICE]
+    with pytest.raises(ModelError, match="it has 1 of 3 choices"):
+        check_completion(whole(), "m", 3)
+
+
 def test_a_content_of_parts_becomes_its_text() -> None:
     parts = [
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, None, {"text": 5},

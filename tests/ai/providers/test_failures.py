@@ -41,6 +41,7 @@ def openai_words(message: str, code: str | None = None) -> dict[str, Any]:
         (400, openai_words("Incorrect API key provided: x"), "auth", "status 400"),
         (400, openai_words("API key not valid. Please pass one."), "auth", "status 400"),
         (400, openai_words("the api key of your fridge is fine"), "invalid", "your fridge"),
+        (500, openai_words("image input is not supported - hint: ..."), "invalid", "image input"),
         (402, {}, "quota", "check the plan and the billing"),
         (429, openai_words("no money", "insufficient_quota"), "quota", "billing"),
         (404, {}, "not_found", "'endpoint'"),
@@ -61,7 +62,7 @@ def test_a_status_has_its_type(status: int, body: Any, type_: str, told: str) ->
     assert error.type == type_
     assert error.message.startswith("model 'm': ")
     assert told in error.message
-    assert isinstance(error, ModelInputError) == (status in (400, 413, 422) and type_ == "invalid")
+    assert isinstance(error, ModelInputError) == (type_ == "invalid")
 
 
 def test_only_words_on_the_request_are_passed_on() -> None:
