@@ -153,10 +153,16 @@ class _Parser:
         return self._leaves(piece)
 
     def _phrase(self, text: str) -> list[QueryNode]:
-        leaves = [leaf for piece in self._pieces(text) for leaf in self._leaves(piece)]
-        terms = [leaf.term for leaf in leaves if isinstance(leaf, QueryTerm)]
-        if len(terms) < len(leaves) or len(terms) == 1:
-            return self._counted(leaves)
+        pieces = self._pieces(text)
+        last = self._leaves(pieces[-1]) if pieces else []
+        if any(isinstance(leaf, Prefix) for leaf in last):
+            return self._counted([leaf for piece in pieces for leaf in self._leaves(piece)])
+        # Only the last piece may go on in a text. Others end there, and so with a last character
+        # that is a term of its own.
+        terms = [term for piece in pieces[:-1] for term in self._analyzer.terms(piece)]
+        terms += [leaf.term for leaf in last if isinstance(leaf, QueryTerm)]
+        if len(terms) == 1:
+            return self._counted([QueryTerm(terms[0])])
         terms = terms[: max(self._room, 0)]
         self._room -= len(terms)
         return [Phrase(tuple(terms))] if terms else []

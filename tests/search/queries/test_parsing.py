@@ -1,5 +1,6 @@
 """What users type becomes a query; no text is an error, and no text is a large query."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from caraway_search.analysis.analyzer import Analyzer
 from caraway_search.queries.parsing import MOST_LEAVES, parse
 from caraway_search.queries.tree import Fuzzy, Group, Phrase, Prefix, QueryTerm, counted, leaves
+from caraway_search.text.segment import TextIndexSpec, TextSegment
 
 ANALYZER = Analyzer()
 
@@ -68,7 +70,10 @@ def shown(group: Group) -> str:
         ("中文字", "中文 文字"),
         ('"中文字"', '"中文 文字"'),
         ("中", "中*"),
-        ('"中 文字"', "中* 文字"),
+        ('"中 文字"', '"中 文字"'),
+        ('"文字 中"', "文字 中*"),
+        ('"東京 tower"', '"東京 京 tower"'),
+        ('"tower 東京"', '"tower 東京"'),
         ("http://x.y/z?q=1", "http x y z q 1"),
         ("'; DROP TABLE t; --", "drop tabl t"),
         ("- + -- ++ ~ * () ~1", ""),
@@ -114,3 +119,28 @@ def test_stop_words_are_those_of_the_language() -> None:
     assert shown(parse(text, Analyzer("german"))) == "hund a la plag"
     assert shown(parse(text, Analyzer("french"))) == "der hund plag"
     assert shown(parse(text, Analyzer("none"))) == "der hund a la plage"
+
+
+SCRIPTS = st.text(
+    "abZ'\u2019 -éßİ\u0131ﬁ½中文字アー한ไทקאكйЁΏक\u094d\u0301\u0651\u200d😀3",
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["none", "english", "french", "arabic"]),
+    st.lists(SCRIPTS, min_size=1, max_size=5),
+)
+def test_a_text_is_found_by_its_words_and_as_a_phrase(language: str, texts: list[str]) -> None:
+    """Whatever scripts are in it: as a word, in capital letters, as necessary and in quotes."""
+    spec = TextIndexSpec({"a": 1.0}, language)
+    segment = TextSegment.build(spec, {"a": pa.array(texts)})
+    for row, text in enumerate(texts):
+        words = [word for word in spec.analyzer.words(text) if spec.analyzer.pieces(word)]
+        queries = [q for w in words for q in (w, w.upper(), f"+{w}", f'"{w}"')]
+        for query in [*queries, f'"{text}"']:
+            parsed = parse(query, spec.analyzer)
+            if words:
+                assert segment.scores(parsed, segment.statistics(parsed)).found[row], query
