@@ -17,7 +17,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
-from caraway_core.errors import NotDistributableError, OutOfMemoryQueryError
+from caraway_core.errors import CarawayError, NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit
@@ -48,10 +48,14 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Wanted(Generic[SegmentT]):
-    """Segments of an index: `name` tells indexes apart, `build` makes a segment over units."""
+    """Segments of an index: `name` tells indexes apart, `build` makes a segment over units.
+
+    It reads `columns`.
+    """
 
     name: Hashable
     build: Callable[[Sequence[RowUnit]], SegmentT]
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +171,37 @@ class KeptSegments:
         return [each.segment for each in found], _row_count(missing.values())
 
     def prepare(self, table: TableName, units: Sequence[RowUnit]) -> None:
-        """Build what recent searches of a dataset wanted, for rows that will be read."""
+        """Build what recent searches of a dataset wanted, for rows that will be read.
+
+        An index of a column that is gone is forgotten. Whoever searches builds what cannot be built
+        here: the rows are read all the same.
+
+        Raises:
+            CarawayError: the rows cannot be read.
+        """
         with self._lock:
             wanted = list(self._wanted.get(table, {}).values())
+        names = units[0].batch.schema.names if units else []
         for each in wanted:
-            self.of(table, units, each, waits=True)
+            if units and not set(each.columns) <= set(names):
+                self._drop(table, each.name)
+                continue
+            try:
+                self.of(table, units, each, waits=True)
+            except CarawayError:
+                raise
+            except Exception:
+                self._drop(table, each.name)
+                logger.exception("an index was not built", extra={"dataset": table})
 
     def close(self, *, wait: bool = False) -> None:
         """Join no more segments, but those that are being joined."""
         self._joining.shutdown(wait=wait, cancel_futures=not wait)
+
+    def _drop(self, table: TableName, name: Hashable) -> None:
+        with self._lock:
+            self._wanted.get(table, {}).pop(name, None)
+            self._indexes.pop((table, name), None)
 
     def _add(self, index: _Index, made: _Kept) -> None:
         if made.hold is None:

@@ -90,14 +90,14 @@ def _by_vectors(
 
 def wanted_vectors(column: str, spec: VectorIndexSpec) -> Wanted[VectorSegment]:
     """Return the index of a column of vectors."""
-    return Wanted(("vectors", column, spec), partial(_vectors_built, spec, column))
+    return Wanted(("vectors", column, spec), partial(_vectors_built, spec, column), (column,))
 
 
 def wanted_words(by: WordOrder) -> tuple[Wanted[TextSegment], TextIndexSpec]:
     """Return the index of an order by words."""
     spec = TextIndexSpec(dict(zip(by.columns, by.boosts, strict=True)), by.language)
     name = "words", by.columns, by.boosts, by.language
-    return Wanted(name, partial(_words_built, spec)), spec
+    return Wanted(name, partial(_words_built, spec), by.columns), spec
 
 
 def _vectors_built(spec: VectorIndexSpec, column: str, units: Sequence[RowUnit]) -> VectorSegment:

@@ -135,6 +135,30 @@ def test_what_searches_wanted_is_prepared_for_a_new_version() -> None:
     kept.close()
 
 
+def test_what_a_new_version_lacks_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+    kept, built = KeptSegments(Room(1000)), []
+
+    def build(parts: Sequence[RowUnit]) -> Built:
+        built.append(parts[0].batch.schema.names)
+        return Built(parts)
+
+    def fail(parts: Sequence[RowUnit]) -> Built:
+        if parts[0].batch.schema != BATCH.schema:
+            raise TypeError("a column of another type")
+        return Built(parts)
+
+    known, other = of_chunks(Chunk((BATCH,))), pa.RecordBatch.from_pydict({"n": ["a"]})
+    wanted = (Wanted("k", build, ("k",)), Wanted("bad", fail), Wanted("n", build))
+    for each in wanted:
+        kept.of(T, known, each)
+    for _ in range(2):
+        kept.prepare(T, list(units.of_chunk(T, other.schema, Chunk((other,)))))
+    assert built == [["k"], ["k"], ["n"], ["n"]]
+    assert [record.message for record in caplog.records] == ["an index was not built"]
+    assert kept.of(T, known, wanted[0])
+    kept.close()
+
+
 def test_searches_do_not_wait_for_a_warm_up() -> None:
     kept, chunk = KeptSegments(Room(1000)), Chunk((BATCH,))
     refused: list[str] = []
