@@ -35,6 +35,7 @@ _GENERAL = frozenset(
     "endpoint system_prompt tools tool_recursion_limit request_timeout silence_timeout "
     "connect_timeout max_retries max_concurrent_requests max_queued_requests "
     "requests_per_minute tokens_per_minute tokens_per_day health_check_interval "
+    "requests_per_minute_per_key tokens_per_minute_per_key tokens_per_day_per_key "
     "tls_root_certificate".split()
 )
 _AWS = "aws_region aws_access_key_id aws_secret_access_key aws_session_token aws_profile"

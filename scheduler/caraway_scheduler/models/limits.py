@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from caraway_core.errors import ModelAwayError, ModelError
+from caraway_core.ids import PrincipalId
 
 _MINUTE_S = 60.0
 _DAY_S = 86_400.0
@@ -23,6 +25,75 @@ class LimitSettings:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     tokens_per_day: int | None = None
+    requests_per_minute_per_key: int | None = None
+    tokens_per_minute_per_key: int | None = None
+    tokens_per_day_per_key: int | None = None
+
+
+class KeyLimitError(ModelAwayError):
+    """A key has used up its share of a model; other keys may call it."""
+
+
+class KeyLimits:
+    """Counts the calls of one key to one model in this process."""
+
+    def __init__(self, model: str, settings: LimitSettings, clock: Callable[[], float]) -> None:
+        self._model = model
+        self._settings = settings
+        self._clock = clock
+        self._requests: deque[float] = deque()
+        self._tokens: deque[tuple[float, int]] = deque()
+        self._tokens_of_minute = 0
+        self._day = 0
+        self._tokens_of_day = 0
+
+    def take(self) -> None:
+        """Count a call.
+
+        Raises:
+            KeyLimitError: the key may make no more for a while; it says until when.
+        """
+        now = self._clock()
+        self._forget(now)
+        settings = self._settings
+        most = settings.tokens_per_day_per_key
+        if most is not None and self._tokens_of_day >= most:
+            told = f"the {most} tokens of 'tokens_per_day_per_key' are used up"
+            raise self._used_up(told, "quota", _DAY_S - now % _DAY_S)
+        most = settings.tokens_per_minute_per_key
+        if most is not None and self._tokens_of_minute >= most:
+            told = f"more than {most} tokens a minute, which is 'tokens_per_minute_per_key'"
+            raise self._used_up(told, "rate_limit", self._tokens[0][0] + _MINUTE_S - now)
+        most = settings.requests_per_minute_per_key
+        if most is not None and len(self._requests) >= most:
+            told = f"more than {most} requests a minute, which is 'requests_per_minute_per_key'"
+            raise self._used_up(told, "rate_limit", self._requests[0] + _MINUTE_S - now)
+        if most is not None:
+            self._requests.append(now)
+
+    def count_tokens(self, tokens: int) -> None:
+        """Count what a call used."""
+        now = self._clock()
+        self._forget(now)
+        if self._settings.tokens_per_minute_per_key is not None:
+            self._tokens.append((now, tokens))
+            self._tokens_of_minute += tokens
+        self._tokens_of_day += tokens
+
+    def _forget(self, now: float) -> None:
+        while self._requests and self._requests[0] <= now - _MINUTE_S:
+            self._requests.popleft()
+        while self._tokens and self._tokens[0][0] <= now - _MINUTE_S:
+            self._tokens_of_minute -= self._tokens.popleft()[1]
+        if (day := int(now // _DAY_S)) != self._day:
+            self._day, self._tokens_of_day = day, 0
+
+    def _used_up(
+        self, told: str, type_: Literal["quota", "rate_limit"], left_s: float
+    ) -> KeyLimitError:
+        wait_s = max(1, round(left_s + 0.5))
+        message = f"model '{self._model}': {told} for this key; try again in {wait_s} s"
+        return KeyLimitError(message, type_, wait_s)
 
 
 class ModelLimits:
@@ -42,6 +113,15 @@ class ModelLimits:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._has_keys = any(
+            each is not None
+            for each in (
+                settings.requests_per_minute_per_key,
+                settings.tokens_per_minute_per_key,
+                settings.tokens_per_day_per_key,
+            )
+        )
+        self._keys: dict[PrincipalId | None, KeyLimits] = {}
         self.active = 0
 
     @property
@@ -53,14 +133,16 @@ class ModelLimits:
         await self._idle.wait()
 
     @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Take part in the calls under way; wait for a place if there is none.
+    async def slot(self, key: PrincipalId | None = None) -> AsyncIterator[None]:
+        """Take part in the calls under way, for a key; wait for a place if there is none.
 
         Raises:
             ModelAwayError: too many calls run and wait, or too many were made; it says until when.
             ModelError: the tokens of the day are used up.
         """
         self._check_tokens()
+        if (limits := self._of(key)) is not None:
+            limits.take()
         await self._enter()
         try:
             self._count_request()
@@ -68,9 +150,18 @@ class ModelLimits:
         finally:
             self._leave()
 
-    def count_tokens(self, tokens: int) -> None:
-        """Count what a call used."""
+    def _of(self, key: PrincipalId | None) -> KeyLimits | None:
+        if not self._has_keys:
+            return None
+        if (limits := self._keys.get(key)) is None:
+            limits = self._keys[key] = KeyLimits(self._model, self._settings, self._clock)
+        return limits
+
+    def count_tokens(self, tokens: int, key: PrincipalId | None = None) -> None:
+        """Count what a call of a key used."""
         now = self._clock()
+        if (limits := self._of(key)) is not None:
+            limits.count_tokens(tokens)
         if self._settings.tokens_per_minute is not None:
             self._tokens.append((now, tokens))
             self._tokens_of_minute += tokens

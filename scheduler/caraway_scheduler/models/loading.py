@@ -186,4 +186,7 @@ def _limits(params: ModelParams) -> LimitSettings:
         requests_per_minute=limit("requests_per_minute"),
         tokens_per_minute=limit("tokens_per_minute"),
         tokens_per_day=limit("tokens_per_day"),
+        requests_per_minute_per_key=limit("requests_per_minute_per_key"),
+        tokens_per_minute_per_key=limit("tokens_per_minute_per_key"),
+        tokens_per_day_per_key=limit("tokens_per_day_per_key"),
     )

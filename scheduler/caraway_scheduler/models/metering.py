@@ -61,7 +61,7 @@ class CallRecord:
 
     def take_usage(self, usage: Any) -> None:
         if isinstance(usage, dict):
-            self.usage = {k: v for k, v in usage.items() if type(v) is int}
+            self.usage = {k: v for k, v in usage.items() if type(v) is int and v >= 0}
 
     def add_to(self, history: TaskHistory) -> None:
         labels = {**self.labels, **{name: str(count) for name, count in self.usage.items()}}
@@ -104,7 +104,7 @@ class CallMeter:
         """
         record = self._begin(is_stream=is_stream)
         try:
-            async with self._limits.slot():
+            async with self._limits.slot(record.span.principal):
                 yield record
         except BaseException as exc:
             self._failed(record, exc)
@@ -134,7 +134,7 @@ class CallMeter:
         completion = record.usage.get("completion_tokens", 0)
         tallies.prompt_tokens[label] += prompt
         tallies.completion_tokens[label] += completion
-        self._limits.count_tokens(prompt + completion)
+        self._limits.count_tokens(prompt + completion, record.span.principal)
         ended_s = time.perf_counter()
         tallies.durations.add(label, (ended_s - record.started_s) * 1000)
         if record.first_s is not None:

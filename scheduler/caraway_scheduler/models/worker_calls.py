@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
 from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
+from caraway_scheduler.models.limits import KeyLimitError
 from caraway_scheduler.models.routing import ModelRoute
 from caraway_scheduler.models.states import ModelState
 from caraway_scheduler.models.tallies import ModelTallies
@@ -124,7 +125,8 @@ class WorkerCall:
         is_too_long = exc.type == "context_length"
         if isinstance(exc, ModelInputError) and not is_too_long:
             raise exc
-        if not is_too_long:
+        # The model answers other keys.
+        if not (is_too_long or isinstance(exc, KeyLimitError)):
             self._route.failed(name, exc)
         if begun.has_begun:
             raise exc

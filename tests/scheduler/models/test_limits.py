@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from caraway_core.errors import ModelAwayError, ModelError
-from caraway_scheduler.models.limits import LimitSettings, ModelLimits
+from caraway_core.ids import PrincipalId
+from caraway_scheduler.models.limits import KeyLimitError, LimitSettings, ModelLimits
 from tests.kit.clocks import Clock
 
 
@@ -70,5 +71,37 @@ async def test_rates_and_budgets_say_when_they_end() -> None:
     with pytest.raises(ModelError, match="tokens_per_day") as used_up:
         await call(1)
     assert used_up.value.code == "model.quota"
+    clock.now += 86_400
+    await call(1)
+
+
+async def test_each_key_has_a_share_of_its_own() -> None:
+    clock = Clock()
+    settings = LimitSettings(
+        requests_per_minute_per_key=2, tokens_per_minute_per_key=100, tokens_per_day_per_key=150
+    )
+    limits = ModelLimits("m", settings, clock)
+    ann, bob = PrincipalId("ann"), PrincipalId("bob")
+
+    async def call(tokens: int, key: PrincipalId = ann) -> None:
+        async with limits.slot(key):
+            limits.count_tokens(tokens, key)
+
+    await call(10)
+    await call(10)
+    with pytest.raises(KeyLimitError, match=r"2 requests a minute, .* for this key") as caught:
+        await call(10)
+    assert caught.value.retry_after_s in (60, 61) and caught.value.code == "model.rate_limit"
+    await call(100, bob)
+    with pytest.raises(KeyLimitError, match="'tokens_per_minute_per_key'"):
+        await call(1, bob)
+    assert limits.active == 0
+    clock.now += 61
+    await call(140)
+    clock.now += 61
+    with pytest.raises(KeyLimitError, match="150 tokens of 'tokens_per_day_per_key'") as used_up:
+        await call(1)
+    assert used_up.value.code == "model.quota" and used_up.value.retry_after_s > 60
+    await call(1, bob)
     clock.now += 86_400
     await call(1)
