@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_engine.rows import times
 from caraway_scheduler.search.tables import RankedTable
 from caraway_search.ranking.fusion import RankedList, fuse
 
@@ -86,7 +87,7 @@ def _identities(rows: pa.Table, key: Sequence[str]) -> list[Hashable]:
 
 def _hashable(column: pa.ChunkedArray) -> list[Any]:
     """Return values of a column: of lists, structs and NaN their texts, which equal ones share."""
-    values: list[Any] = column.to_pylist()
+    values: list[Any] = times.as_numbers(column).to_pylist()
     if types.is_nested(column.type):
         return [None if each is None else repr(each) for each in values]
     if types.is_floating(column.type):

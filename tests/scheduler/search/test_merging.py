@@ -42,6 +42,15 @@ def test_one_ranking_may_keep_its_scores() -> None:
     assert [row.score for row in rows] == [0.5, 0.25]
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us"), pa.duration("ns")])
+def test_keys_may_be_times_that_python_has_not(kind: pa.DataType) -> None:
+    late, early = 2**61 + 1, 2**61
+    rankings = [ranked([each], kind=kind) for each in (late, early)]
+    rows = merged(rankings, ("id",), keeps_scores=False)
+    firsts = [rankings[row.places[0].ranking].rows.column("id") for row in rows]
+    assert [each.cast(pa.int64()).to_pylist() for each in firsts] == [[early], [late]]
+
+
 def test_rows_of_one_key_are_one_row() -> None:
     rows = merged([ranked([7, 8, 7], [3, 2, 1])], ("id",), keeps_scores=True)
     assert [row.score for row in rows] == [3, 2]

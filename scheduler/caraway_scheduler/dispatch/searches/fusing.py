@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.statement_searches import FUSED_SCORE, FusedSearches, RecencyDecay
-from caraway_engine.rows import plain
+from caraway_engine.rows import plain, times
 from caraway_search.ranking import fusion as ranks
 from caraway_search.ranking.fusion import Decay, ExponentialDecay, LinearDecay, RankedList, Recency
 
@@ -66,7 +66,7 @@ def _values(column: pa.ChunkedArray) -> list[Hashable]:
         flat = column.combine_chunks().flatten()
         if flat.null_count == 0 and pa.types.is_floating(flat.type):
             return [row.tobytes() for row in flat.to_numpy().reshape(len(column), -1)]
-    values: list[Hashable] = column.to_pylist()
+    values: list[Hashable] = times.as_numbers(column).to_pylist()
     if pa.types.is_nested(kind):
         return list(map(repr, values))
     if pa.types.is_floating(kind):
@@ -84,15 +84,15 @@ def _is_sortable(kind: pa.DataType) -> bool:
 
 
 def _recency(
-    times: pa.ChunkedArray, decay: RecencyDecay, places: Mapping[Hashable, int], now_s: float
+    made_at: pa.ChunkedArray, decay: RecencyDecay, places: Mapping[Hashable, int], now_s: float
 ) -> Recency[Hashable]:
     """Return how the age of each row lowers its score."""
-    kind = times.type
+    kind = made_at.type
     if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         raise InvalidQueryError(
             f"rrf: `time_column` '{decay.column}' is of type {kind}; it must be a date or timestamp"
         )
-    micros = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
+    micros = made_at.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
     ages_s = {
         key: now_s - made / _MICROS
         for key, place in places.items()
