@@ -128,7 +128,7 @@ SCRIPTS = st.text(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.sampled_from(["none", "english", "french", "arabic"]),
     st.lists(SCRIPTS, min_size=1, max_size=5),
