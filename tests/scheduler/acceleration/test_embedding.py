@@ -11,7 +11,7 @@ import pytest
 
 from caraway_core import manifest as manifests
 from caraway_core.backoff import Delays
-from caraway_core.errors import OutOfMemoryQueryError
+from caraway_core.errors import DatasetDamagedError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.embedding import Embedder
 from caraway_plugins.embeddings import remote
@@ -370,8 +370,11 @@ async def test_executors_of_a_cluster_make_the_vectors(
         assert found[0]["v"][0] == 3.0
 
 
-async def test_vectors_are_made_anew_where_the_known_ones_do_not_fit(
-    tmp_path: Path, provider: JsonProvider, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error", [OutOfMemoryQueryError("too large"), DatasetDamagedError(TableName("t"))]
+)
+async def test_vectors_are_made_anew_where_the_known_ones_cannot_be_read(
+    tmp_path: Path, provider: JsonProvider, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     (tmp_path / "a.csv").write_text(ROWS)
     make, asked = VersionMaker.make, []
@@ -379,7 +382,7 @@ async def test_vectors_are_made_anew_where_the_known_ones_do_not_fit(
     async def short(self: VersionMaker, name: TableName, sql: str, *args: Any, **more: Any) -> Any:
         asked.append("LEFT JOIN" in sql)
         if "LEFT JOIN" in sql:
-            raise OutOfMemoryQueryError("too large")
+            raise error
         return await make(self, name, sql, *args, **more)
 
     monkeypatch.setattr(VersionMaker, "make", short)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from caraway_core.errors import ModelError, OutOfMemoryQueryError
+from caraway_core.errors import DatasetDamagedError, ModelError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.manifest import EmbeddedColumn
 from caraway_core.manifest.search_columns import NO_SEARCH, SearchColumns
@@ -102,10 +102,12 @@ class Reloading:
             sql = recipe.full(begin.refresh_sql, source, now)
             try:
                 return await self._stored_anew(standing, sql, cut)
-            except OutOfMemoryQueryError:
+            except (DatasetDamagedError, OutOfMemoryQueryError) as exc:
                 if not recipe.reuses_vectors:
                     raise
-                logger.warning("known vectors do not fit into memory, and are made again",
+                is_damaged = isinstance(exc, DatasetDamagedError)
+                why = "are damaged" if is_damaged else "do not fit into memory"
+                logger.warning(f"known vectors {why}, and are made again",
                                extra={"dataset": self._plan.name})  # fmt: skip
             sql = replace(recipe, reuses_vectors=False).full(begin.refresh_sql, source, now)
             return await self._stored_anew(standing, sql, cut)
