@@ -29,6 +29,7 @@ _CHECK_S = 10.0
 _DRAIN_S = 0.25
 _DONE = b"[DONE]"
 _JSON = "application/json"
+_LARGEST_ERROR = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class OpenAICompatible:
         """
         try:
             if _media_type(response) == _JSON:
-                raise self._no_stream(await response.aread())
+                raise self._no_stream(await _beginning(response))
             async with aclosing(response.aiter_bytes()) as parts:
                 async for event in event_streams.events(parts):
                     if event.data.strip() == _DONE:
@@ -255,6 +256,17 @@ class OpenAICompatible:
                 exc.status_code, exc.response.headers, exc.body or exc.response.content
             )
         return self._failures.of_transport(exc, is_timeout=isinstance(exc, openai.APITimeoutError))
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    """Return the beginning of a body, in which an error has room."""
+    found = b""
+    async with aclosing(response.aiter_bytes()) as parts:
+        async for part in parts:
+            found += part
+            if len(found) > _LARGEST_ERROR:
+                break
+    return found
 
 
 def _media_type(response: httpx2.Response) -> str:
