@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -97,7 +98,8 @@ class EngineProcess:
         self._numbers = count(1)
         self._outward = Outward()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._streams: dict[int, RemoteStream] = {}
+        # Weak, because a reader may drop its stream without closing it, which has to stop the work.
+        self._streams: WeakValueDictionary[int, RemoteStream] = WeakValueDictionary()
         self._system: Mapping[TableName, SystemTable] = {}
         self._models: TextVectors | None = None
         self._tasks = Tasks()

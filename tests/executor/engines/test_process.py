@@ -1,0 +1,27 @@
+"""What a process that serves an engine process keeps of it."""
+
+import asyncio
+import gc
+
+from tests.executor.engines.test_engines import engines, opened
+from tests.kit.deadlines import eventually
+
+LONG = "SELECT value FROM range(1, 1000000000)"
+
+
+async def test_a_stream_that_is_dropped_without_a_word_stops_its_work() -> None:
+    """Readers of Flight and HTTP that go away leave streams that have rows at hand."""
+    async with engines() as made:
+        for _ in range(3):
+            stream = await opened(made, LONG)
+            await anext(aiter(stream))
+            # More rows than the reader takes, so that nobody waits for any.
+            await asyncio.to_thread(lambda: None)
+            del stream
+        gc.collect()
+        (process,) = made.processes
+
+        async def is_idle() -> bool:
+            return not process.works
+
+        await eventually(is_idle, "the work has stopped")
