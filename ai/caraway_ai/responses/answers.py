@@ -122,8 +122,8 @@ def annotation(given: Mapping[str, Any]) -> JsonObject:
 
 def usage(counts: Mapping[str, Any]) -> JsonObject:
     """Return the counts of tokens under the names of this API."""
-    prompt = counts.get("prompt_tokens_details") or {}
-    reply = counts.get("completion_tokens_details") or {}
+    prompt = _mapping(counts.get("prompt_tokens_details"))
+    reply = _mapping(counts.get("completion_tokens_details"))
     names = ("accepted_prediction_tokens", "audio_tokens", "reasoning_tokens",
              "rejected_prediction_tokens")  # fmt: skip
     return {
@@ -145,6 +145,10 @@ def chat_usage(counts: Any) -> dict[str, Any] | None:
     names = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"),
              ("total_tokens", "total_tokens"))  # fmt: skip
     return {name: counts.get(given) or 0 for name, given in names}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _or(value: Any, default: float) -> Any:

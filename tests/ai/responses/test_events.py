@@ -6,9 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_ai.chat.completeness import StreamCheck
+from caraway_ai.chat.completeness import StreamCheck, check_completion
 from caraway_ai.responses import answers
 from caraway_ai.responses.events import ResponseEvents
+from caraway_core.errors import ModelError
 
 BODY = {"model": "m", "input": "x"}
 
@@ -177,3 +178,45 @@ def test_a_stream_that_fails_has_what_was_said() -> None:
     assert response["status"] == "failed"
     assert response["error"] == {"code": "server_error", "message": "gone"}
     assert response["output"][0]["content"][0]["text"] == "so far"
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 2) | st.text(max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(
+        st.sampled_from(["id", "name", "arguments", "function", "index", "type", "url_citation"]),
+        inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+ODD_CALL = st.fixed_dictionaries(
+    {"function": st.dictionaries(st.sampled_from(["name", "arguments"]), ODD)},
+    optional={"id": ODD, "index": ODD},
+)
+ODD_DELTA = st.dictionaries(
+    st.sampled_from(["content", "refusal", "annotations", "tool_calls", "role"]),
+    ODD | st.lists(ODD_CALL, max_size=2), max_size=3,
+)  # fmt: skip
+ODD_CHUNK = st.fixed_dictionaries(
+    {"choices": st.lists(st.fixed_dictionaries({"delta": ODD_DELTA}), max_size=2)},
+    optional={"usage": ODD},
+)
+
+
+@given(st.lists(ODD_CHUNK, max_size=4))
+def test_any_chunks_are_a_response_or_damaged(chunks: list[Any]) -> None:
+    try:
+        events = events_of([*chunks, delta("stop")])
+    except ModelError as exc:
+        assert "is damaged" in exc.message
+        return
+    replayed(events)
+
+
+@given(ODD_DELTA, ODD)
+def test_any_answer_is_a_response_or_damaged(message: dict[str, Any], usage: Any) -> None:
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+    try:
+        answer = check_completion(answer, "m")
+    except ModelError as exc:
+        assert "is damaged" in exc.message
+        return
+    assert answers.answered(answers.begun(BODY), answer)["status"] == "completed"
