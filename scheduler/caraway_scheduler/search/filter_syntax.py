@@ -30,7 +30,10 @@ async def explained(
         await run(f"{_STATEMENT}{where}")
     except InvalidQueryError as exc:
         if is_wrong(exc):
-            return InvalidQueryError(f"where: {_PLACE.sub(_as_sent, exc.message)}")
+            # The parenthesis that closes is alone on the last line; nobody sent it.
+            end = f"found: ) at Line: {where.count(chr(10)) + 2}, Column: 1"
+            message = exc.message.replace(end, "found: the end")
+            return InvalidQueryError(f"where: {_PLACE.sub(_as_sent, message)}")
     except QueryError:
         pass  # It can be read, and has columns that are not there.
     return None

@@ -93,7 +93,7 @@ _NONE = [
         "where id IN ()",
         "where: syntax error: Expected: an expression, found: ) at Line: 1, Column: 14",
     ),
-    ("id > 1\nAND", "where: syntax error: Expected: an expression, found: )"),
+    ("id > 1\nAND", "where: syntax error: Expected: an expression, found: the end"),
     ("SELECT 1", "non-boolean predicate"),
     ("(INSERT INTO docs VALUES (1))", ""),
     ("id = 1 ORDER BY id", "syntax error"),
