@@ -126,7 +126,7 @@ CONDITIONS = st.recursive(
     | st.sampled_from(
         ["p", "p IS NOT TRUE", "p IS UNKNOWN", "s LIKE '%''%'", "s NOT ILIKE 'X'", "s ~ '^x'",
          "s SIMILAR TO 'x|y'", "s LIKE 'y!''%' ESCAPE '!'", "at > '1970-01-01T00:00:00Z'",
-         "a IS DISTINCT FROM n", "s || 'q' = 'xq'", "CASE s WHEN 'x' THEN p END",
+         "(a IS DISTINCT FROM n)", "s || 'q' = 'xq'", "CASE s WHEN 'x' THEN p END",
          "TRY_CAST(s AS INT) IS NULL"]
     ),
     lambda inner: st.builds("({} AND {})".format, inner, inner)
