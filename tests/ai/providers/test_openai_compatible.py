@@ -12,6 +12,7 @@ from llmock.testing import LLMockServer
 from caraway_ai import hosting
 from caraway_core.errors import ModelAwayError, ModelError, ModelInputError
 from tests.kit.models import KEY, USER, built, llmock
+from tests.kit.scripted_provider import chunk, scripted
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +180,15 @@ async def test_what_is_no_json_for_others_is_refused_before_it_is_sent(is_deep: 
     with pytest.raises(ModelInputError, match="the request cannot be sent as JSON"):
         hosting.call_of({"messages": USER, **more}, is_stream=False)
     await model.aclose()
+
+
+@pytest.mark.parametrize(
+    "end", [b"data: [DONE]\n\n", b"data:[DONE] \r\n\r\n", b"data: [DONE]", b""]
+)
+async def test_a_stream_may_end_in_every_way_once_it_is_complete(end: bytes) -> None:
+    async with scripted() as provider:
+        provider.streams = [[chunk("a"), b": ping\n\n", chunk(finish="stop"), end]]
+        model = built("openai", provider.url)
+        told = [each async for each in model.stream({"messages": USER})]
+        assert told[0]["choices"][0]["delta"]["content"] == "a" and len(told) == 2
+        await model.aclose()

@@ -107,7 +107,9 @@ def test_usage_has_other_names() -> None:
         "audio_tokens": 0, "cache_write_tokens": 0, "cached_tokens": 3
     }  # fmt: skip
     assert found["output_tokens_details"]["reasoning_tokens"] == 2
-    assert answers.usage({"prompt_tokens_details": None})["total_tokens"] == 0
+    for odd in (None, 5, "x", [1]):
+        details = {"prompt_tokens_details": odd, "completion_tokens_details": odd}
+        assert answers.usage(details)["output_tokens_details"]["reasoning_tokens"] == 0
     back = answers.chat_usage(found)
     assert back == {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
     assert answers.chat_usage(None) is answers.chat_usage([1]) is None
