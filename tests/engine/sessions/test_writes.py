@@ -72,7 +72,7 @@ def _made(**columns: Any) -> Session:
     return session({"t": memory(**(columns or COLUMNS))})
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(STATEMENTS, min_size=1, max_size=3))
 def test_changes_are_those_of_another_database(statements: list[str]) -> None:
     asyncio.run(_check(statements))

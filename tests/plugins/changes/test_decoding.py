@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_plugins.changes import decoding
@@ -48,6 +48,7 @@ def _as_text(columns: str) -> str:
     return json.dumps({"op": "c", "after": f'{{"id": 1, {columns}}}'})
 
 
+@settings(max_examples=40)
 @given(NUMBERS, st.sampled_from(["p: {}", "p:\n {}"]))
 def test_a_decimal_has_all_digits_of_its_text(number: str, layout: str) -> None:
     columns = layout.replace("p", '"p"', 1).format(number)
@@ -60,12 +61,14 @@ def test_a_decimal_has_all_digits_of_its_text(number: str, layout: str) -> None:
     assert [row["p"] for row in _decoded(f"{line}\n{line}")] == [expected, expected]
 
 
+@settings(max_examples=40)
 @given(st.lists(NUMBERS, min_size=1, max_size=4))
 def test_decimals_in_lists_have_all_digits(numbers: list[str]) -> None:
     (row,) = _decoded(_event(f'"each": [{", ".join(numbers)}]'))
     assert row["each"] == list(map(Decimal, numbers))
 
 
+@settings(max_examples=40)
 @given(NUMBERS)
 def test_objects_that_become_texts_keep_the_digits_of_their_numbers(number: str) -> None:
     (row,) = _decoded(_event(f'"note": {{"a": [{number}, "b"]}}'))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_plugins.changes import values
@@ -103,6 +103,7 @@ def test_doubles_that_are_no_numbers_are_written_as_words(text: str) -> None:
     assert math.isnan(found) if text.lower() == "nan" else found == float(text)
 
 
+@settings(max_examples=40)
 @given(st.floats(allow_nan=False))
 def test_a_double_is_the_same_as_text_and_as_a_number(value: float) -> None:
     assert _read(value, pa.float64()) == value
@@ -111,6 +112,7 @@ def test_a_double_is_the_same_as_text_and_as_a_number(value: float) -> None:
         assert _read(Decimal(value), pa.float64()) == value
 
 
+@settings(max_examples=40)
 @given(st.integers(-(10**76), 10**76), st.integers(-20, 60))
 def test_connects_bytes_of_a_decimal_are_its_digits(unscaled: int, scale: int) -> None:
     size = unscaled.bit_length() // 8 + 1
@@ -133,6 +135,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(JSON, max_size=3))
 def test_nested_values_are_written_as_json_with_all_their_digits(value: list[Any]) -> None:
     again = json.loads(_read(value, pa.string()), parse_float=Decimal)
@@ -166,6 +169,7 @@ def test_what_the_database_did_not_log_is_never_a_value(type_: pa.DataType) -> N
             _read(unlogged, pa.binary())
 
 
+@settings(max_examples=40)
 @given(MOMENTS, st.sampled_from([None, *FIXED]), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_a_moment_is_the_same_in_every_form(
     moment: dt.datetime, zone: dt.tzinfo | None, unit: str
@@ -204,6 +208,7 @@ def test_fractions_of_a_second_are_kept(text: str, nanos: int) -> None:
     assert _read(text, pa.timestamp("ns")) == nanos
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 86_400 * 10**6 - 1), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_a_time_of_day_is_the_same_in_every_form(micros: int, unit: str) -> None:
     type_ = pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
@@ -216,6 +221,7 @@ def test_a_time_of_day_is_the_same_in_every_form(micros: int, unit: str) -> None
     assert _read(micros, type_, Meaning("io.debezium.time.MicroTime")) == expected
 
 
+@settings(max_examples=40)
 @given(st.dates())
 def test_a_date_is_the_same_in_every_form(date: dt.date) -> None:
     days = (date - dt.date(1970, 1, 1)).days

@@ -95,7 +95,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(st.booleans(), st.permutations(NAMES), st.lists(STEPS, max_size=30))
 def test_the_changes_make_the_table_again(
     whole: bool, order: list[str], steps: list[tuple[str, str, str, str | None]]

@@ -1,7 +1,7 @@
 """Positions in the log of PostgreSQL: their text, and the order of their offsets."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core.changes import SOURCE_BYTES
@@ -12,6 +12,7 @@ from caraway_plugins.changes.postgres.positions import PostgresPosition
 LSNS = st.integers(0, 2**64 - 1)
 
 
+@settings(max_examples=40)
 @given(LSNS)
 def test_a_log_position_is_written_as_postgresql_writes_it(lsn: int) -> None:
     text = positions.lsn_text(lsn)
@@ -20,6 +21,7 @@ def test_a_log_position_is_written_as_postgresql_writes_it(lsn: int) -> None:
     assert positions.lsn(text) == lsn
 
 
+@settings(max_examples=40)
 @given(st.text(), st.text(), LSNS, LSNS, st.integers(0, 2**40), st.booleans())
 def test_a_position_is_the_same_after_it_was_stored(
     generation: str, columns: str, lsn: int, open_lsn: int, taken: int, is_loading: bool
@@ -47,6 +49,7 @@ def test_what_is_no_position_makes_the_dataset_load_again(text: str) -> None:
         positions.read(text)
 
 
+@settings(max_examples=40)
 @given(st.tuples(LSNS, st.integers(0, 2**40 - 1)), st.tuples(LSNS, st.integers(0, 2**40 - 1)))
 def test_offsets_sort_by_transaction_and_then_by_number(
     one: tuple[int, int], other: tuple[int, int]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import DatasetError
@@ -38,6 +38,7 @@ def _array(items: list[str | None]) -> str:
     return "{" + ",".join(written) + "}"
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.lists(st.none() | TEXTS, max_size=4), max_size=4))
 def test_arrays_of_texts_keep_every_character(rows: list[list[str | None] | None]) -> None:
     texts = [None if row is None else _array(row) for row in rows]
@@ -46,6 +47,7 @@ def test_arrays_of_texts_keep_every_character(rows: list[list[str | None] | None
     assert _read(moved, pa.list_(pa.string())) == rows
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.lists(st.none() | st.binary(max_size=5), max_size=3), max_size=3))
 def test_arrays_of_bytes_are_unescaped_twice(rows: list[list[bytes | None] | None]) -> None:
     texts = [
@@ -55,12 +57,14 @@ def test_arrays_of_bytes_are_unescaped_twice(rows: list[list[bytes | None] | Non
     assert _read(texts, pa.list_(pa.binary())) == rows
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.binary(max_size=8), max_size=4))
 def test_bytes_are_read_from_hexadecimal_digits(rows: list[bytes | None]) -> None:
     texts = [None if each is None else f"\\x{each.hex()}" for each in rows]
     assert _read(texts, pa.binary()) == rows
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.datetimes(dt.datetime(1000, 1, 1)), max_size=4))
 def test_moments_have_a_fraction_of_any_length(rows: list[dt.datetime | None]) -> None:
     texts = [None if each is None else _moment(each) for each in rows]
@@ -76,6 +80,7 @@ def _moment(moment: dt.datetime) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.integers(-(10**29), 10**29), max_size=4), st.integers(0, 8))
 def test_decimals_have_all_their_digits(rows: list[int | None], scale: int) -> None:
     numbers = [None if each is None else Decimal(f"{each}e-{scale}") for each in rows]
@@ -83,6 +88,7 @@ def test_decimals_have_all_their_digits(rows: list[int | None], scale: int) -> N
     assert _read(texts, pa.decimal128(38, 8)) == numbers
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | st.floats(allow_nan=False), max_size=4))
 def test_doubles_are_the_same_after_their_shortest_text(rows: list[float | None]) -> None:
     words = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
