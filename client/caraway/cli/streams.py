@@ -65,7 +65,7 @@ def open_output(output: Path | None) -> Iterator[BinaryIO]:
     if output is None:
         yield sys.stdout.buffer
         return
-    if output.exists() and (not output.is_file() or output.is_relative_to("/dev")):
+    if output.exists() and (not output.is_file() or _is_opened(output)):
         with output.open("wb") as opened:
             yield opened
         return
@@ -79,6 +79,11 @@ def open_output(output: Path | None) -> Iterator[BinaryIO]:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _is_opened(output: Path) -> bool:
+    """Return whether a path names a file that this process has open, such as /dev/stdout."""
+    return output.is_symlink() and any(map(output.is_relative_to, ("/dev", "/proc")))
 
 
 def write_result(chunks: Generator[bytes, None, None], to: BinaryIO, *, is_binary: bool) -> None:
