@@ -66,8 +66,13 @@ async def test_refresh_on_one_scheduler_is_read_on_the_other(tmp_path: Path) -> 
             assert await refresh(here) == 201
             await counts(there, rows)
             await counts(here, rows)
-        numbers = {(await standing(at))["version"]["number"] for at in (one, two)}
-        assert len(numbers) == 1
+
+        async def same() -> set[int]:
+            found = {int((await standing(at))["version"]["number"]) for at in (one, two)}
+            return found if len(found) == 1 else set()
+
+        # Both read the rows before each of them has seen the version that both made.
+        numbers = await eventually(same, "both have one version")
         for body in ({"refresh_mode": "sideways"}, {"refresh_sql": "DROP TABLE x"}):
             assert await refresh(one, **body) == 400
         assert {(await standing(at))["version"]["number"] for at in (one, two)} == numbers

@@ -124,12 +124,15 @@ def test_functions_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path.write_text(FUNCTIONS)
     with pytest.raises(ManifestError) as refused:
         command.validate(path)
-    assert {each.path: each.message[:44] for each in refused.value.problems} == {
-        "function 'unknown'": "function 'goood' not found; did you mean 'fl",
+    said = {each.path: each.message for each in refused.value.problems}
+    begin = {
+        "function 'unknown'": "function 'goood' not found; did you mean '",
         "function 'mistyped'": "List(INT) + BIGINT cannot be computed; cast ",
         "function 'lacking'": "column 'id' not found; did you mean 'lacking",
         "function 'nowhere'": "table 'nope' not found; Known tables: docs.",
     }
+    # Which name of its own the engine proposes differs from run to run.
+    assert {path: message[: len(begin[path])] for path, message in said.items()} == begin
     assert capsys.readouterr().out == ""
     lines = FUNCTIONS.splitlines()
     wrong = ("unknown", "mistyped", "lacking", "nowhere", "     signature: {returns: [")
