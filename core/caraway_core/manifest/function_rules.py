@@ -78,7 +78,7 @@ def _signature(document: Document) -> Iterator[Problem]:
         at: Location = ("signature", "args", index)
         word = str(each.get("name", "")).upper()
         if word in function_bodies.RESERVED:
-            message = f"'{each['name']}' is a word of SQL; choose another name"
+            message = f"'{each['name']}' is a keyword of SQL; choose another name"
             yield document.problem((*at, "name"), message)
         default = each.get("default")
         if isinstance(default, dict | list):

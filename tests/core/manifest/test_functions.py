@@ -133,7 +133,7 @@ def test_what_is_wrong_is_told(refuses: Refuses, item: str, told: str) -> None:
     ("arguments", "told"),
     [
         ("{name: a, type: int}, {name: A, type: int}", "the parameter 'a' is declared twice"),
-        ("{name: end, type: int}", "'end' is a word of SQL; choose another name"),
+        ("{name: end, type: int}", "'end' is a keyword of SQL; choose another name"),
         ("{name: a, type: int, default: 1}, {name: b, type: int}", "with a default come last"),
         ("{name: a, type: int, default: 1, required: true}", "is not required; remove one"),
         ("{name: a, type: int, default: [1]}", "must be a text, a number, true or false"),
