@@ -67,6 +67,27 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield made
 
 
+# It comes first: its cluster uses the port of the one that the other tests share.
+def test_an_executor_fetches_weights_that_it_does_not_have(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("sent")
+    file = folder / "m.gguf"
+    shutil.copyfile(fetched(SMOLLM2), file)
+    place = f"runtime: {{scheduler: {{state_location: 'file://{folder}/store'}}}}\n"
+    manifest = folder / "caraway.yaml"
+    manifest.write_text(MANIFEST.format(file=file) + place)
+    with ray_cluster(folder, executors=2) as cluster:
+        process = cluster.begin_scheduler("s1", manifest).wait_up()
+        made = Served(cluster, f"http://{process.facts['http']}")
+        made.until_ready("e1", "e2")
+        file.unlink()
+        os.kill(cluster.actor_pid("e2"), signal.SIGKILL)
+        until(lambda: made.copies().get("e2", {}).get("status") != "ready", "e2 is lost", 60)
+        made.until_ready("e1", "e2")
+        assert made.chat(4).raise_for_status().json()["usage"]["completion_tokens"] == 4
+
+
 def test_requests_of_a_killed_executor_are_answered_by_the_other(served: Served) -> None:
     whole = served.chat(8).raise_for_status().json()
     assert whole["usage"]["completion_tokens"] == 8
@@ -109,23 +130,3 @@ def test_no_log_holds_a_prompt(served: Served) -> None:
     served.chat(4).raise_for_status()
     for log in Path(served.cluster.folder).glob("*.log"):
         assert PROMPT not in log.read_text()
-
-
-def test_an_executor_fetches_weights_that_it_does_not_have(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = tmp_path_factory.mktemp("sent")
-    file = folder / "m.gguf"
-    shutil.copyfile(fetched(SMOLLM2), file)
-    place = f"runtime: {{scheduler: {{state_location: 'file://{folder}/store'}}}}\n"
-    manifest = folder / "caraway.yaml"
-    manifest.write_text(MANIFEST.format(file=file) + place)
-    with ray_cluster(folder, executors=2) as cluster:
-        process = cluster.begin_scheduler("s1", manifest).wait_up()
-        made = Served(cluster, f"http://{process.facts['http']}")
-        made.until_ready("e1", "e2")
-        file.unlink()
-        os.kill(cluster.actor_pid("e2"), signal.SIGKILL)
-        until(lambda: made.copies().get("e2", {}).get("status") != "ready", "e2 is lost", 60)
-        made.until_ready("e1", "e2")
-        assert made.chat(4).raise_for_status().json()["usage"]["completion_tokens"] == 4
