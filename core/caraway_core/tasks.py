@@ -64,7 +64,9 @@ class Tasks:
     def cancel(self) -> None:
         """Cancel every task; `ended` waits for them."""
         for task in list(self._tasks):
-            task.cancel()
+            # A second cancel would end the clean-up that the first began, and leave what it closes.
+            if not task.cancelling():
+                task.cancel()
 
     async def ended(self) -> None:
         """Wait until every task has ended."""

@@ -116,6 +116,28 @@ async def test_closing_cancels_and_waits() -> None:
     assert ended.is_set() and not len(owned)
 
 
+async def test_closing_lets_work_that_was_cancelled_before_clean_up() -> None:
+    owned, began, may_end, cleaned = tasks.Tasks(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def cleans_up() -> None:
+        try:
+            began.set()
+            await _for_ever()
+        finally:
+            await may_end.wait()
+            cleaned.set()
+
+    task = owned.spawn(cleans_up(), "a work")
+    await began.wait()
+    task.cancel()
+    closing = asyncio.ensure_future(owned.aclose())
+    await asyncio.wait((closing,), timeout=0)
+    may_end.set()
+    async with asyncio.timeout(WAIT_S):
+        await closing
+    assert cleaned.is_set()
+
+
 async def test_a_report_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     def report(_exc: BaseException) -> None:
         raise ValueError("the report failed, too")
