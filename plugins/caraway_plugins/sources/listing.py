@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from caraway_core.errors import DatasetError
 from caraway_plugins.sources.storage import FoundFile, Storage
 
-_CLASS_SPECIAL = re.compile(r"[\\\[\]^&~|]")
 _MAGIC = re.compile(r"[*?\[]")
 # All files with one suffix below a folder; the engine can list them itself.
 _WHOLE_FOLDER = re.compile(r"^(?P<folder>(?:[^*?\[]*/)?)\*\*/\*(?P<suffix>(?:\.\w+)*)$")
@@ -124,8 +123,18 @@ def _literal(text: str, pattern: str) -> str:
     if not body:
         raise DatasetError("invalid", f"the pattern '{pattern}' has an empty '[]'")
     sign = "^" if len(body) > 1 and body[0] in "!^" else ""
-    escaped = _CLASS_SPECIAL.sub(r"\\\g<0>", body[len(sign) :])
-    return f"[{sign}{escaped}]"
+    # No class crosses folders, neither `[!a]` nor a range around "/".
+    return f"(?!/)[{sign}{_items(body[len(sign) :])}]"
+
+
+def _items(body: str) -> str:
+    """Write the characters and ranges of a class; each "-" that makes no range is a character."""
+    items = ""
+    while body:
+        length = 3 if body[1:2] == "-" and len(body) > 2 else 1
+        items += "-".join(re.escape(end) for end in dict.fromkeys(body[:length:2]))
+        body = body[length:]
+    return items
 
 
 def _is_text(path: str) -> bool:

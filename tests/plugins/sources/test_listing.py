@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from caraway_core.errors import DatasetError
@@ -69,7 +69,35 @@ def test_a_path_stands_for_files(path: str, names: list[str]) -> None:
     assert _found(path, *FILES) == names
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matching", "others"),
+    [
+        ("[+--]", "+,-", "*."),
+        ("[b-a]", "", "ab-"),
+        ("[a-]", "a-", "b"),
+        ("[-a]", "a-", "b"),
+        ("[a-c-e]", "abc-e", "d"),
+        ("[--[]", "-0A[", "a\\"),
+        ("[]-_]", "]^_", "[\\"),
+        ("[[&&b]", "[&b", "a"),
+        ("[\\d]", "\\d", "1"),
+        ("[!a]", "b-!", "a/"),
+        ("[.-0]", ".0", "/"),
+        ("[!]", "!", "a"),
+    ],
+)
+def test_a_class_stands_for_its_characters(pattern: str, matching: str, others: str) -> None:
+    try:
+        matches = re.compile(listing.glob_regex(pattern)).fullmatch
+    except (DatasetError, re.error):
+        assert not matching
+    else:
+        assert "".join(filter(matches, matching + others)) == matching
+
+
 @given(st.text("ab*?[]!^-|&~\\.(+{$", max_size=8))
+@example("[*--]")
+@example("[a||b]")
 def test_a_pattern_is_a_regular_expression_or_an_error(pattern: str) -> None:
     try:
         made = re.compile(listing.glob_regex(pattern))
