@@ -69,23 +69,13 @@ class LoopTools:
         try:
             arguments = arguments_.parse(call.arguments)
             result = await self.selection.call(call.name, arguments, self.caller())
-            if _is_cut(result):
-                result = result["rows"]
-                kept = bounding.bounded(call.name, result, limits)
-                result = kept if isinstance(kept, dict) else bounding.cut(kept)
-            else:
-                result = bounding.bounded(call.name, result, limits)
+            result = bounding.bounded(call.name, result, limits)
         except CarawayError as exc:
             return _error(exc.message)
         except Exception:
             logger.exception("tool failed", extra={"tool": call.name})
             return _error(f"tool '{call.name}' failed; try another way")
         return _dumped(result)
-
-
-def _is_cut(result: Any) -> bool:
-    """Whether these are the first rows of a result that the runtime has cut."""
-    return isinstance(result, dict) and result.keys() == bounding.cut([]).keys()
 
 
 def _error(message: str) -> str:

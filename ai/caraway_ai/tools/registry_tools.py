@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from caraway_ai.tools import bounding
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller, ToolDefinition
 from caraway_ai.tools.tool_search import Embed, ToolIndex, ToolMatch, ToolQuery
 from caraway_ai.tools.toolbox import MOST_LISTED, Toolbox
@@ -61,7 +62,7 @@ class ToolSearchTool:
 class ToolInvocation:
     """Calls a tool that was found."""
 
-    name = "tool_invoke"
+    name = bounding.INVOCATION
     description = "Call a tool that tool_search returned."
     parameters: ClassVar[JsonSchema] = {
         "type": "object",
