@@ -15,21 +15,28 @@ from caraway_core.manifest import model_params, units
 Value = TypeVar("Value")
 _SECRETS = ("key", "token", "secret", "password")
 _SHORTEST_SECRET = 6
+_SENT_SECRETS = ("_key", "_token")
+_SENDABLE = re.compile(r"[\x20-\x7e]*")
 
 
 class ModelParams:
     """The params of one model."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        """Check the names.
+        """Check the names, and that keys can be sent as headers.
 
         Raises:
-            ModelError: the provider does not take a param.
+            ModelError: the provider does not take a param, or not with this value.
         """
         self._spec = spec
-        for name in spec.params:
+        for name, value in spec.params.items():
             if fault := model_params.fault(spec.provider, name):
                 raise self.wrong(fault)
+            if name.endswith(_SENT_SECRETS) and not _SENDABLE.fullmatch(value):
+                raise self.wrong(
+                    f"the param '{name}' may only have printable ASCII characters; look for a "
+                    "line end, or a character that was changed when it was copied"
+                )
 
     def wrong(self, message: str) -> ModelError:
         """Word a mistake in the params."""

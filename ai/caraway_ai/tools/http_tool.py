@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 
 from caraway_ai.providers.params import scrubbed
-from caraway_ai.tools.headers import parsed_headers, secrets_in
+from caraway_ai.tools.headers import authorization, parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_core import strict_json
 from caraway_core.errors import DeadlineError, ToolError
@@ -41,7 +41,7 @@ class HttpService:
         headers = {"accept": "application/json, text/*;q=0.9, */*;q=0.5"}
         headers |= parsed_headers(declared.name, params.get("headers", ""))
         if token := params.get("auth_token"):
-            headers["authorization"] = f"Bearer {token}"
+            headers["authorization"] = authorization(declared.name, "auth_token", token)
         timeout_s = seconds(params["timeout"]) if "timeout" in params else _DEFAULT_TIMEOUT_S
         url = params.get("url", declared.target)
         return cls(url, params.get("method", "GET").upper(), headers, timeout_s)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from caraway_ai.providers.params import scrubbed
 from caraway_ai.tools import arguments as arguments_
-from caraway_ai.tools.headers import parsed_headers, secrets_in
+from caraway_ai.tools.headers import authorization, parsed_headers, secrets_in
 from caraway_ai.tools.protocol import Arguments, JsonSchema, Tool, ToolCaller
 from caraway_ai.tools.toolbox import is_name
 from caraway_core import strict_json, tasks
@@ -64,7 +64,7 @@ class McpConnection:
         """
         headers = parsed_headers(declared.name, params.get("mcp_headers", ""))
         if token := params.get("mcp_auth_token"):
-            headers["authorization"] = token if " " in token else f"Bearer {token}"
+            headers["authorization"] = authorization(declared.name, "mcp_auth_token", token)
         try:
             args = tuple(shlex.split(params.get("mcp_args", "")))
         except ValueError as exc:

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from caraway_ai.tools.headers import authorization
 from caraway_ai.tools.http_tool import HttpService, HttpTool
 from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_core.errors import ToolError
@@ -47,7 +48,7 @@ class WebSearchTool:
         address = params.get("endpoint", _ENDPOINT).rstrip("/")
         headers = {"accept": "application/json"}
         if token := params.get("perplexity_auth_token"):
-            headers["authorization"] = f"Bearer {token}"
+            headers["authorization"] = authorization(declared.name, "perplexity_auth_token", token)
         timeout_s = seconds(params["timeout"]) if "timeout" in params else _TIMEOUT_S
         service = HttpService(f"{address}/chat/completions", "POST", headers, timeout_s)
         self._engine = HttpTool(declared, service, transport)

@@ -53,3 +53,20 @@ def test_secrets_are_scrubbed_from_words_of_providers() -> None:
     found = params(openai_api_key="sk-123456", openai_user="somebody").secrets()
     assert found == ("sk-123456",)
     assert scrubbed("key sk-123456\nof somebody", found) == "key *** of somebody"
+
+
+@pytest.mark.parametrize(
+    "value", ["sk-s3cr\u2026t", "s3cret\n", "s3cret\x00", "\ufeffs3cret", "s3\tc"]
+)
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [("openai", "openai_api_key"), ("azure", "azure_entra_token"),
+     ("anthropic", "anthropic_auth_token"), ("bedrock", "aws_session_token")],
+)  # fmt: skip
+def test_a_key_that_no_header_can_have_is_refused_without_showing_it(
+    provider: str, name: str, value: str
+) -> None:
+    with pytest.raises(ModelError, match=f"model 'm': the param '{name}' may only have") as caught:
+        params(provider, **{name: value})
+    assert "s3" not in caught.value.message
+    assert params(provider, **{name: "sk-1 !~"}).text(name) == "sk-1 !~"
