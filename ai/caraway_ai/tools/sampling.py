@@ -1,6 +1,7 @@
 """The built-in tools that look at some rows or values of a table."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +15,12 @@ from caraway_core.errors import InvalidRequestError
 
 _MOST_ROWS = 100
 _MOST_COLUMNS = 50
+_KEY = re.compile(
+    r"""\s*(?P<name>"(?:[^"]|"")*"|[^,]+?)(?:\s+(?P<direction>ASC|DESC))?"""
+    r"(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*(?:,|$)",
+    re.IGNORECASE,
+)
+"""One key of an ORDER BY; a name in quotes may have commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,8 @@ def tools(data: DataAccess, limits: RowLimits) -> Sequence[SamplingTool]:
                     "order_by": {
                         "type": "string",
                         "minLength": 1,
-                        "description": "The columns to order by, as in ORDER BY: `price DESC`.",
+                        "description": "The columns to order by, as in ORDER BY: "
+                        "`price DESC NULLS LAST`.",
                     }
                 },
                 "order_by",
@@ -82,7 +90,7 @@ async def _top(
 ) -> Any:
     table = data.find(arguments["tbl"], caller)
     columns = await data.columns(table.name, caller)
-    order = ", ".join(_ordered(part, table, columns) for part in arguments["order_by"].split(","))
+    order = ", ".join(_keys(arguments["order_by"], table, columns))
     sql = f"SELECT * FROM {quoted_table(table.name)} ORDER BY {order} LIMIT {arguments['limit']}"
     return await _rows(data, sql, caller, limits)
 
@@ -111,25 +119,43 @@ async def _rows(data: DataAccess, sql: str, caller: ToolCaller, limits: RowLimit
     return bounding.cut(read.rows) if read.is_truncated else read.rows
 
 
-def _ordered(text: str, table: KnownTable, columns: Sequence[KnownColumn]) -> str:
-    """Return one key of an ORDER BY, whose column must be one of the table."""
-    name, direction = text.strip(), "ASC"
-    for word in ("ASC", "DESC"):
-        if name.upper().endswith(f" {word}"):
-            name, direction = name[: -len(word)].strip(), word
-    return f"{quoted(_column(name, table, columns))} {direction}"
+def _keys(text: str, table: KnownTable, columns: Sequence[KnownColumn]) -> Iterator[str]:
+    """Yield the keys of an ORDER BY, whose columns must be those of the table."""
+    at = 0
+    while at < len(text) or text.endswith(","):
+        key = _KEY.match(text, at)
+        if key is None:
+            raise InvalidRequestError(
+                f"'order_by': no column at '{text[at:][:100]}'; write for example: price DESC, name"
+            )
+        column = quoted(_column(key["name"], table, columns))
+        nulls = f" NULLS {key['nulls'].upper()}" if key["nulls"] else ""
+        yield f"{column} {(key['direction'] or 'ASC').upper()}{nulls}"
+        at = key.end()
+        if key.end() == len(text) and not key[0].endswith(","):
+            return
 
 
 def _column(name: str, table: KnownTable, columns: Sequence[KnownColumn]) -> str:
-    names = {each.name: each.name for each in columns}
-    lower = {each.name.lower(): each.name for each in columns}
+    """Return the column that a name stands for: as it is spelled, or else in any case."""
+    names = [each.name for each in columns]
     bare = name.strip()
-    unquoted = bare[1:-1].replace('""', '"') if bare[:1] == bare[-1:] == '"' else bare
-    found = names.get(bare) or names.get(unquoted) or lower.get(unquoted.lower())
-    if found is None:
+    is_quoted = len(bare) > 1 and bare[0] == bare[-1] == '"'
+    unquoted = bare[1:-1].replace('""', '"') if is_quoted else bare
+    for spelled in (bare, unquoted, unquoted.lower()):
+        if spelled in names:
+            return spelled
+    alike = [each for each in names if each.lower() == unquoted.lower()]
+    if not alike:
         unknown = registry.unknown("column", bare[:100], names)
         raise InvalidRequestError(f"table '{table.name}': {unknown}")
-    return found
+    if len(alike) > 1:
+        known = "' and '".join(alike)
+        raise InvalidRequestError(
+            f"table '{table.name}': column '{bare[:100]}' may be '{known}'; write it as it is "
+            "spelled"
+        )
+    return alike[0]
 
 
 def _schema(more: Mapping[str, Any], *required: str) -> JsonSchema:
