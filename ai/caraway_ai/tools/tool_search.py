@@ -14,7 +14,9 @@ from caraway_core.searching import RRF_K
 logger = logging.getLogger(__name__)
 
 _K1, _B = 1.2, 0.75
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_WORD = re.compile(
+    r"(?P<initials>[A-Z]{2,})s(?![a-z])|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+"
+)
 _COMMON = frozenset("a an and as at by for from in into is it of on or that the to with".split())
 Vector = Sequence[float]
 Embed = Callable[[Sequence[str]], Awaitable[Sequence[Vector]]]
@@ -83,7 +85,7 @@ class ToolIndex:
         matches = [
             ToolMatch(
                 self.tools[number],
-                round(score, 6),
+                score,
                 tuple(sorted(terms & self._known(number))),
                 tuple(sources),
             )
@@ -141,7 +143,7 @@ class _Words:
 
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case and without plural endings; splits `snake_case`."""
-    found = (word.lower() for word in _WORD.findall(text))
+    found = ((each["initials"] or each[0]).lower() for each in _WORD.finditer(text))
     return [_stem(word) for word in found if word not in _COMMON]
 
 
@@ -170,13 +172,16 @@ def _fused(
     totals: Counter[int] = Counter()
     sources: dict[int, list[ToolMatchSource]] = {}
     for source, scores in rankings.items():
-        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-        for rank, (number, score) in enumerate(ranked, start=1):
+        ordered_scores = sorted(scores.values(), reverse=True)
+        # The order of tools says nothing, so equal scores have one rank.
+        ranks = {score: rank for rank, score in reversed([*enumerate(ordered_scores, start=1)])}
+        for number, score in scores.items():
+            rank = ranks[score]
             totals[number] += 1 / (RRF_K + rank)  # type: ignore[assignment] # a float counts, too
             found = ToolMatchSource(source, rank, round(score, 6))
             sources.setdefault(number, []).append(found)
     ordered = sorted(totals, key=lambda number: (-totals[number], number))
-    return [(number, totals[number] / best, sources[number]) for number in ordered]
+    return [(number, round(totals[number] / best, 6), sources[number]) for number in ordered]
 
 
 def _cosine(left: Vector, right: Vector) -> float:
