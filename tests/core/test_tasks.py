@@ -117,7 +117,12 @@ async def test_closing_cancels_and_waits() -> None:
 
 
 async def test_closing_lets_work_that_was_cancelled_before_clean_up() -> None:
-    owned, began, may_end, cleaned = tasks.Tasks(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+    owned, began, may_end, cleaned = (
+        tasks.Tasks(),
+        asyncio.Event(),
+        asyncio.Event(),
+        asyncio.Event(),
+    )
 
     async def cleans_up() -> None:
         try:
