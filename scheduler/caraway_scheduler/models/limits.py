@@ -6,14 +6,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.ids import PrincipalId
+from caraway_scheduler.models.usage import NO_LIMITS, Usage, UsageLimits, UsedUp
 
-_MINUTE_S = 60.0
-_DAY_S = 86_400.0
 _QUEUE_S = 30.0
+_RATES = {"requests_per_minute": "requests a minute", "tokens_per_minute": "tokens a minute"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,78 +21,13 @@ class LimitSettings:
 
     concurrent: int | None = 256
     queued: int = 256
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    tokens_per_day: int | None = None
-    requests_per_minute_per_key: int | None = None
-    tokens_per_minute_per_key: int | None = None
-    tokens_per_day_per_key: int | None = None
+    of_model: UsageLimits = NO_LIMITS
+    of_key: UsageLimits = NO_LIMITS
+    """For each key by itself."""
 
 
 class KeyLimitError(ModelAwayError):
     """A key has used up its share of a model; other keys may call it."""
-
-
-class KeyLimits:
-    """Counts the calls of one key to one model in this process."""
-
-    def __init__(self, model: str, settings: LimitSettings, clock: Callable[[], float]) -> None:
-        self._model = model
-        self._settings = settings
-        self._clock = clock
-        self._requests: deque[float] = deque()
-        self._tokens: deque[tuple[float, int]] = deque()
-        self._tokens_of_minute = 0
-        self._day = 0
-        self._tokens_of_day = 0
-
-    def take(self) -> None:
-        """Count a call.
-
-        Raises:
-            KeyLimitError: the key may make no more for a while; it says until when.
-        """
-        now = self._clock()
-        self._forget(now)
-        settings = self._settings
-        most = settings.tokens_per_day_per_key
-        if most is not None and self._tokens_of_day >= most:
-            told = f"the {most} tokens of 'tokens_per_day_per_key' are used up"
-            raise self._used_up(told, "quota", _DAY_S - now % _DAY_S)
-        most = settings.tokens_per_minute_per_key
-        if most is not None and self._tokens_of_minute >= most:
-            told = f"more than {most} tokens a minute, which is 'tokens_per_minute_per_key'"
-            raise self._used_up(told, "rate_limit", self._tokens[0][0] + _MINUTE_S - now)
-        most = settings.requests_per_minute_per_key
-        if most is not None and len(self._requests) >= most:
-            told = f"more than {most} requests a minute, which is 'requests_per_minute_per_key'"
-            raise self._used_up(told, "rate_limit", self._requests[0] + _MINUTE_S - now)
-        if most is not None:
-            self._requests.append(now)
-
-    def count_tokens(self, tokens: int) -> None:
-        """Count what a call used."""
-        now = self._clock()
-        self._forget(now)
-        if self._settings.tokens_per_minute_per_key is not None:
-            self._tokens.append((now, tokens))
-            self._tokens_of_minute += tokens
-        self._tokens_of_day += tokens
-
-    def _forget(self, now: float) -> None:
-        while self._requests and self._requests[0] <= now - _MINUTE_S:
-            self._requests.popleft()
-        while self._tokens and self._tokens[0][0] <= now - _MINUTE_S:
-            self._tokens_of_minute -= self._tokens.popleft()[1]
-        if (day := int(now // _DAY_S)) != self._day:
-            self._day, self._tokens_of_day = day, 0
-
-    def _used_up(
-        self, told: str, type_: Literal["quota", "rate_limit"], left_s: float
-    ) -> KeyLimitError:
-        wait_s = max(1, round(left_s + 0.5))
-        message = f"model '{self._model}': {told} for this key; try again in {wait_s} s"
-        return KeyLimitError(message, type_, wait_s)
 
 
 class ModelLimits:
@@ -105,23 +39,11 @@ class ModelLimits:
         self._model = model
         self._settings = settings
         self._clock = clock
-        self._requests: deque[float] = deque()
-        self._tokens: deque[tuple[float, int]] = deque()
-        self._tokens_of_minute = 0
-        self._day = 0
-        self._tokens_of_day = 0
+        self._used = Usage(settings.of_model, clock)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._has_keys = any(
-            each is not None
-            for each in (
-                settings.requests_per_minute_per_key,
-                settings.tokens_per_minute_per_key,
-                settings.tokens_per_day_per_key,
-            )
-        )
-        self._keys: dict[PrincipalId | None, KeyLimits] = {}
+        self._keys: dict[PrincipalId | None, Usage] = {}
         self.active = 0
 
     @property
@@ -140,33 +62,38 @@ class ModelLimits:
             ModelAwayError: too many calls run and wait, or too many were made; it says until when.
             ModelError: the tokens of the day are used up.
         """
-        self._check_tokens()
-        if (limits := self._of(key)) is not None:
-            limits.take()
+        used_by_key = self._of(key)
+        self._check(used_by_key)
         await self._enter()
         try:
-            self._count_request()
+            # Others may have used up a limit while this one waited.
+            self._check(used_by_key)
+            self._used.count_request()
+            if used_by_key is not None:
+                used_by_key.count_request()
             yield
         finally:
             self._leave()
 
-    def _of(self, key: PrincipalId | None) -> KeyLimits | None:
-        if not self._has_keys:
-            return None
-        if (limits := self._keys.get(key)) is None:
-            limits = self._keys[key] = KeyLimits(self._model, self._settings, self._clock)
-        return limits
-
     def count_tokens(self, tokens: int, key: PrincipalId | None = None) -> None:
         """Count what a call of a key used."""
-        now = self._clock()
-        if (limits := self._of(key)) is not None:
-            limits.count_tokens(tokens)
-        if self._settings.tokens_per_minute is not None:
-            self._tokens.append((now, tokens))
-            self._tokens_of_minute += tokens
-        self._begin_day(now)
-        self._tokens_of_day += tokens
+        self._used.count_tokens(tokens)
+        if (used_by_key := self._of(key)) is not None:
+            used_by_key.count_tokens(tokens)
+
+    def _of(self, key: PrincipalId | None) -> Usage | None:
+        limits = self._settings.of_key
+        if limits == NO_LIMITS:
+            return None
+        if (used := self._keys.get(key)) is None:
+            used = self._keys[key] = Usage(limits, self._clock)
+        return used
+
+    def _check(self, used_by_key: Usage | None) -> None:
+        if (reached := self._used.used_up()) is not None:
+            raise _model_error(self._model, reached)
+        if used_by_key is not None and (reached := used_by_key.used_up()) is not None:
+            raise _key_error(self._model, reached)
 
     async def _enter(self) -> None:
         most = self._settings.concurrent
@@ -210,50 +137,30 @@ class ModelLimits:
         if not self.active:
             self._idle.set()
 
-    def _count_request(self) -> None:
-        most = self._settings.requests_per_minute
-        if most is None:
-            return
-        now = self._clock()
-        while self._requests and self._requests[0] <= now - _MINUTE_S:
-            self._requests.popleft()
-        if len(self._requests) >= most:
-            wait_s = max(1, round(self._requests[0] + _MINUTE_S - now + 0.5))
-            raise ModelAwayError(
-                f"model '{self._model}': more than {most} requests a minute, which is its "
-                f"'requests_per_minute'; try again in {wait_s} s",
-                "rate_limit",
-                wait_s,
-            )
-        self._requests.append(now)
 
-    def _check_tokens(self) -> None:
-        now = self._clock()
-        self._check_day(now)
-        most = self._settings.tokens_per_minute
-        if most is None:
-            return
-        while self._tokens and self._tokens[0][0] <= now - _MINUTE_S:
-            self._tokens_of_minute -= self._tokens.popleft()[1]
-        if self._tokens_of_minute >= most:
-            wait_s = max(1, round(self._tokens[0][0] + _MINUTE_S - now + 0.5))
-            raise ModelAwayError(
-                f"model '{self._model}': more than {most} tokens a minute, which is its "
-                f"'tokens_per_minute'; try again in {wait_s} s",
-                "rate_limit",
-                wait_s,
-            )
+def _model_error(model: str, reached: UsedUp) -> ModelError:
+    if reached.limit == "tokens_per_day":
+        return ModelError(
+            f"model '{model}': the {reached.most} tokens of its 'tokens_per_day' are used up; "
+            "they are reset at 00:00 UTC, or raise the param",
+            "quota",
+        )
+    return ModelAwayError(
+        f"model '{model}': more than {reached.most} {_RATES[reached.limit]}, which is its "
+        f"'{reached.limit}'; try again in {reached.wait_s} s",
+        "rate_limit",
+        reached.wait_s,
+    )
 
-    def _check_day(self, now: float) -> None:
-        self._begin_day(now)
-        most = self._settings.tokens_per_day
-        if most is not None and self._tokens_of_day >= most:
-            raise ModelError(
-                f"model '{self._model}': the {most} tokens of its 'tokens_per_day' are used up; "
-                "they are reset at 00:00 UTC, or raise the param",
-                "quota",
-            )
 
-    def _begin_day(self, now: float) -> None:
-        if (day := int(now // _DAY_S)) != self._day:
-            self._day, self._tokens_of_day = day, 0
+def _key_error(model: str, reached: UsedUp) -> KeyLimitError:
+    name = f"'{reached.limit}_per_key'"
+    if reached.limit == "tokens_per_day":
+        told = f"the {reached.most} tokens of {name} are used up"
+    else:
+        told = f"more than {reached.most} {_RATES[reached.limit]}, which is {name}"
+    return KeyLimitError(
+        f"model '{model}': {told} for this key; try again in {reached.wait_s} s",
+        "quota" if reached.limit == "tokens_per_day" else "rate_limit",
+        reached.wait_s,
+    )

@@ -20,6 +20,7 @@ from caraway_scheduler.models.hosted import HostedChatModel
 from caraway_scheduler.models.limits import LimitSettings, ModelLimits
 from caraway_scheduler.models.metering import CallMeter, MeteredModel, MeteredResponses
 from caraway_scheduler.models.states import LoadedModel, ModelState
+from caraway_scheduler.models.usage import UsageLimits
 
 logger = logging.getLogger(__name__)
 _AGAIN = Delays(2.0, 60.0, jitter=0.2)
@@ -180,13 +181,16 @@ def _limits(params: ModelParams) -> LimitSettings:
     def limit(name: str, default: int = 0) -> int | None:
         return params.count(name, default) or None
 
+    def usage(ending: str) -> UsageLimits:
+        return UsageLimits(
+            limit(f"requests_per_minute{ending}"),
+            limit(f"tokens_per_minute{ending}"),
+            limit(f"tokens_per_day{ending}"),
+        )
+
     return LimitSettings(
         concurrent=limit("max_concurrent_requests", 256),
         queued=params.count("max_queued_requests", 256),
-        requests_per_minute=limit("requests_per_minute"),
-        tokens_per_minute=limit("tokens_per_minute"),
-        tokens_per_day=limit("tokens_per_day"),
-        requests_per_minute_per_key=limit("requests_per_minute_per_key"),
-        tokens_per_minute_per_key=limit("tokens_per_minute_per_key"),
-        tokens_per_day_per_key=limit("tokens_per_day_per_key"),
+        of_model=usage(""),
+        of_key=usage("_per_key"),
     )
