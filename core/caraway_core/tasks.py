@@ -70,7 +70,9 @@ class Tasks:
 
     async def ended(self) -> None:
         """Wait until every task has ended."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Not `gather`: its cancellation would cancel the tasks again, and end their clean-up.
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
 
     async def aclose(self) -> None:
         self.cancel()

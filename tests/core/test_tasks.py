@@ -150,3 +150,49 @@ async def test_a_report_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.ERROR):
         tasks.note(KeyError("x"), "a work", report)
     assert len(caplog.records) == 2
+
+
+async def test_closing_that_is_cancelled_lets_clean_up_end() -> None:
+    """The owner is cancelled while it waits; its tasks are not cancelled a second time."""
+    owned = tasks.Tasks()
+    cleans, goes_on = asyncio.Event(), asyncio.Event()
+    cleaned: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleans.set()
+            await goes_on.wait()
+            cleaned.append("closed")
+
+    task = owned.spawn(work(), "a work")
+    await asyncio.sleep(0)
+    closing = asyncio.ensure_future(owned.aclose())
+    await asyncio.wait_for(cleans.wait(), WAIT_S)
+    closing.cancel()
+    await asyncio.wait((closing,), timeout=WAIT_S)
+    assert closing.cancelled() and not task.done()
+    goes_on.set()
+    await asyncio.wait((task,), timeout=WAIT_S)
+    assert cleaned == ["closed"]
+
+
+async def test_closing_waits_also_for_work_that_clean_up_begins() -> None:
+    owned = tasks.Tasks()
+    ended: list[str] = []
+
+    async def last() -> None:
+        await asyncio.sleep(0)
+        ended.append("last")
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            owned.spawn(last(), "what clean-up begins")
+
+    owned.spawn(work(), "a work")
+    await asyncio.sleep(0)
+    await asyncio.wait_for(owned.aclose(), WAIT_S)
+    assert ended == ["last"] and not len(owned)
