@@ -50,6 +50,11 @@ def is_passing(exc: BaseException) -> bool:
     return isinstance(exc, _PASSING) and _advice(exc) not in (_SIGN_IN, _RIGHTS, _TLS)
 
 
+def is_replica(answer: object) -> bool:
+    """Return whether the server refused a write because it is not the primary, or no longer."""
+    return isinstance(answer, exceptions.ReadOnlyError)
+
+
 def explained(server: str, exc: BaseException) -> CarawayError:
     """Convert an error of the client to a CarawayError with advice."""
     advice = _advice(exc)

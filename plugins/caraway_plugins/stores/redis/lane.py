@@ -96,8 +96,20 @@ class RedisLane:
         self._is_closed = True
         if self._queue:
             self._begin()
-        if self._worker is not None:
-            await self._worker
+        if (worker := self._worker) is not None:
+            try:
+                # Not `await worker`: the client can swallow a cancellation that reaches it.
+                await asyncio.wait((worker,))
+            except asyncio.CancelledError:
+                worker.cancel()
+                self._refuse_waiting()
+                raise
+
+    def _refuse_waiting(self) -> None:
+        while self._queue:
+            for call in self._taken():
+                failure = f"state store {self._address.name} was closed before the call"
+                call.outcome.set_exception(ShuttingDownError(failure))
 
     def _begin(self) -> None:
         if self._worker is None or self._worker.done():
@@ -105,13 +117,17 @@ class RedisLane:
 
     async def _work(self) -> None:
         while self._queue:
-            batch: list[_Call] = []
-            while self._queue and len(batch) < _AT_ONCE:
-                call = self._queue.popleft()
-                if call.outcome.set_running_or_notify_cancel():
-                    batch.append(call)
-            if batch:
+            if batch := self._taken():
                 await self._settle(_Batch(batch))
+
+    def _taken(self) -> Sequence[_Call]:
+        """Take the next calls of the queue that are not cancelled."""
+        batch: list[_Call] = []
+        while self._queue and len(batch) < _AT_ONCE:
+            call = self._queue.popleft()
+            if call.outcome.set_running_or_notify_cancel():
+                batch.append(call)
+        return batch
 
     async def _settle(self, batch: _Batch) -> None:
         try:
@@ -140,9 +156,16 @@ class RedisLane:
         """
         deadline = asyncio.get_running_loop().time() + GIVE_UP_S
         again = Backoff(_DELAYS)
+        has_reconnected = False
         while True:
             try:
                 answers = await self._send(batch)
+                if not has_reconnected and any(errors.is_replica(one) for one in answers):
+                    has_reconnected = True
+                    if all(errors.is_replica(one) for one in answers):
+                        batch.sent -= 1
+                    await self._reconnect()
+                    continue
                 passing = next((one for one in answers if errors.is_passing(one)), None)
                 if passing is None:
                     return answers
@@ -158,13 +181,23 @@ class RedisLane:
                 raise errors.explained(self._address.name, failure) from failure
             await asyncio.sleep(pause_s)
 
+    async def _reconnect(self) -> None:
+        """Leave a server that is no longer the primary: the address may lead to another one now.
+
+        Else every connection would stay, writes would fail and reads would be stale.
+        """
+        pool: Any = self._client.connection_pool
+        await pool.update_active_connections_for_reconnect()
+        await pool.disconnect(inuse_connections=False)
+
     async def _send(self, batch: _Batch) -> list[Any]:
         if not self._sha:
             self._sha = await self._client.script_load(_SCRIPT)
         answers = await self._execute(batch)
         if any(isinstance(answer, NoScriptError) for answer in answers):
-            # The server was restarted, and applied nothing of the batch.
-            batch.sent -= 1
+            if all(isinstance(answer, NoScriptError) for answer in answers):
+                # The server was restarted, and applied nothing of the batch.
+                batch.sent -= 1
             self._sha = await self._client.script_load(_SCRIPT)
             answers = await self._execute(batch)
         return answers

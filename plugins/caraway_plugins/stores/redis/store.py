@@ -3,6 +3,7 @@
 import logging
 import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -140,10 +141,12 @@ class RedisStateStore:
 
     async def aclose(self) -> None:
         """Finish the queued calls and disconnect; watchers end."""
-        await self._reads.aclose()
-        await self._writes.aclose()
-        self._wake()
-        await self._client.aclose(close_connection_pool=True)
+        # Also if the caller is cancelled meanwhile: the connections are closed.
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self._client.aclose, close_connection_pool=True)
+            closing.callback(self._wake)
+            closing.push_async_callback(self._writes.aclose)
+            closing.push_async_callback(self._reads.aclose)
 
     async def _changes(self, prefix: str, after: int) -> ChangePage:
         while True:
