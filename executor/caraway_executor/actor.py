@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from caraway_core import ray_nodes
 from caraway_core.changes import Log
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import (
@@ -143,6 +143,10 @@ class ExecutorActor:
         call, query_id, statement, origin = wire.unpack_call(arguments)
         return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
 
+    async def open_all(self, calls: Sequence[bytes]) -> list[SentPage | CarawayError]:
+        """Answer several calls of `open` at once; an error is the answer of its call alone."""
+        return await self._do(self._open_all(calls))
+
     async def open_task(self, arguments: bytes, *tables: pa.Table) -> SentPage:
         """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
         call, task, inputs = wire.unpack_call(arguments)
@@ -218,6 +222,19 @@ class ExecutorActor:
         self._tallies.models = tuple(self._worker.models.names)
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
+
+    async def _open_all(self, calls: Sequence[bytes]) -> list[SentPage | CarawayError]:
+        return await asyncio.gather(*map(self._opened, calls))
+
+    async def _opened(self, arguments: bytes) -> SentPage | CarawayError:
+        call, query_id, statement, origin = wire.unpack_call(arguments)
+        try:
+            return wire.pack(await self._worker.open(query_id, statement, origin, call))
+        except CarawayError as exc:
+            return exc
+        except Exception as exc:
+            cause = f"{type(exc).__name__}: {exc}".split("\n")[0]
+            return ExecutionError(f"executor '{self._executor_id}': {cause}")
 
     async def _run(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]

@@ -1,9 +1,8 @@
 """Merges the rankings of a search: rows of one table by reciprocal ranks, and tables by scores."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -14,8 +13,7 @@ from caraway_search.ranking.fusion import RankedList, fuse
 types = pa.types
 
 
-@dataclass(frozen=True, slots=True)
-class RankedPlace:
+class RankedPlace(NamedTuple):
     """A row of a ranking: which ranking it is, and its place there, from 0."""
 
     ranking: int
@@ -27,7 +25,7 @@ class MergedRow:
     """A row that is in one or several rankings of its table, in their order."""
 
     score: float
-    places: list[RankedPlace] = field(default_factory=list)
+    places: list[RankedPlace]
 
 
 def merged(
@@ -47,8 +45,8 @@ def merged(
         for place, identity in enumerate(found):
             row = rows.get(identity)
             if row is None:
-                row = rows[identity] = MergedRow(scores[place])
-            if not row.places or row.places[-1].ranking != number:
+                rows[identity] = MergedRow(scores[place], [RankedPlace(number, place)])
+            elif row.places[-1].ranking != number:
                 # Rows that nothing tells apart are one row.
                 row.places.append(RankedPlace(number, place))
     if keeps_scores:
@@ -60,16 +58,17 @@ def merged(
 
 def _in_order(rows: Mapping[Hashable, MergedRow]) -> Iterable[tuple[Any, MergedRow]]:
     """Order rows by their scores, and those of one score by what tells them apart."""
-    by_score = sorted(rows.items(), key=lambda item: -item[1].score)
-    for _, equal in groupby(by_score, key=lambda item: item[1].score):
+    by_score: dict[float, list[tuple[Any, MergedRow]]] = {}
+    for item in rows.items():
+        by_score.setdefault(item[1].score, []).append(item)
+    for score in sorted(by_score, reverse=True):
+        equal = by_score[score]
         # Most rows share no score, and then need no comparison of their keys.
-        yield from _by_key(list(equal))
+        yield from equal if len(equal) == 1 else sorted(equal, key=_by_key)
 
 
-def _by_key(rows: list[tuple[Any, MergedRow]]) -> list[tuple[Any, MergedRow]]:
-    if len(rows) == 1:
-        return rows
-    return sorted(rows, key=lambda item: list(map(_orderable, item[0])))
+def _by_key(item: tuple[Any, MergedRow]) -> list[tuple[bool, bool, Any]]:
+    return list(map(_orderable, item[0]))
 
 
 def _orderable(value: Any) -> tuple[bool, bool, Any]:

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from itertools import starmap
+from typing import Generic, NamedTuple, TypeVar
 
 from caraway_core.searching import RRF_K
 from caraway_search.errors import InvalidSearchError
@@ -69,8 +70,7 @@ class Recency(Generic[Key]):
         return self.decay.factor(self.ages_s.get(key, math.inf))
 
 
-@dataclass(frozen=True, slots=True)
-class FusedRow(Generic[Key]):
+class FusedRow(NamedTuple, Generic[Key]):
     """A row that is in one of the lists at least."""
 
     key: Key
@@ -97,4 +97,5 @@ def fuse(
             scores[key] = scores.get(key, 0.0) + ranked.weight / (k + place)
     if recency is not None:
         scores = {key: score * recency.factor(key) for key, score in scores.items()}
-    return sorted((FusedRow(*item) for item in scores.items()), key=lambda row: -row.score)
+    best = sorted(scores.items(), key=lambda item: item[1], reverse=True)
+    return list(starmap(FusedRow, best))

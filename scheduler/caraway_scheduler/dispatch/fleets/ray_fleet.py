@@ -15,11 +15,7 @@ from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 
 from caraway_core import ray_nodes, tasks
 from caraway_core.changes import Log
-from caraway_core.errors import (
-    CarawayError,
-    ExecutorLostError,
-    PartLostError,
-)
+from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import BatchStream
@@ -47,6 +43,7 @@ from caraway_scheduler.dispatch.fleets import model_answers, own_files
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 from caraway_scheduler.dispatch.fleets.peers import Peer, got, handles, send, shapes
 from caraway_scheduler.dispatch.fleets.ray_failures import translate
+from caraway_scheduler.dispatch.fleets.shared_calls import SharedCalls
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
@@ -76,6 +73,7 @@ class RayFleet:
         self._is_blind = False
         self._catalog: tuple[TableCatalog, Any] | None = None
         self._abandoned = tasks.Tasks()
+        self._shared = SharedCalls()
         self._calls = 0
 
     @classmethod
@@ -239,8 +237,9 @@ class RayFleet:
     ) -> BatchStream:
         peer = self._peer(executor_id)
         call = self._call(query_id)
-        answer = peer.actor.open.remote(wire.pack_call(call, query_id, statement, catalog))
-        packed = await self._work(peer, call, answer)
+        arguments = wire.pack_call(call, query_id, statement, catalog)
+        opened = self._shared.open(peer, arguments, statement.index)
+        packed = await self._work(peer, call, opened)
         return self._paged(peer, call, wire.unpack(packed))
 
     async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:

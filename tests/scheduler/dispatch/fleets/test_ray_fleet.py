@@ -11,8 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_core.errors import ExecutorLostError, InvalidQueryError, PartLostError
-from caraway_core.ids import ExecutorId, new_query_id
+from caraway_core.errors import (
+    ExecutorLostError,
+    InvalidQueryError,
+    NotDistributableError,
+    PartLostError,
+)
+from caraway_core.ids import ExecutorId, TableName, new_query_id
+from caraway_core.index_orders import IndexOrder, WordOrder
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Description, Input, Split
 from caraway_core.statements import Statement
@@ -74,6 +80,25 @@ async def until_idle(made: RayFleet, executor: ExecutorId) -> None:
     async with asyncio.timeout(60):
         while await active(made, executor):
             pass
+
+
+async def test_searches_that_begin_together_have_an_answer_each(cluster: RayCluster) -> None:
+    order = IndexOrder(
+        TableName("t"), WordOrder(("v",), "tea", "english", (1.0,)), is_required=True
+    )
+    async with fleet() as made:
+        answers = await asyncio.gather(
+            made.execute(ONE, new_query_id(), replace(statement("SELECT 1"), index=order), "here"),
+            made.execute(ONE, new_query_id(), replace(statement("SELECT 2"), index=order), "here"),
+            made.execute(ONE, new_query_id(), statement("SELECT 3 AS c0"), "here"),
+            return_exceptions=True,
+        )
+        for each in answers[:2]:
+            assert isinstance(each, NotDistributableError), each
+            assert "'t' is not an accelerated dataset" in each.message
+        assert not isinstance(answers[2], BaseException)
+        assert (await table(answers[2])).to_pylist() == [{"c0": 3}]
+        await until_idle(made, ONE)
 
 
 async def test_file_that_executors_do_not_see_is_sent_to_them(
@@ -219,7 +244,7 @@ async def test_stopped_executor_blocks_nothing_once_it_is_lost(cluster: RayClust
             )
             assert [each.executor_id for each in await of.describe()] == [ONE]
             of.lost(TWO)
-            with pytest.raises(ExecutorLostError, match="does not respond"):
+            with pytest.raises(ExecutorLostError, match="it no longer answers"):
                 await query
         finally:
             os.kill(pid, signal.SIGCONT)
