@@ -21,6 +21,8 @@ class FaultOwner(Enum):
     ENGINE = "engine"
 
 
+_HALF = 5_000
+"""Characters of a long text that are read from its start and from its end."""
 _KINDS = (
     *messages.STATEMENT_KINDS,
     *messages.SOURCE_KINDS,
@@ -43,7 +45,12 @@ class Told:
 
 
 def read(text: str) -> Told:
-    """Determine whose fault an error is, and return its message for users."""
+    """Determine whose fault an error is, and return its message for users.
+
+    The middle of a long text is left out: it is a value of the statement.
+    """
+    if len(text) > 2 * _HALF:
+        text = f"{text[:_HALF]}...{text[-_HALF:]}"
     kinds, rest = _kinds(text)
     for message in messages.WORDED:
         if match := message.find(rest):
@@ -96,4 +103,5 @@ _NOISE = re.compile(rf"(?:{'|'.join(_SAID_KINDS)}): |\b{messages.CAUSED_BY}\s")
 # A debug dump of a value, such as `Ident { value: "x", ...`; it extends to the end.
 _DUMP = re.compile(r":? ?\b[A-Z]\w+ ?\{ ?\w+:.*|:? ?\b[A-Z]\w+\(\w+ \{.*", re.DOTALL)
 _URLS = re.compile(r"\b(?:https?|s3a?|gs|abfss?|az|memory)://[^\s'\",)]+")
-_FOLDERS = re.compile(r"(?:file://)?(?<![\w.])/?(?:[\w.@%+=~-]+/){2,}(?P<name>[\w.@%+=~-]*)")
+# It begins where a run of such characters does: long runs of them would take hours otherwise.
+_FOLDERS = re.compile(r"(?:file://)?(?<![\w.@%+=~-])/?(?:[\w.@%+=~-]+/){2,}(?P<name>[\w.@%+=~-]*)")
