@@ -42,7 +42,7 @@ class Parquet:
             raise InvalidQueryError("rows without columns cannot be written as Parquet")
         try:
             self._writer = pq.ParquetWriter(self._sink, self._schema, compression="zstd")
-        except pa.ArrowException as exc:
+        except (pa.ArrowException, OSError) as exc:
             raise InvalidQueryError(
                 f"these rows cannot be written as Parquet: {exc}; cast the column to text, or "
                 "request another format"
