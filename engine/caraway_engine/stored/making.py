@@ -15,6 +15,8 @@ def dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.Re
     total = sum(batch.num_rows for batch in batches)
     seen = 0
     for batch in batches:
+        if not batch.num_rows:
+            continue
         parts[seen * partitions // total].append(batch)
         seen += batch.num_rows
     return parts
