@@ -39,7 +39,7 @@ class TextRequest:
             found = json.loads(text or "")
             boosts, statistics = tuple(found.pop("boosts")), tuple(found.pop("statistics"))
             return cls(**found, boosts=boosts, statistics=statistics)
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as exc:
             raise ValueError("the query of a search is an encoded request") from exc
 
     def with_statistics(self, statistics: Sequence[int]) -> Self:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+from caraway_core import strict_json
 from caraway_core.ids import QueryId
 from caraway_scheduler.flight.sql import messages
 from caraway_scheduler.flight.sql.protocol.FlightSql_pb2 import TicketStatementQuery
@@ -31,7 +32,7 @@ def read(handle: bytes) -> StatementHandle:
         InvalidArgument: it is none of ours.
     """
     try:
-        document = json.loads(handle)
+        document = strict_json.parse(handle)
         sql = document.get("sql", "")
         prepared = document.get("prepared", "")
         query_id = document.get("waiting")
