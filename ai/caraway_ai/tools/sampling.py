@@ -1,6 +1,5 @@
 """The built-in tools that look at some rows or values of a table."""
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,15 +11,10 @@ from caraway_ai.tools.protocol import Arguments, JsonSchema, ToolCaller
 from caraway_ai.tools.sql_names import quoted, quoted_table
 from caraway_core import registry
 from caraway_core.errors import InvalidRequestError
+from caraway_core.sqltext import sort_keys
 
 _MOST_ROWS = 100
 _MOST_COLUMNS = 50
-_KEY = re.compile(
-    r"""\s*(?P<name>"(?:[^"]|"")*"|[^,]+?)(?:\s+(?P<direction>ASC|DESC))?"""
-    r"(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*(?:,|$)",
-    re.IGNORECASE,
-)
-"""One key of an ORDER BY; a name in quotes may have commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +115,22 @@ async def _rows(data: DataAccess, sql: str, caller: ToolCaller, limits: RowLimit
 
 def _keys(text: str, table: KnownTable, columns: Sequence[KnownColumn]) -> Iterator[str]:
     """Yield the keys of an ORDER BY, whose columns must be those of the table."""
-    at = 0
-    while at < len(text) or text.endswith(","):
-        key = _KEY.match(text, at)
-        if key is None:
+    for key in sort_keys.sort_keys(text):
+        if not key.name:
             raise InvalidRequestError(
-                f"'order_by': no column at '{text[at:][:100]}'; write for example: price DESC, name"
+                f"'order_by': '{text[:100]}' has no column before or after a comma; write for "
+                "example: price DESC, name"
             )
-        column = quoted(_column(key["name"], table, columns))
-        nulls = f" NULLS {key['nulls'].upper()}" if key["nulls"] else ""
-        yield f"{column} {(key['direction'] or 'ASC').upper()}{nulls}"
-        at = key.end()
-        if key.end() == len(text) and not key[0].endswith(","):
-            return
+        column = quoted(_column(key.name, table, columns))
+        nulls = f" NULLS {key.nulls}" if key.nulls else ""
+        yield f"{column} {key.direction or 'ASC'}{nulls}"
 
 
 def _column(name: str, table: KnownTable, columns: Sequence[KnownColumn]) -> str:
     """Return the column that a name stands for: as it is spelled, or else in any case."""
     names = [each.name for each in columns]
     bare = name.strip()
-    is_quoted = len(bare) > 1 and bare[0] == bare[-1] == '"'
-    unquoted = bare[1:-1].replace('""', '"') if is_quoted else bare
+    unquoted = sort_keys.bare_name(bare)
     for spelled in (bare, unquoted, unquoted.lower()):
         if spelled in names:
             return spelled
