@@ -31,11 +31,14 @@ FROM base b JOIN pg_type t ON t.oid = b.oid
 LEFT JOIN pg_type item ON item.oid = t.typelem AND t.typcategory = 'A'
 WHERE t.typtype <> 'd' ORDER BY b.attnum
 """
+# An index also lists the columns that it only carries (INCLUDE), after those of its key.
 _KEY = """
-SELECT a.attname FROM pg_index i JOIN pg_attribute a
-    ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+SELECT a.attname
+FROM pg_index i CROSS JOIN unnest(i.indkey::int[]) WITH ORDINALITY AS k (attnum, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
 WHERE i.indrelid = %s AND CASE WHEN %s THEN i.indisreplident ELSE i.indisprimary END
-ORDER BY array_position(i.indkey::int[], a.attnum::int)
+    AND k.place <= i.indnkeyatts
+ORDER BY k.place
 """
 _SYSTEM = """
 SELECT (SELECT system_identifier::text FROM pg_control_system()),
@@ -167,12 +170,11 @@ def _key(
 ) -> tuple[str, ...]:
     """Return the key columns, and check that the log has them for deleted rows."""
     key = declared or found
-    quoted = f'"{place.schema}"."{place.table}"'
     if identity == "n" or (identity != "f" and not found):
         raise DatasetError(
             "invalid",
             f"{place.title} has no replica identity, so the log does not identify rows; add a "
-            f"primary key, or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
+            f"primary key, or run: ALTER TABLE {place.quoted} REPLICA IDENTITY FULL",
         )
     if not key:
         raise DatasetError(
@@ -186,6 +188,7 @@ def _key(
         raise DatasetError(
             "invalid",
             f"{place.title}: 'primary_key' is ({', '.join(key)}), but the log identifies rows by "
-            f"({', '.join(found)}); use that, or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
+            f"({', '.join(found)}); use that, or run: ALTER TABLE {place.quoted} "
+            "REPLICA IDENTITY FULL",
         )
     return key

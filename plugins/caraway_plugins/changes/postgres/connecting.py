@@ -1,5 +1,7 @@
 """Connects to PostgreSQL and maps its errors. Only this package imports psycopg2."""
 
+import hashlib
+import string
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -7,6 +9,7 @@ from typing import Any
 
 import psycopg2
 import psycopg2.errors
+from psycopg2.extensions import parse_dsn
 from psycopg2.extras import LogicalReplicationConnection
 
 from caraway_core.errors import DatasetError, DatasetErrorType
@@ -15,6 +18,8 @@ from caraway_plugins.sources import params
 
 _CONNECT_S = 10
 _NAME_BYTES = 63
+_DIGEST_DIGITS = 8
+_SLOT_CHARACTERS = frozenset(string.ascii_lowercase + string.digits + "_")
 # Values arrive as text; these options fix their format, whatever the server and the role set.
 _OPTIONS = (
     "-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres "
@@ -41,6 +46,16 @@ class ReplicatedTable:
     @property
     def title(self) -> str:
         return f"table '{self.schema}.{self.table}'"
+
+    @property
+    def quoted(self) -> str:
+        """The name of the table in SQL, also for advice in errors."""
+        return f"{quoted(self.schema)}.{quoted(self.table)}"
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def place_of(request: ChangeRequest) -> ReplicatedTable:
@@ -140,6 +155,8 @@ def _login(known: params.Params) -> Mapping[str, Any]:
             "invalid", f"params.pg_sslmode is '{mode}'; give one of: {', '.join(_SSL_MODES)}"
         )
     dsn = known.text("pg_connection_string")
+    if dsn is not None:
+        _check_dsn(dsn)
     given = {
         "dsn": dsn,
         "host": known.text("pg_host"),
@@ -161,7 +178,27 @@ def _login(known: params.Params) -> Mapping[str, Any]:
     }
 
 
+def _check_dsn(dsn: str) -> None:
+    try:
+        parse_dsn(dsn)
+    except psycopg2.ProgrammingError:
+        # Its message quotes parts of the text, which can be those of the password.
+        raise DatasetError(
+            "invalid",
+            "params.pg_connection_string is invalid; write key=value pairs and quote values that "
+            "have blanks ('...'), or a URL with percent-encoded parts",
+        ) from None
+
+
 def _own_name(dataset: str) -> str:
-    """Return the default name of a slot; slots allow only lower-case letters, digits and '_'."""
-    plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in dataset.lower())
-    return f"caraway_{plain}"[:_NAME_BYTES]
+    """Return the default name of a slot, which no other dataset has.
+
+    Slots allow only lower-case letters, digits and '_'. Two datasets with one slot would each take
+    it from the other, and load their rows again and again.
+    """
+    plain = "".join(char if char in _SLOT_CHARACTERS else "_" for char in dataset.lower())
+    name = f"caraway_{plain}"
+    if plain == dataset and len(name) <= _NAME_BYTES:
+        return name
+    digest = hashlib.sha256(dataset.encode()).hexdigest()[:_DIGEST_DIGITS]
+    return f"{name[: _NAME_BYTES - _DIGEST_DIGITS - 1]}_{digest}"

@@ -10,7 +10,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import PositionLostError
 from caraway_plugins.changes.postgres import catalog, positions
 from caraway_plugins.changes.postgres.catalog import Table
-from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
+from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped, quoted
 from caraway_plugins.changes.postgres.positions import PostgresPosition
 
 _SLOT = """
@@ -75,13 +75,13 @@ def is_published(connection: Any, place: ReplicatedTable) -> bool:
         raise DatasetError(
             "invalid",
             f"the publication '{place.publication}' does not include {place.title}; run: ALTER "
-            f'PUBLICATION "{place.publication}" ADD TABLE "{place.schema}"."{place.table}"',
+            f"PUBLICATION {quoted(place.publication)} ADD TABLE {place.quoted}",
         )
     if not tells_all:
         raise DatasetError(
             "invalid",
             f"the publication '{place.publication}' omits some changes; run: ALTER PUBLICATION "
-            f"\"{place.publication}\" SET (publish = 'insert, update, delete, truncate')",
+            f"{quoted(place.publication)} SET (publish = 'insert, update, delete, truncate')",
         )
     return True
 

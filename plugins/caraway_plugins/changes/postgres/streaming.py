@@ -10,7 +10,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import SourceBatch
 from caraway_plugins.changes.postgres import pgoutput, positions
 from caraway_plugins.changes.postgres.collecting import Collector, Fetch
-from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
+from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped, quoted
 from caraway_plugins.changes.postgres.positions import PostgresPosition
 
 _ROWS_PER_TURN = 200
@@ -54,6 +54,8 @@ class Stream:
         self._cursor = connection.cursor()
         self._socket = connection.fileno()
         self._in_transaction = False
+        self._has_ended_open = False
+        """Whether a transaction ended of which parts were given, and nobody was told yet."""
         self._commit_lsn = 0
         self._confirmed = at.lsn
         self._tasks = tasks.Tasks()
@@ -64,7 +66,7 @@ class Stream:
         Raises:
             DatasetError: the server rejects the request.
         """
-        options = {"proto_version": "1", "publication_names": _quoted(self._place.publication)}
+        options = {"proto_version": "1", "publication_names": quoted(self._place.publication)}
 
         def ask() -> None:
             with mapped(self._place):
@@ -155,6 +157,7 @@ class Stream:
                 self._in_transaction, self._commit_lsn = True, lsn
             case pgoutput.Commit(end_lsn=lsn):
                 self._in_transaction, self._ended = False, lsn
+                self._has_ended_open = self._at.open_lsn != 0
 
     def _is_enough(self) -> bool:
         count, limits = len(self._collector), self._limits
@@ -162,8 +165,13 @@ class Stream:
         return count >= most or self._collector.size_bytes >= limits.largest_bytes
 
     def _is_due(self) -> bool:
-        """Return whether a batch is ready: rows of whole transactions, or too many of one."""
-        return len(self._collector) > 0 and (not self._in_transaction or self._is_enough())
+        """Return whether a batch is ready: rows of whole transactions, or too many of one.
+
+        The end of a transaction is one even without rows: until then its parts are held back.
+        """
+        if self._in_transaction:
+            return len(self._collector) > 0 and self._is_enough()
+        return len(self._collector) > 0 or self._has_ended_open
 
     async def _batch(self, fetch: Fetch) -> SourceBatch:
         is_whole = not self._in_transaction
@@ -171,6 +179,7 @@ class Stream:
             if not len(self._collector):
                 self._ended = max(self._ended, self._cursor.wal_end)
             self._at = replace(self._at, lsn=self._ended, open_lsn=0, taken=0)
+            self._has_ended_open = False
         else:
             self._at = replace(
                 self._at,
@@ -213,7 +222,3 @@ class Stream:
                 self.confirm(self._confirmed)
             except DatasetError:
                 return  # The reader fails as well, and reports it.
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
