@@ -2,9 +2,10 @@
 
 import atexit
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import adbc_driver_postgresql.dbapi as postgresql
 import pyarrow as pa
@@ -15,6 +16,7 @@ from caraway_core.errors import ExecutionError, InvalidQueryError, QueryError
 from caraway_core.tables import RemoteTable
 
 _MOST_IDLE = 8
+_LONGEST_IDLE_S = 300.0
 _BATCH_BYTES = 4 * 1024 * 1024
 _OVERFLOW = "22003"
 _TOO_LARGE = "out of range"
@@ -31,14 +33,23 @@ WHERE name = 'client_connection_check_interval'
 _EPOCH_US = 946_684_800_000_000
 _ENDLESS = -(2**63) + _EPOCH_US
 """The driver's result for `-infinity`; for `infinity` it is one less, as the epochs differ."""
+_EPOCH_DAYS = 10_957
+_ENDLESS_DAYS = -(2**31) + _EPOCH_DAYS
+"""The same for dates."""
 _Login = frozenset[tuple[str, str]]
+
+
+class _Idle(NamedTuple):
+    connection: Any
+    since_s: float
 
 
 class PostgresReader:
     """Reads tables of any number of servers, and reuses idle connections."""
 
-    def __init__(self) -> None:
-        self._idle: dict[_Login, list[Any]] = {}
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._idle: dict[_Login, list[_Idle]] = {}
         self._lock = threading.Lock()
         # The driver cannot close connections while the interpreter shuts down.
         atexit.register(self.close)
@@ -49,7 +60,7 @@ class PostgresReader:
             idle = [each for kept in self._idle.values() for each in kept]
             self._idle.clear()
         for each in idle:
-            _close(each)
+            _close(each.connection)
 
     def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> "PostgresRows":
         """Return the rows of a statement; it starts when the first rows are read."""
@@ -59,16 +70,31 @@ class PostgresReader:
         """Return an idle connection, or None."""
         with self._lock:
             idle = self._idle.get(_key(table))
-            return idle.pop() if idle else None
+            return idle.pop().connection if idle else None
 
     def give_back(self, table: RemoteTable, connection: Any) -> None:
         """Return a connection to the pool; no statement may be running on it."""
+        now_s = self._clock()
         with self._lock:
+            unused = self._unused(now_s)
             idle = self._idle.setdefault(_key(table), [])
             if len(idle) < _MOST_IDLE:
-                idle.append(connection)
-                return
-        _close(connection)
+                idle.append(_Idle(connection, now_s))
+            else:
+                unused.append(_Idle(connection, now_s))
+        for each in unused:
+            _close(each.connection)
+
+    def _unused(self, now_s: float) -> list["_Idle"]:
+        """Take out what nobody used for long, for example because its password was changed."""
+        oldest_s = now_s - _LONGEST_IDLE_S
+        unused: list[_Idle] = []
+        for login, idle in list(self._idle.items()):
+            unused += [each for each in idle if each.since_s < oldest_s]
+            self._idle[login] = [each for each in idle if each.since_s >= oldest_s]
+            if not self._idle[login]:
+                del self._idle[login]
+        return unused
 
 
 class PostgresRows:
@@ -198,10 +224,17 @@ def _typed(table: RemoteTable, batch: pa.RecordBatch, schema: pa.Schema) -> pa.R
 def _column(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    if pa.types.is_timestamp(type_) and array.null_count < len(array):
-        if pc.min(array.view(pa.int64())).as_py() <= _ENDLESS:
-            raise ValueError("infinity")
+    if array.null_count < len(array) and _has_endless(array):
+        raise ValueError("infinity")
     return array if array.type == type_ else pc.cast(array, type_)
+
+
+def _has_endless(array: pa.Array) -> bool:
+    if pa.types.is_timestamp(array.type):
+        return bool(pc.min(array.view(pa.int64())).as_py() <= _ENDLESS)
+    if pa.types.is_date32(array.type):
+        return bool(pc.min(array.view(pa.int32())).as_py() <= _ENDLESS_DAYS)
+    return False
 
 
 def _is_broken(exc: BaseException) -> bool:
