@@ -222,6 +222,11 @@ class LocalExecutor:
         session = self._sessions.current()
         return await self.in_planning_thread(partial(session.parameters, statement))
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
+        session = self._sessions.current()
+        return await self.in_planning_thread(partial(session.sql_of, statement, plan))
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
         session = await self._sessions.of(statement)

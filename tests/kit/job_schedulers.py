@@ -164,6 +164,9 @@ class GatedDispatch:
     async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
         return await self._inner.parameters_of(statement)
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        return await self._inner.sql_of(statement, plan)
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         return await self._inner.searches_of(statement)
 

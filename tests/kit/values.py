@@ -75,6 +75,10 @@ class WalledEngine:
         with _Errors():
             return crossed(await self.inner.parameters_of(crossed(statement)))
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        with _Errors():
+            return crossed(await self.inner.sql_of(crossed(statement), crossed(plan)))
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         with _Errors():
             return crossed(await self.inner.searches_of(crossed(statement)))

@@ -180,6 +180,14 @@ class Executor(Protocol):
         """
         ...
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL with the same answer; `statement` has its limits.
+
+        Raises:
+            QueryError: no SQL that is known to mean the same can be written.
+        """
+        ...
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it.
 
@@ -238,6 +246,14 @@ class Dispatch(Protocol):
 
         Raises:
             QueryError: the statement cannot be planned without values.
+        """
+        ...
+
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL with the same answer; `statement` has its limits.
+
+        Raises:
+            QueryError: no SQL that is known to mean the same can be written.
         """
         ...
 

@@ -18,7 +18,7 @@ from caraway_engine.execution.streams import EngineStream, OwnStream
 from caraway_engine.rows import plain
 from caraway_engine.rows.held import Chunks
 from caraway_engine.scans import presence
-from caraway_engine.sessions import parameters
+from caraway_engine.sessions import client_plans, parameters
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.lookups import Lookups
 from caraway_engine.sessions.planning import StatementPlanner
@@ -129,6 +129,14 @@ class Session:
             QueryError: it cannot be planned without values.
         """
         return parameters.types(self._registered, statement)
+
+    def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL, with the limits of a statement.
+
+        Raises:
+            QueryError: it cannot be written as SQL that means the same.
+        """
+        return client_plans.sql_of(self._registered, statement, plan)
 
     def searches(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it.

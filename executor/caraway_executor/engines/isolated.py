@@ -81,6 +81,12 @@ class IsolatedExecutor:
         types, _ = await self._engines.ask(statement, "parameters_of", statement)
         return types
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
+        sql: str
+        sql, _ = await self._engines.ask(statement, "sql_of", statement, plan)
+        return sql
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
         searches: tuple[StatementSearch, ...]

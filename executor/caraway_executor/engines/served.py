@@ -45,6 +45,7 @@ class ServedExecutor:
             "write_of": executor.write_of,
             "searches_of": executor.searches_of,
             "parameters_of": executor.parameters_of,
+            "sql_of": executor.sql_of,
         }
         self.streams: Streams = {"execute": executor.execute}
 
@@ -77,6 +78,7 @@ class ServedScheduler:
             "write_of": engine.write_of,
             "searches_of": engine.searches_of,
             "parameters_of": engine.parameters_of,
+            "sql_of": engine.sql_of,
         }
         self.streams: Streams = {
             "execute": engine.execute,

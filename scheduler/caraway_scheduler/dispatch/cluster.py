@@ -204,6 +204,10 @@ class ClusterDispatch:
         """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
         return await self._local.parameters_of(statement)
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
+        return await self._local.sql_of(statement, plan)
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it."""
         return await self._local.searches_of(statement)

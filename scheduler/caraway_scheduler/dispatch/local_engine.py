@@ -42,6 +42,10 @@ class LocalEngine(Planning, Protocol):
         """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
         ...
 
+    async def sql_of(self, statement: Statement, plan: bytes) -> str:
+        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
+        ...
+
     async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
         """Return the searches whose rows a statement reads; they run before it.
 

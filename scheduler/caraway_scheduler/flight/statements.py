@@ -136,6 +136,10 @@ class Statements:
         """Return the types of a statement's parameters; null where none can be inferred."""
         return await self._services.queries.parameters(request)
 
+    async def sql_of(self, request: QueryRequest, plan: bytes) -> str:
+        """Return a Substrait plan as SQL; the text of the request only names the plan."""
+        return await self._services.queries.sql_of(request, plan)
+
     async def _begun(self, reading: FlightReading) -> QueryId:
         query_id = await self._waiting.open(reading)
         if reading.offered is not None:

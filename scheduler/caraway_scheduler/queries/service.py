@@ -14,7 +14,7 @@ from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
 from caraway_core.statements import Statement
 from caraway_scheduler.history.tasks import TaskHistory
-from caraway_scheduler.queries import texts, time_limits
+from caraway_scheduler.queries import active, texts, time_limits
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import CachedRows, CacheStatus, LiveRows, StatementAnswer
@@ -142,8 +142,27 @@ class QueryService:
         statement, _ = self._statement(request)
         return await self._dispatch.parameters_of(statement)
 
+    async def sql_of(self, request: QueryRequest, plan: bytes) -> str:
+        """Write a Substrait plan as SQL; the text of the request only names the plan.
+
+        Raises:
+            QueryError: it is too large, or no SQL that means the same can be written.
+            ShuttingDownError: the process accepts no more work.
+        """
+        texts.check_plan(plan, self._most_sql_bytes)
+        statement, _ = self._statement(request)
+
+        async def asked() -> str:
+            return await self._dispatch.sql_of(statement, plan)
+
+        return await self.limited(request.sql, request.principal, asked, request.protocol)
+
     async def limited(
-        self, what: str, principal: Principal, work: Callable[[], Awaitable[_Result]]
+        self,
+        what: str,
+        principal: Principal,
+        work: Callable[[], Awaitable[_Result]],
+        protocol: active.Protocol = "http",
     ) -> _Result:
         """Do work of several statements within the limits of one: a slot, a time limit, a cancel.
 
@@ -157,7 +176,7 @@ class QueryService:
             raise ShuttingDownError("Runtime is shutting down")
         query = ActiveQuery(
             query_id=new_query_id(),
-            protocol="http",
+            protocol=protocol,
             sql=what,
             principal=principal.id,
             started_at_ms=time.time_ns() // 1_000_000,

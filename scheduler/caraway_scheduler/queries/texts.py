@@ -22,3 +22,14 @@ def check(sql: str, most_bytes: int = MOST_BYTES) -> None:
             f"the statement has more than {most_bytes} bytes; split it, send values as "
             "parameters, or raise runtime.query.max_sql_size"
         )
+
+
+def check_plan(plan: bytes, most_bytes: int = MOST_BYTES) -> None:
+    """Reject a Substrait plan that is empty or too long. Raises the same as `check`."""
+    if not plan:
+        raise InvalidQueryError("the Substrait plan is empty; send the bytes of a substrait.Plan")
+    if len(plan) > most_bytes:
+        raise InvalidQueryError(
+            f"the Substrait plan has more than {most_bytes} bytes; split it, or raise "
+            "runtime.query.max_sql_size"
+        )

@@ -9,7 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import OutOfMemoryQueryError, PlanLostError, StatementRefusedError
+from caraway_core.errors import (
+    InvalidQueryError,
+    OutOfMemoryQueryError,
+    PlanLostError,
+    StatementRefusedError,
+)
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, new_query_id
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.statements import Statement
@@ -17,6 +22,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, PlanId, Question, Staged, Whole, Workers
 from caraway_engine.stages import Measured, Policy
 from caraway_executor.engines.planner import IsolatedPlanner
+from tests.kit.client_plans import plan, read
 from tests.kit.engine import memory, snapshot
 from tests.kit.engine_processes import fork_server
 from tests.kit.tables import parquet
@@ -75,6 +81,17 @@ async def test_plan_is_lost_with_its_process_and_made_again(tmp_path: Path) -> N
         # The next process has the catalog.
         assert isinstance(await decide(made, JOIN), Staged)
         assert isinstance(await decide(made, "SELECT a FROM m", PlanId("q")), Whole)
+
+
+async def test_a_substrait_plan_is_written_in_a_process(tmp_path: Path) -> None:
+    encoded = plan(read("m", a="i64"), "found")
+    async with planner(tmp_path) as made:
+        sql = await made.sql_of(Statement("-- a plan", {}), encoded)
+        end(made)
+        assert await made.sql_of(Statement("-- a plan", {}), encoded) == sql
+        with pytest.raises(InvalidQueryError, match="no column 'b'"):
+            await made.sql_of(Statement("-- another", {}), plan(read("m", b="i64"), "b"))
+    assert sql == 'SELECT q0."a" AS "found" FROM "m" AS q0'
 
 
 async def test_statement_that_is_being_planned_is_planned_again(tmp_path: Path) -> None:

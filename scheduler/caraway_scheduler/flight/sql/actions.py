@@ -8,7 +8,7 @@ from caraway_core.ids import QueryId
 from caraway_scheduler.flight import commands
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.readings import WaitingRoom
-from caraway_scheduler.flight.sql import handles, messages
+from caraway_scheduler.flight.sql import handles, messages, substrait_plans
 from caraway_scheduler.flight.sql.metadata import CATALOG, PUBLIC
 from caraway_scheduler.flight.sql.preparing import Preparing
 from caraway_scheduler.flight.sql.protocol import Flight_pb2 as wire
@@ -19,6 +19,7 @@ from caraway_serving.flight import statuses
 
 DESCRIPTIONS: Mapping[str, str] = {
     "CreatePreparedStatement": "Prepare a statement; the answer is its handle.",
+    "CreatePreparedSubstraitPlan": "Prepare a Substrait plan; the answer is its handle.",
     "ClosePreparedStatement": "Forget a prepared statement.",
     "CancelFlightInfo": "End a statement that GetFlightInfo began.",
     "CancelQuery": "End a statement that GetFlightInfo began; the older form.",
@@ -26,15 +27,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "GetSessionOptions": "Tell the options of a session.",
     "CloseSession": "End a session.",
 }
-_REFUSED = frozenset(
-    {
-        "BeginTransaction",
-        "BeginSavepoint",
-        "EndTransaction",
-        "EndSavepoint",
-        "CreatePreparedSubstraitPlan",
-    }
-)
+_REFUSED = frozenset({"BeginTransaction", "BeginSavepoint", "EndTransaction", "EndSavepoint"})
 _NONE: Sequence[bytes] = ()
 _SESSION: Mapping[str, str] = {"catalog": CATALOG, "schema": PUBLIC}
 _CLOSED = wire.CloseSessionResult.CLOSED
@@ -65,10 +58,12 @@ class Actions:
     ) -> Sequence[bytes]:
         """Do an action, and return its results."""
         if name in _REFUSED:
-            what = "Substrait plans" if "Substrait" in name else "transactions and savepoints"
-            raise statuses.Unimplemented(f"{what} are not supported; use autocommit and SQL")
+            raise statuses.Unimplemented(
+                "transactions and savepoints are not supported; use autocommit"
+            )
         doing: Mapping[str, Callable[[], Sequence[bytes]]] = {
             "CreatePreparedStatement": lambda: [self._preparing.create(context, caller, body)],
+            "CreatePreparedSubstraitPlan": lambda: [self._prepare_plan(context, caller, body)],
             "ClosePreparedStatement": lambda: self._closed(caller, body),
             "CancelFlightInfo": lambda: [self._cancel_info(context, caller, body)],
             "CancelQuery": lambda: [self._cancel_query(context, caller, body)],
@@ -77,6 +72,13 @@ class Actions:
             "CloseSession": lambda: [_close_session(caller)],
         }
         return doing[name]()
+
+    def _prepare_plan(
+        self, context: flight.ServerCallContext, caller: Caller, body: bytes
+    ) -> bytes:
+        request = messages.read_as(proto.ActionCreatePreparedSubstraitPlanRequest, body)
+        sql = substrait_plans.sql_of(self._statements, context, caller, request)
+        return self._preparing.keep(context, caller, sql)
 
     def _closed(self, caller: Caller, body: bytes) -> Sequence[bytes]:
         self._preparing.close(caller, body)

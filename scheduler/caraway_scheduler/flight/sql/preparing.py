@@ -41,8 +41,12 @@ class Preparing:
         """Keep a statement, and tell its handle, its columns and its parameters."""
         asked = messages.read_as(proto.ActionCreatePreparedStatementRequest, body)
         refuse_transaction(asked)
-        found = placeholders.find(asked.query)
-        request = request_of(caller, asked.query, dict.fromkeys(found.names))
+        return self.keep(context, caller, asked.query)
+
+    def keep(self, context: flight.ServerCallContext, caller: Caller, sql: str) -> bytes:
+        """Keep a statement; return the message that tells of it."""
+        found = placeholders.find(sql)
+        request = request_of(caller, sql, dict.fromkeys(found.names))
         try:
             columns = self._statements.wait(running.schema(self._statements, request), context)
         except CarawayError:
@@ -50,7 +54,7 @@ class Preparing:
                 raise
             # NULL is no value for every parameter, such as that of a LIMIT.
             columns = COUNTED if is_write(request) else None
-        handle = self._prepared.add(PreparedStatement(asked.query, caller.principal.id, found))
+        handle = self._prepared.add(PreparedStatement(sql, caller.principal.id, found))
         made = proto.ActionCreatePreparedStatementResult(prepared_statement_handle=handle.encode())
         if columns is not None and not is_write(request):
             made.dataset_schema = columns.serialize().to_pybytes()

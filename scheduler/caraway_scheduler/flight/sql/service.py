@@ -18,6 +18,7 @@ from caraway_scheduler.flight.sql import (
     metadata,
     preparing,
     running,
+    substrait_plans,
 )
 from caraway_scheduler.flight.sql.handles import StatementHandle
 from caraway_scheduler.flight.sql.metadata import Metadata
@@ -30,11 +31,12 @@ from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving.flight import statuses
 
-_OPTIONS = proto.CommandStatementIngest.TableDefinitionOptions
-_NO_SUBSTRAIT = (
-    "Substrait plans are not accepted: a plan does not name its tables and functions in a form "
-    "whose access can be checked before it is read; send SQL"
+_QUERIES = (
+    proto.CommandPreparedStatementQuery,
+    proto.CommandStatementQuery,
+    proto.CommandStatementSubstraitPlan,
 )
+_OPTIONS = proto.CommandStatementIngest.TableDefinitionOptions
 
 
 class FlightSql:
@@ -71,7 +73,7 @@ class FlightSql:
         command = messages.read(descriptor.command)
         if (columns := metadata.schema(command)) is not None:
             return info_of(columns, descriptor, descriptor.command)
-        request, handle = self._asked(caller, command)
+        request, handle = self._asked(context, caller, command)
         if caller.principal.may_write and is_write(request):
             # Asking about a write must not write; only DoGet runs it. Without columns, because a
             # driver that has them returns before its DoGet has begun, and may never send it.
@@ -91,7 +93,7 @@ class FlightSql:
         command = messages.read(descriptor.command)
         columns = metadata.schema(command)
         if columns is None:
-            request, _ = self._asked(caller, command)
+            request, _ = self._asked(context, caller, command)
             columns = self._statements.wait(running.schema(self._statements, request), context)
         return flight.SchemaResult(columns)
 
@@ -109,8 +111,8 @@ class FlightSql:
             else:
                 request = request_of(caller, handle.sql)
             return self._statements.rows(context, request, handle.query_id)
-        if isinstance(message, proto.CommandPreparedStatementQuery | proto.CommandStatementQuery):
-            return self._statements.rows(context, self._asked(caller, message)[0])
+        if isinstance(message, _QUERIES):
+            return self._statements.rows(context, self._asked(context, caller, message)[0])
         raise statuses.InvalidArgument(f"{type(message).__name__} is no ticket for rows")
 
     def put(
@@ -143,7 +145,9 @@ class FlightSql:
             case proto.CommandStatementIngest():
                 _counted(writer, _ingest(self._ingesting, context, command, reader))
             case proto.CommandStatementSubstraitPlan():
-                raise statuses.Unimplemented(_NO_SUBSTRAIT)
+                request = substrait_plans.request(self._statements, context, caller, command)
+                count = self._statements.wait(running.count(self._statements, request), context)
+                _counted(writer, count)
             case _:
                 raise statuses.Unimplemented(f"DoPut takes no {type(command).__name__}")
 
@@ -151,7 +155,9 @@ class FlightSql:
         """Do one of the known actions."""
         return self._actions.act(context, callers.of(context), name, body)
 
-    def _asked(self, caller: Caller, command: Message) -> tuple[QueryRequest, StatementHandle]:
+    def _asked(
+        self, context: flight.ServerCallContext, caller: Caller, command: Message
+    ) -> tuple[QueryRequest, StatementHandle]:
         match command:
             case proto.CommandStatementQuery():
                 preparing.refuse_transaction(command)
@@ -161,7 +167,8 @@ class FlightSql:
                 request = self._preparing.request(caller, handle)
                 return request, StatementHandle(prepared=handle)
             case proto.CommandStatementSubstraitPlan():
-                raise statuses.Unimplemented(_NO_SUBSTRAIT)
+                request = substrait_plans.request(self._statements, context, caller, command)
+                return request, StatementHandle(request.sql)
             case _:
                 raise statuses.Unimplemented(f"{type(command).__name__} is no query")
 

@@ -25,6 +25,8 @@ _CONVERTED = (
     proto.SQL_CONVERT_TINYINT,
     proto.SQL_CONVERT_VARCHAR,
 )
+_SUBSTRAIT = ("0.75.0", metadata.version("substrait-protobuf"))
+"""The oldest version whose plans have no fields that later ones removed, and the one of here."""
 _KEYWORDS = ["EXPLAIN", "DESCRIBE", "SHOW", "QUALIFY", "UNNEST", "EXCEPT", "INTERSECT", "LATERAL"]
 _NUMERIC = ["ABS", "ACOS", "ASIN", "ATAN", "ATAN2", "CEIL", "COS", "COT", "DEGREES", "EXP"]
 _NUMERIC += ["FLOOR", "LN", "LOG10", "MOD", "PI", "POWER", "RADIANS", "ROUND", "SIGN", "SIN"]
@@ -40,8 +42,8 @@ def values() -> Mapping[int, tuple[int, Value]]:
         proto.FLIGHT_SQL_SERVER_NAME: "Caraway",
         proto.FLIGHT_SQL_SERVER_VERSION: metadata.version("caraway"),
         proto.FLIGHT_SQL_SERVER_ARROW_VERSION: pa.__version__,
-        proto.FLIGHT_SQL_SERVER_SUBSTRAIT_MIN_VERSION: "",
-        proto.FLIGHT_SQL_SERVER_SUBSTRAIT_MAX_VERSION: "",
+        proto.FLIGHT_SQL_SERVER_SUBSTRAIT_MIN_VERSION: _SUBSTRAIT[0],
+        proto.FLIGHT_SQL_SERVER_SUBSTRAIT_MAX_VERSION: _SUBSTRAIT[1],
         proto.SQL_IDENTIFIER_QUOTE_CHAR: '"',
         proto.SQL_SEARCH_STRING_ESCAPE: "\\",
         proto.SQL_EXTRA_NAME_CHARACTERS: "$",
@@ -51,6 +53,7 @@ def values() -> Mapping[int, tuple[int, Value]]:
     }
     yes = (
         proto.FLIGHT_SQL_SERVER_SQL,
+        proto.FLIGHT_SQL_SERVER_SUBSTRAIT,
         proto.FLIGHT_SQL_SERVER_CANCEL,
         proto.FLIGHT_SQL_SERVER_BULK_INGESTION,
         proto.SQL_ALL_TABLES_ARE_SELECTABLE,
@@ -66,7 +69,6 @@ def values() -> Mapping[int, tuple[int, Value]]:
     )
     no = (
         proto.FLIGHT_SQL_SERVER_READ_ONLY,
-        proto.FLIGHT_SQL_SERVER_SUBSTRAIT,
         proto.FLIGHT_SQL_SERVER_INGEST_TRANSACTIONS_SUPPORTED,
         proto.SQL_DDL_CATALOG,
         proto.SQL_DDL_SCHEMA,

@@ -214,14 +214,6 @@ async def test_transactions_are_not_implemented(name: str) -> None:
             await server.ask(read(inside))
 
 
-async def test_substrait_is_not_implemented() -> None:
-    async with serving() as server:
-        plan = proto.CommandStatementSubstraitPlan(plan=proto.SubstraitPlan(plan=b"x"))
-        for ask in (read(plan), put(asked(plan), pa.table({}))):
-            with pytest.raises(NotImplementedError, match="Substrait"):
-                await server.ask(ask)
-
-
 async def test_waiting_answer_is_cancelled_by_its_principal_only() -> None:
     sql = "SELECT value FROM generate_series(1, 1000000000)"
     query = asked(proto.CommandStatementQuery(query=sql))

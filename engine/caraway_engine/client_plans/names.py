@@ -1,0 +1,89 @@
+"""Names of functions in a plan: which function is meant, and by whose definition."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from substrait.algebra_pb2 import Expression
+from substrait.plan_pb2 import Plan
+
+from caraway_engine.client_plans.refusals import refusal, unsupported
+
+_OFFICIAL = re.compile(r"(?:extension:io\.substrait:|.*/)?(functions_[a-z_]+)(?:\.yaml)?")
+_ANY_URN = 2**32 - 1
+_WORD = re.compile(r"[a-z_][a-z0-9_]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFunction:
+    """A function of a plan. `is_standard` says that Substrait defines it, else the engine does."""
+
+    name: str
+    is_standard: bool
+
+
+class PlanFunctions:
+    """The functions that a plan declares, by their anchors."""
+
+    def __init__(self, plan: Plan) -> None:
+        urns = {each.extension_urn_anchor: each.urn for each in plan.extension_urns}
+        self._known: dict[int, PlanFunction] = {}
+        for each in plan.extensions:
+            if each.WhichOneof("mapping_type") != "extension_function":
+                continue
+            declared = each.extension_function
+            anchor = declared.function_anchor
+            if anchor in self._known:
+                raise refusal(f"two functions have the anchor {anchor}")
+            urn = urns.get(declared.extension_urn_reference)
+            self._known[anchor] = _function(declared, urn)
+
+    def of(self, anchor: int) -> PlanFunction:
+        """Return the function with an anchor.
+
+        Raises:
+            InvalidQueryError: the plan declares none, or its definition is not known.
+        """
+        found = self._known.get(anchor)
+        if found is None:
+            raise refusal(f"it calls the function {anchor}, but declares none with this anchor")
+        if not found.name:
+            raise unsupported("a function whose name or extension is not known")
+        return found
+
+    def joined(self, condition: Expression) -> set[str]:
+        """Return the functions whose calls a condition joins with AND; "" for what is no call."""
+        if condition.WhichOneof("rex_type") != "scalar_function":
+            return {""}
+        call = condition.scalar_function
+        name = self.of(call.function_reference).name
+        if name != "and":
+            return {name}
+        return {found for each in call.arguments for found in self.joined(each.value)}
+
+
+def check_options(call: Any) -> None:
+    """Refuse options that ask for something else than the engine does.
+
+    Raises:
+        InvalidQueryError: there is one; failing on overflow is what the engine does.
+    """
+    for option in call.options:
+        if option.name != "overflow" or "ERROR" not in _upper(option.preference):
+            raise unsupported(f"the option {option.name!r} of a function")
+
+
+def _upper(values: Sequence[str]) -> list[str]:
+    return [value.upper() for value in values]
+
+
+def _function(declared: Any, urn: str | None) -> PlanFunction:
+    reference = declared.extension_urn_reference
+    name = str(declared.name).partition(":")[0].lower()
+    if not _WORD.fullmatch(name):
+        return PlanFunction("", False)
+    if urn is None:
+        # The engine's own plans name no extension; 0 is what a producer leaves unset.
+        return PlanFunction(name if reference in (0, _ANY_URN) else "", False)
+    return PlanFunction(name if _OFFICIAL.fullmatch(urn) else "", True)
