@@ -5,6 +5,17 @@ from typing import Any
 
 from caraway_core.errors import CarawayError, ParametersError
 
+QUERY_STATUSES = (
+    "pending",
+    "queued",
+    "running",
+    "succeeded",
+    "completed",
+    "failed",
+    "cancelled",
+    "closed",
+)
+
 
 def header(name: str, text: str) -> str:
     """Return a text that is sent in a header.
@@ -30,6 +41,20 @@ def retries(count: int) -> int:
     if count < 0:
         raise ValueError("retries must be 0 or more")
     return count
+
+
+def query_status(status: str) -> str:
+    """Return a status by which queries can be listed; a server lists all for an unknown one.
+
+    Raises:
+        CarawayError: there is no such status.
+    """
+    _be("status", status, str)
+    if status and status.strip().lower() not in QUERY_STATUSES:
+        raise CarawayError(
+            f"there is no status {status!r}; a query is one of {', '.join(QUERY_STATUSES)}"
+        )
+    return status
 
 
 # Any: this checks what a caller passes.

@@ -283,8 +283,11 @@ class Client(RuntimeRoutes):
         """List the caller's asynchronous queries, newest first.
 
         `status` limits the list to one status, such as `failed`.
+
+        Raises:
+            CarawayError: there is no such status, or the list cannot be read.
         """
-        return self._queries.list(status, limit)
+        return self._queries.list(arguments.query_status(status), limit)
 
     @property
     def _transport(self) -> Transport:

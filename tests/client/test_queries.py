@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from caraway import progress
+from caraway import arguments, progress
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
 from caraway.queries import QueryProgress
+from caraway_core.errors import CarawayError
+from caraway_scheduler.api.queries import documents
 from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body
 
 SUBMIT, STATUS, RESULTS = (
@@ -216,6 +218,17 @@ def test_an_id_is_quoted(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/queries/a%2Fb/status", state("PENDING"))
 
     assert client.open_query("a/b").status().status == "PENDING"
+
+
+@pytest.mark.parametrize("status", ["X", "fail", "running,failed"])
+def test_an_unknown_status_is_an_error(status: str, runtime: FakeRuntime, client: Client) -> None:
+    with pytest.raises(CarawayError, match=f"no status '{status}'; a query is one of pending, "):
+        client.list_queries(status)
+    assert runtime.asked == []
+
+
+def test_the_statuses_are_those_of_the_server() -> None:
+    assert set(arguments.QUERY_STATUSES) == set(documents.FILTERS)
 
 
 def test_the_list_is_unpacked(runtime: FakeRuntime, client: Client) -> None:
