@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from adbc_driver_manager import OperationalError
 from pyarrow import flight
 
 from caraway_core.tables import TableSpec
@@ -263,6 +264,17 @@ async def test_driver_appends_and_replaces() -> None:
             await drive(server, driver_ingest(ROWS, "u", mode="create_append"))
         with pytest.raises(Exception, match="temporary tables"):
             await drive(server, driver_ingest(ROWS, mode="append", temporary=True))
+
+
+async def test_driver_appends_no_rows() -> None:
+    rows = pa.record_batch(ROWS.slice(0, 0).to_pydict(), ROWS.schema)
+    async with serving(TABLES, writable=WRITABLE) as server:
+        assert await drive(server, driver_ingest(rows, mode="append")) == 0
+        assert (await server.ask(query(ALL))).num_rows == 1
+        # Without a batch the driver sends no message, not even the name of the table. If this
+        # fails, the driver has changed: take the sentence about it out of the documentation.
+        with pytest.raises(OperationalError, match="Stream finished before first message sent"):
+            await drive(server, driver_ingest(ROWS.schema.empty_table(), mode="append"))
 
 
 async def test_ingestion_that_says_too_little_is_refused() -> None:
