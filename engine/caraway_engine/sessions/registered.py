@@ -8,7 +8,7 @@ from typing import Any
 from datafusion import ExecutionPlan, SessionContext, SQLOptions
 from datafusion.catalog import Table
 
-from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, TableNotFoundError
+from caraway_core.errors import CarawayError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.statements import CatalogSnapshot, Statement
@@ -27,7 +27,7 @@ from caraway_engine.sessions.searches import StatementSearches
 from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
-from caraway_engine.statements import bounds, plan_facts, scalars, viewing
+from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
 from caraway_engine.statements.plan_facts import PlanFacts
 from caraway_engine.statements.table_schemas import TableSchema
 from caraway_engine.table_functions import stand_ins
@@ -332,10 +332,7 @@ class Registered:
                 )
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
-            if facts.reads_system:
-                raise InvalidQueryError(
-                    f"view '{name}' reads a runtime table; only statements may, views may not"
-                )
+            statements.check_view(name, query, facts)
             if known_faults.is_null_safe(query, null_safe):
                 self._null_safe.add(name)
             self._register(name, self.snapshot.tables[name], dataframe.into_view())

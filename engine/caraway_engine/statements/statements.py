@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import TableName
+from caraway_core.sqltext import placeholders
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 _OF_NUMBERS = frozenset({TableName("generate_series()"), TableName("range()")})
@@ -65,4 +66,23 @@ def check(facts: PlanFacts, writable: frozenset[TableName]) -> None:
         raise QueryForbiddenError(
             f"{write.name} is refused: dataset '{write.table}' is read-only; "
             "give it `access: read_write` in the manifest to write to it."
+        )
+
+
+def check_view(name: TableName, query: str, facts: PlanFacts) -> None:
+    """Refuse the query of a view that statements could not read, or not alike.
+
+    Raises:
+        InvalidQueryError: it is no query, reads a runtime table, or has a placeholder.
+    """
+    if facts.operation is not Operation.QUERY:
+        raise InvalidQueryError(f"view '{name}' is no query; write one SELECT statement")
+    if facts.reads_system:
+        raise InvalidQueryError(
+            f"view '{name}' reads a runtime table; only statements may, views may not"
+        )
+    if names := sorted(placeholders.find(query).names):
+        raise InvalidQueryError(
+            f"view '{name}' has the placeholder '${names[0]}', and a view takes no values; write "
+            "the value, or declare a table function with a parameter"
         )
