@@ -86,6 +86,7 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         self.reading = AnswerReading(answer)
         self._answer = answer
         self._is_taken = False
+        self._lock = Lock()
 
     def get_fragments(self, filter: Any = None) -> Iterator["AnswerDataset"]:
         """Return this dataset as its only fragment."""
@@ -104,8 +105,10 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
 
     def taken(self) -> AnswerReading:
         """Return a read that nobody has taken yet."""
-        reading = AnswerReading(self._answer) if self._is_taken else self.reading
-        self._is_taken = True
+        # Threads of the engine may scan at once; two that share a read would each miss rows.
+        with self._lock:
+            reading = AnswerReading(self._answer) if self._is_taken else self.reading
+            self._is_taken = True
         return reading
 
 

@@ -43,11 +43,11 @@ class _CallReading:
             QueryError: the call failed.
         """
         with self._lock:
-            if self._batches is None:
-                if self._begin is None:
-                    return None
-                self._batches = self._begin()
             try:
+                if self._batches is None:
+                    if self._begin is None:
+                        return None
+                    self._batches = self._begin()
                 return next(self._batches, None)
             except QueryError:
                 raise

@@ -1,7 +1,7 @@
 """Tracks the database statements that the scans of a plan run, so that they end with it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from threading import Lock
 
@@ -36,12 +36,13 @@ class OpenedReads:
             return not self._is_closed
 
     def close(self) -> None:
-        """Cancel all statements, and prevent new ones. Blocks."""
+        """Cancel all statements, also if one cannot be, and prevent new ones. Blocks."""
         with self._lock:
             self._is_closed = True
             rows, self._rows = self._rows, []
-        for each in rows:
-            each.close()
+        with ExitStack() as every:
+            for each in rows:
+                every.callback(each.close)
 
 
 @contextmanager

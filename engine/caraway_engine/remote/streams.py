@@ -17,7 +17,10 @@ from caraway_engine.remote.opened import OpenedReads, noted
 from caraway_engine.rows import plain
 
 _THREADS = 32
+_CLOSING_THREADS = 32
 pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="remote")
+_closing = ThreadPoolExecutor(_CLOSING_THREADS, thread_name_prefix="remote-closing")
+"""Apart from `pool`, whose threads may all wait for what only closing ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ class _Closer:
     def _close_all(self) -> None:
         while True:
             reading = self._given.get()
-            pool.submit(reading.close)
+            _closing.submit(reading.close)
             # Otherwise the variable would keep this read alive until the next one arrives.
             del reading
 

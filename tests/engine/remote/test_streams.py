@@ -88,6 +88,36 @@ async def test_error_of_a_database_is_that_of_the_statement(
         await rows(over, sql)
 
 
+async def test_statements_end_also_while_every_thread_waits_for_its_database(fake: Fake) -> None:
+    """The threads that stopped statements were those that waited for them."""
+    waiting = [_Waiting() for _ in range(2 * streams._THREADS)]
+    loop = asyncio.get_running_loop()
+    reading = [loop.run_in_executor(streams.pool, each.read) for each in waiting]
+    started = waiting[: streams._THREADS]
+    for each in started:
+        assert await asyncio.to_thread(each.begun.wait, 60)
+    streams.closer.start()
+    for each in waiting:
+        streams.closer.give(each)
+    async with asyncio.timeout(60):
+        await asyncio.gather(*reading)
+
+
+class _Waiting:
+    """A read that ends when it is closed, and not before."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self._closed = threading.Event()
+
+    def read(self) -> None:
+        self.begun.set()
+        self._closed.wait()
+
+    def close(self) -> None:
+        self._closed.set()
+
+
 async def test_garbage_collector_may_close_streams_at_any_place() -> None:
     """It ran inside of the pool's own lock, which closing by that pool waited for without end."""
     stream = EngineStream(

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,6 +52,7 @@ TABLE: st.SearchStrategy[TableSpec] = st.sampled_from(TABLES)
 VIEW: st.SearchStrategy[TableSpec] = VIEWS.flatmap(st.sampled_from)
 KEY = st.sampled_from(NAMES).map(TableName)
 Catalog = dict[TableName, TableSpec]
+Specs = Mapping[str, TableSpec | str]
 
 
 @st.composite
@@ -150,7 +150,7 @@ def test_a_session_that_takes_over_reads_as_one_that_begins_anew(
     ],
 )
 def test_a_view_that_cannot_be_planned_fails_alone(query: str, words: str) -> None:
-    specs = {"t": memory(x=[1]), "v": query, "w": "SELECT x FROM t", "u": "SELECT * FROM v"}
+    specs: Specs = {"t": memory(x=[1]), "v": query, "w": "SELECT x FROM t", "u": "SELECT * FROM v"}
     made = Session(EngineSettings(2), snapshot(specs, {"moment": moment}))
     failed = made.install(None)
     assert set(failed) == {"v", "u"}
@@ -174,7 +174,7 @@ def test_views_in_a_circle_fail_and_no_others(count: int) -> None:
 
 def test_a_chain_of_views_is_planned_in_any_order() -> None:
     chain = {f"v{n}": f"SELECT x + 1 AS x FROM v{n + 1}" for n in range(20)}
-    specs = {**chain, "v20": "SELECT x FROM t", "t": memory(x=[0])}
+    specs: Specs = {**chain, "v20": "SELECT x FROM t", "t": memory(x=[0])}
     for order in (list(specs), list(reversed(specs))):
         made = Session(EngineSettings(2), snapshot({name: specs[name] for name in order}))
         assert made.install(None) == {}
@@ -183,7 +183,7 @@ def test_a_chain_of_views_is_planned_in_any_order() -> None:
 
 
 def test_the_view_that_is_planned_is_told_before_and_nothing_after() -> None:
-    specs = {"t": memory(x=[1]), "v": "SELECT * FROM t", "bad": "SELECT * FROM nothing"}
+    specs: Specs = {"t": memory(x=[1]), "v": "SELECT * FROM t", "bad": "SELECT * FROM nothing"}
     seen: list[TableName | None] = []
     made = Session(EngineSettings(2), snapshot(specs))
     made.install(None, note=seen.append)
