@@ -84,6 +84,7 @@ async def write_plan(
         if action := _record(objects, history, each, applied, now):
             done[action].append(which)
     removed, problems = await _remove(kube, objects, plan)
+    _forget(history, plan, removed, now)
     return WriteResult(
         created=tuple(done["create"]),
         changed=tuple(done["change"]),
@@ -94,6 +95,23 @@ async def write_plan(
         broken=frozenset(failures),
         is_incomplete=is_incomplete or bool(problems) or bool(plan.terminating),
     )
+
+
+def _forget(
+    history: WriteHistory, plan: WritePlan, removed: Sequence[ObjectRef], now: float
+) -> None:
+    """Drop records that nothing reads any more: objects come and go for years."""
+    for which in removed:
+        history.applied.pop(which, None)
+        history.repairs.pop(which, None)
+    # A rejected object that is still desired is planned each time.
+    planned = {ref(each.desired) for each in plan.writes}
+    history.rejected = {which: each for which, each in history.rejected.items() if which in planned}
+    history.repairs = {
+        which: recent
+        for which, times in history.repairs.items()
+        if (recent := [at for at in times if now - at < _REPAIRS_S])
+    }
 
 
 def _record(
@@ -126,7 +144,6 @@ def _reason_to_wait(history: WriteHistory, write: PlannedWrite, now: float) -> s
     if rejected and (rejected.hash, rejected.live) == _digests(write) and now < rejected.until:
         return rejected.message
     repairs = [at for at in history.repairs.get(which, ()) if now - at < _REPAIRS_S]
-    history.repairs[which] = repairs
     if write.cause != "repair" or len(repairs) < _REPAIRS:
         return ""
     return _about(

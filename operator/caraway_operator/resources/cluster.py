@@ -38,7 +38,7 @@ _REDIS_URL = "^rediss?://[^@ ]+$"
 
 
 def _without_password(url: str) -> str:
-    if not re.match(_REDIS_URL, url):
+    if not re.match(_REDIS_URL, url) or re.search(r"\s", url):
         raise ValueError("must be redis://HOST:PORT or rediss://HOST:PORT without a password")
     return url
 
