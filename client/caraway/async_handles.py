@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -145,9 +146,9 @@ class ThreadedCalls:
             if unwanted is not None:
                 future.add_done_callback(lambda done: _discard(done.result, unwanted))
             if abandoned is not None:
-                # It may wait for a moment; the loop must not.
-                with contextlib.suppress(RuntimeError):
-                    self._threads.submit(abandoned)
+                # It may wait for a moment; the loop must not. Not one of the threads of calls:
+                # all of them may wait for what this ends.
+                threading.Thread(target=abandoned, name="caraway-close", daemon=True).start()
             raise
 
     def close(self) -> None:

@@ -12,11 +12,17 @@ Row = dict[str, Any]
 
 def iter_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Split a stream of bytes into lines. The last line may lack its line break."""
-    rest = b""
+    # Parts, because adding each chunk to the rest would copy a long line again and again.
+    parts: list[bytes] = []
     for chunk in chunks:
-        *complete, rest = (rest + chunk).split(b"\n")
-        yield from filter(None, complete)
-    if rest.strip():
+        first, *others = chunk.split(b"\n")
+        parts.append(first)
+        if not others:
+            continue
+        *complete, rest = others
+        yield from filter(None, (b"".join(parts), *complete))
+        parts = [rest]
+    if (rest := b"".join(parts)).strip():
         yield rest
 
 
@@ -33,15 +39,17 @@ def parse_object(text: str | bytes) -> Row:
 
 
 def parse_list(body: str, key: str = "") -> list[Row]:
-    """Parse a JSON array, or the array under `key` of a JSON object.
+    """Parse a JSON array of objects, or the array under `key` of a JSON object.
 
     Raises:
         BrokenResponseError: there is no such array.
     """
     parsed = _parsed(body)
     found = parsed.get(key) if key and isinstance(parsed, dict) else parsed
-    if not isinstance(found, list):
-        raise BrokenResponseError(f"expected a JSON array, but the server sent: {body[:200]!r}")
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise BrokenResponseError(
+            f"expected a JSON array of objects, but the server sent: {body[:200]!r}"
+        )
     return found
 
 

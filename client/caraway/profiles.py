@@ -15,7 +15,7 @@ cacert = "/etc/ssl/example-ca.pem"
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ class ConnectionProfile:
 
     url: str = ""
     flight_url: str = ""
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     cacert: str = ""
 
 
@@ -61,7 +61,7 @@ def load(file: Path, name: str | None) -> ConnectionProfile:
 
 # Any: whatever the file holds.
 def _parse(file: Path, name: str, entries: Mapping[str, Any]) -> ConnectionProfile:
-    known = [field.name for field in fields(ConnectionProfile)]
+    known = [each.name for each in fields(ConnectionProfile)]
     for key, content in entries.items():
         if key not in known:
             raise CarawayError(

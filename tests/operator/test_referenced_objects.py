@@ -87,7 +87,7 @@ async def test_given_secrets_are_read_and_none_is_made_for_them() -> None:
 async def test_missing_secrets_are_all_named_with_what_to_do() -> None:
     async with serving() as (api, kube):
         secret(api, "there", key="x")
-        spec = {
+        spec: dict[str, Any] = {
             "token": {"secretName": "no-token"},
             "auth": {"apiKeys": [{"name": "no-keys", "key": "k"}, {"name": "there", "key": "key"}]},
             "secrets": [{"name": "vault", "secretName": "no-vault"}],
@@ -134,7 +134,7 @@ async def test_checksums_change_with_the_content_alone(
 ) -> None:
     async with serving() as (api, kube):
         secret(api, "keys", key="x")
-        spec = {"auth": {"apiKeys": [{"name": "keys", "key": "key"}]}}
+        spec: dict[str, Any] = {"auth": {"apiKeys": [{"name": "keys", "key": "key"}]}}
         before = (await read(kube, desired(**spec))).checksums["keys"]
         del api.there[ObjectRef("Secret", "shop", "keys")]
         secret(api, "keys", **values)
@@ -192,7 +192,7 @@ async def test_two_operators_at_once_agree_on_one_token() -> None:
 
 async def test_certificates_are_made_for_all_names_and_renewed_in_time() -> None:
     async with serving() as (api, kube):
-        spec = {"tls": {"enabled": True, "dnsNames": ["sql.example.com"]}}
+        spec: dict[str, Any] = {"tls": {"enabled": True, "dnsNames": ["sql.example.com"]}}
         first = await read(kube, desired(**spec))
         name = next(each for each in api.names("Secret") if each.endswith("tls"))
         before = value(api, name, "tls.crt")
@@ -202,7 +202,9 @@ async def test_certificates_are_made_for_all_names_and_renewed_in_time() -> None
         later = await read(kube, desired(**spec), NOW + dt.timedelta(days=3650))
         assert value(api, name, "tls.crt") != before
         assert later.checksums[name] != first.checksums[name]
-        more = {"tls": {"enabled": True, "dnsNames": ["sql.example.com", "db.example.com"]}}
+        more: dict[str, Any] = {
+            "tls": {"enabled": True, "dnsNames": ["sql.example.com", "db.example.com"]}
+        }
         renewed = value(api, name, "tls.crt")
         await read(kube, desired(**more), NOW + dt.timedelta(days=3650))
         assert value(api, name, "tls.crt") != renewed

@@ -125,7 +125,7 @@ def test_lists_are_values_that_cannot_change() -> None:
     assert found.tls.dns_names == ("a", "b")
     assert [each.access for each in found.auth.api_keys] == ["ro", "rw"]
     with pytest.raises(ValueError, match="frozen"):
-        found.paused = True  # type: ignore[misc]
+        found.paused = True
 
 
 def test_equal_specs_are_equal_values() -> None:
