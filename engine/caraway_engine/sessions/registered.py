@@ -301,14 +301,13 @@ class Registered:
             failed: dict[TableName, str] = {}
             for name, query in waiting.items():
                 note(name)
+                self.lacking.pop(name, None)
                 try:
                     self._add_view(name, query)
                 except QueryError as exc:
                     failed[name] = stand_ins.without_schemas(exc.message)
                     if isinstance(exc, TableNotFoundError):
                         self.lacking[name] = exc.table
-                else:
-                    self.lacking.pop(name, None)
             if len(failed) == len(waiting):
                 return failed
             waiting = {name: waiting[name] for name in failed}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -126,9 +127,7 @@ def test_splits_have_every_row_once_and_rows_without_a_key_in_the_first(
 ) -> None:
     answers.use("itself", Database())
     bounds = [None, *cuts, None]
-    splits = [
-        RemoteSplit("id", low, high, 0) for low, high in zip(bounds, bounds[1:], strict=False)
-    ]
+    splits = [RemoteSplit("id", low, high, 0) for low, high in pairwise(bounds)]
     found = [query("SELECT * FROM t", [each]) for each in splits]
     assert sorted(map(str, (row for each in found for row in each))) == sorted(
         map(str, ROWS.to_pylist())

@@ -45,7 +45,7 @@ def test_a_read_that_cannot_be_closed_leaves_no_other_open() -> None:
     all_rows = [Rows(), Rows(OSError("gone")), Rows(), Rows(OSError("lost")), Rows()]
     for each in all_rows:
         reads.add(each)
-    with pytest.raises(OSError, match="gone|lost"):
+    with pytest.raises(OSError, match=r"gone|lost"):
         reads.close()
     assert [each.closed for each in all_rows] == [1] * 5
 

@@ -175,7 +175,7 @@ def test_views_in_a_circle_fail_and_no_others(count: int) -> None:
 def test_a_chain_of_views_is_planned_in_any_order() -> None:
     chain = {f"v{n}": f"SELECT x + 1 AS x FROM v{n + 1}" for n in range(20)}
     specs: Specs = {**chain, "v20": "SELECT x FROM t", "t": memory(x=[0])}
-    for order in (list(specs), list(reversed(specs))):
+    for order in (list(specs), list(specs)[::-1]):
         made = Session(EngineSettings(2), snapshot({name: specs[name] for name in order}))
         assert made.install(None) == {}
         assert told(made, "SELECT x FROM v0") == ["{'x': 20}"]
@@ -202,6 +202,22 @@ def test_views_over_what_is_missing_name_it_until_it_comes() -> None:
     assert second.install(first) == {}
     assert second.views[TableName("v")].missing is None
     assert told(second, "SELECT * FROM w") == ["{'x': 1}"]
+
+
+def test_a_view_that_fails_otherwise_lacks_no_table() -> None:
+    """It was tried first while the view that it reads had not been planned."""
+    made = Session(EngineSettings(2), snapshot({"w": "SELECT nope FROM v", "v": "SELECT x FROM t"}))
+    assert set(made.install(None)) == {"v", "w"}
+    assert made.views[TableName("w")].missing == "v"
+    after = Session(
+        EngineSettings(2),
+        snapshot(
+            {"w": "SELECT nope FROM v", "v": "SELECT x FROM t", "t": memory(x=[1])}, version=2
+        ),
+    )
+    failed = after.install(made)
+    assert "nope" in failed[TableName("w")]
+    assert TableName("w") not in after.views
 
 
 def test_reading_the_same_table_by_each_of_its_names() -> None:
