@@ -42,10 +42,10 @@ class Block:
         return self.is_plain and not self.where and not self.order and not self.is_cut
 
     def select(self, names: Sequence[str] = ()) -> str:
-        """Return the whole statement; columns are called `c0`, `c1`, ... without names."""
-        called = list(names) or [f"c{place}" for place in range(len(self.columns))]
+        """Return the whole statement; columns are called by `inner_name` without names."""
+        called = list(names) or list(map(inner_name, range(len(self.columns))))
         items = [f"{term.sql} AS {name}" for term, name in zip(self.columns, called, strict=False)]
-        sql = f"SELECT {', '.join(items) or '1 AS c0'} FROM {self.source}"
+        sql = f"SELECT {', '.join(items) or '1 AS __0'} FROM {self.source}"
         if self.where:
             many = len(self.where) > 1
             terms = [
@@ -61,6 +61,11 @@ class Block:
         if self.offset:
             sql += f" OFFSET {self.offset}"
         return sql
+
+
+def inner_name(place: int) -> str:
+    """Return the name of a column of a subquery, which tables hardly have: ORDER BY reads both."""
+    return f"__{place}"
 
 
 class Aliases:
@@ -82,7 +87,7 @@ class Aliases:
         if not block.is_cut:
             inner = replace(inner, order=())
         columns = tuple(
-            PlanTerm(f"{alias}.c{place}", term.type, is_column=True, is_atomic=True)
+            PlanTerm(f"{alias}.{inner_name(place)}", term.type, is_column=True, is_atomic=True)
             for place, term in enumerate(inner.columns)
         )
         order = tuple((columns[width + place], way) for place, (_, way) in enumerate(block.order))

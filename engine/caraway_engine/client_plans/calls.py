@@ -88,7 +88,6 @@ _KEYWORDS = frozenset(
 )
 _NEED_ORDER = frozenset({"array_agg", "string_agg", "first_value", "last_value", "nth_value"})
 _STANDARD_AGGREGATES = frozenset({"sum", "avg", "min", "max", "count", "bool_and", "bool_or"})
-_CASTS_NUMBERS = frozenset({"add", "subtract", "multiply", "divide", "modulus", "negate", "abs"})
 _ENGINE_DIGITS = 4
 
 
@@ -104,7 +103,7 @@ def scalar(
     made = _common(name, arguments, function.is_standard)
     if made is None:
         made = (
-            _standard(name, arguments, parts, type_)
+            _standard(name, arguments, parts)
             if function.is_standard
             else _of_engine(name, arguments)
         )
@@ -112,9 +111,8 @@ def scalar(
         _check_digits(arguments[0].type, type_, name)
     if parts and (not function.is_standard or name != "extract"):
         raise unsupported(f"the word {parts[0]!r} as an argument of {name}")
-    if function.is_standard and name in _CASTS_NUMBERS and types.is_number(type_):
-        assert type_ is not None
-        made = PlanTerm(types.cast(made.sql, type_) or made.sql, is_atomic=True)
+    if function.is_standard:
+        made = _of_type(made, type_)
     window = words.any_window(arguments)
     return replace(made, type=type_, has_window=window)
 
@@ -145,10 +143,15 @@ def aggregate(
 
 def aggregated(function: PlanFunction, sql: str, type_: Type | None) -> PlanTerm:
     """Return a call of an aggregate with the type that Substrait gives it."""
-    if function.is_standard and function.name in ("sum", "avg", "count") and types.is_number(type_):
-        assert type_ is not None
-        return PlanTerm(types.cast(sql, type_) or sql, type_, is_atomic=True)
-    return PlanTerm(sql, type_, is_atomic=True)
+    made = PlanTerm(sql, type_, is_atomic=True)
+    return _of_type(made, type_) if function.is_standard else made
+
+
+def _of_type(term: PlanTerm, type_: Type | None) -> PlanTerm:
+    """Return a number in the type that the plan declares, which the engine's may differ from."""
+    if type_ is None or not types.is_number(type_):
+        return term
+    return PlanTerm(types.cast(term.sql, type_) or term.sql, type_, is_atomic=True)
 
 
 def _common(name: str, arguments: Terms, is_standard: bool) -> PlanTerm | None:
@@ -207,7 +210,7 @@ def _of_engine(name: str, arguments: Terms) -> PlanTerm:
     return PlanTerm(f"{name}({words.listed(arguments)})", is_atomic=True)
 
 
-def _standard(name: str, arguments: Terms, parts: Sequence[str], type_: Type | None) -> PlanTerm:
+def _standard(name: str, arguments: Terms, parts: Sequence[str]) -> PlanTerm:
     """Write a function by the definition of Substrait."""
     count = len(arguments)
     if name in _STANDARD_CALLS:
@@ -224,7 +227,7 @@ def _standard(name: str, arguments: Terms, parts: Sequence[str], type_: Type | N
         case "substring", 2 | 3:
             return _substring(arguments)
         case "extract", 1:
-            return _extract(arguments[0], parts, type_)
+            return _extract(arguments[0], parts)
     raise unsupported(f"the function {name!r} with {count} arguments")
 
 
@@ -235,16 +238,14 @@ def _substring(arguments: Terms) -> PlanTerm:
     return PlanTerm(f"substr({words.listed(arguments)})", is_atomic=True)
 
 
-def _extract(argument: PlanTerm, parts: Sequence[str], type_: Type | None) -> PlanTerm:
+def _extract(argument: PlanTerm, parts: Sequence[str]) -> PlanTerm:
     word, *more = parts or [""]
     has_index = word in ("QUARTER", "MONTH", "DAY") and more == ["ONE"]
     if word not in _PARTS or (more and not has_index):
         raise unsupported(f"the part {' '.join(parts)!r} of a date")
     if types.kind(argument.type) not in ("date", "precision_timestamp"):
         raise unsupported("extract from other values than dates and timestamps without a zone")
-    made = f"date_part('{word.lower()}', {argument.sql})"
-    sql = types.cast(made, type_) if types.is_integer(type_) and type_ is not None else None
-    return PlanTerm(sql or made, is_atomic=True)
+    return PlanTerm(f"date_part('{word.lower()}', {argument.sql})", is_atomic=True)
 
 
 def _check_digits(argument: Type | None, type_: Type | None, name: str) -> None:

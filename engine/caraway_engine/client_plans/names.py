@@ -11,6 +11,7 @@ from substrait.plan_pb2 import Plan
 from caraway_engine.client_plans.refusals import refusal, unsupported
 
 _OFFICIAL = re.compile(r"(?:extension:io\.substrait:|.*/)?(functions_[a-z_]+)(?:\.yaml)?")
+_LONGEST = 300
 _ANY_URN = 2**32 - 1
 _WORD = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 
@@ -27,17 +28,22 @@ class PlanFunctions:
     """The functions that a plan declares, by their anchors."""
 
     def __init__(self, plan: Plan) -> None:
-        urns = {each.extension_urn_anchor: each.urn for each in plan.extension_urns}
+        standard = {
+            each.extension_urn_anchor: _is_standard(each.urn) for each in plan.extension_urns
+        }
         self._known: dict[int, PlanFunction] = {}
         for each in plan.extensions:
-            if each.WhichOneof("mapping_type") != "extension_function":
+            kind = each.WhichOneof("mapping_type")
+            if kind == "extension_type_variation":
+                raise unsupported("a variation of a type")
+            if kind != "extension_function":
                 continue
             declared = each.extension_function
             anchor = declared.function_anchor
             if anchor in self._known:
                 raise refusal(f"two functions have the anchor {anchor}")
-            urn = urns.get(declared.extension_urn_reference)
-            self._known[anchor] = _function(declared, urn)
+            is_standard = standard.get(declared.extension_urn_reference)
+            self._known[anchor] = _function(declared, is_standard)
 
     def of(self, anchor: int) -> PlanFunction:
         """Return the function with an anchor.
@@ -78,12 +84,16 @@ def _upper(values: Sequence[str]) -> list[str]:
     return [value.upper() for value in values]
 
 
-def _function(declared: Any, urn: str | None) -> PlanFunction:
+def _is_standard(urn: str) -> bool:
+    return len(urn) <= _LONGEST and _OFFICIAL.fullmatch(urn) is not None
+
+
+def _function(declared: Any, is_standard: bool | None) -> PlanFunction:
     reference = declared.extension_urn_reference
     name = str(declared.name).partition(":")[0].lower()
     if not _WORD.fullmatch(name):
         return PlanFunction("", False)
-    if urn is None:
+    if is_standard is None:
         # The engine's own plans name no extension; 0 is what a producer leaves unset.
         return PlanFunction(name if reference in (0, _ANY_URN) else "", False)
-    return PlanFunction(name if _OFFICIAL.fullmatch(urn) else "", True)
+    return PlanFunction(name if is_standard else "", True)

@@ -1,13 +1,17 @@
 """A plan that a client sends, as the statement that answers it."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from google.protobuf.message import DecodeError
 from substrait.plan_pb2 import Plan
 
-from caraway_engine.client_plans import refusals, types, words
+from caraway_engine.client_plans import refusals, types
 from caraway_engine.client_plans.losses import Losses
 from caraway_engine.client_plans.names import PlanFunctions
 from caraway_engine.client_plans.refusals import only, refusal, unsupported
 from caraway_engine.client_plans.relations import PlanWriter, SchemaOf
+from caraway_engine.client_plans.words import PlanTerm
 
 
 def written(encoded: bytes, schema_of: SchemaOf) -> str:
@@ -37,15 +41,11 @@ def written(encoded: bytes, schema_of: SchemaOf) -> str:
     root = plan.relations[0].root
     only(root, "input", "names")
     losses = Losses(plan.version.producer)
-    block = PlanWriter(PlanFunctions(plan), losses, schema_of).block(root.input)
-    names = _names(list(root.names), block.columns)
-    if len(set(names)) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
-        raise refusal(f"two of its columns have the name {twice!r}; give each its own")
-    return block.select([words.name(each) for each in names])
+    writer = PlanWriter(PlanFunctions(plan), losses, schema_of)
+    return writer.statement(root.input, partial(_names, list(root.names)))
 
 
-def _names(names: list[str], columns: tuple[words.PlanTerm, ...]) -> list[str]:
+def _names(names: list[str], columns: Sequence[PlanTerm]) -> list[str]:
     """Return a name for each column; those of the fields of structs come between them."""
     found, place = [], 0
     for column in columns:
@@ -53,4 +53,7 @@ def _names(names: list[str], columns: tuple[words.PlanTerm, ...]) -> list[str]:
         place += 1 if column.type is None else types.names_of(column.type)
     if place != len(names) or not found:
         raise refusal(f"its root has {len(names)} names for columns that need {place}")
+    if len(set(found)) < len(found):
+        twice = next(each for each in found if found.count(each) > 1)
+        raise refusal(f"two of its columns have the name {twice!r}; give each its own")
     return found

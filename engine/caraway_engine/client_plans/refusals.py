@@ -7,6 +7,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caraway_core.errors import InvalidQueryError
 
+MOST_MESSAGES = 250_000
 _IGNORED = frozenset({"hint", "optimization", "git_hash"})
 _OLD_FIELDS = {"AggregateRel.Grouping": 1}
 """Fields of older versions that are still read, by message."""
@@ -38,14 +39,21 @@ def only(message: Any, *known: str) -> None:
 
 
 def check_known(message: Message) -> None:
-    """Refuse a plan with fields that this version of Substrait does not have.
+    """Refuse a plan with fields that this version of Substrait does not have, and a large one.
 
     Raises:
-        InvalidQueryError: there is one.
+        InvalidQueryError: there is such a field, or more parts than take a second to read.
     """
     pending: list[Any] = [message]
+    count = 0
     while pending:
         found = pending.pop()
+        count += 1
+        if count + len(pending) > MOST_MESSAGES:
+            raise refusal(
+                f"it has more than {MOST_MESSAGES:,} messages; put long lists of values into a "
+                "dataset"
+            )
         old = _OLD_FIELDS.get(_name(found), 0)
         numbers = {each.field_number for each in UnknownFieldSet(found)} - {old}
         if numbers:

@@ -10,7 +10,7 @@ from substrait.algebra_pb2 import Expression, JoinRel, Rel, SetRel
 from substrait.type_pb2 import Type
 
 from caraway_engine.client_plans import literals, refusals, types, words
-from caraway_engine.client_plans.blocks import Aliases, Block
+from caraway_engine.client_plans.blocks import Aliases, Block, inner_name
 from caraway_engine.client_plans.expressions import Scope
 from caraway_engine.client_plans.losses import Losses
 from caraway_engine.client_plans.names import PlanFunctions
@@ -41,6 +41,7 @@ _SETS: dict[int, tuple[str, bool]] = {
 """The words for each operation, and whether it is that of SQL for more than two inputs, too."""
 _MOST_ROWS = 2**63 - 1
 _MOST_COLUMNS = 5_000
+_TOO_WIDE = f"a relation has more than {_MOST_COLUMNS:,} columns"
 
 
 class PlanWriter:
@@ -64,12 +65,21 @@ class PlanWriter:
             raise unsupported(_WRITING if kind in ("write", "ddl", "update") else f"Rel.{kind}")
         found = getattr(rel, kind)
         block = maker(self, found, outer)
-        only(found.common, "direct", "emit")
+        only(found.common, "direct", "emit", "rel_anchor")
         if found.common.HasField("emit"):
             block = self._picked(block, list(found.common.emit.output_mapping))
         if len(block.columns) > _MOST_COLUMNS:
-            raise refusal(f"a relation has more than {_MOST_COLUMNS:,} columns")
+            raise refusal(_TOO_WIDE)
         return block
+
+    def statement(self, rel: Rel, named: Callable[[Sequence[PlanTerm]], Sequence[str]]) -> str:
+        """Write a relation as a statement; `named` names its columns. Raises as `block` does."""
+        block = self.block(rel)
+        names = [words.name(each) for each in named(block.columns)]
+        if any(term.sql.endswith(f".{name}") for term, _ in block.order for name in names):
+            # A key and a column of the answer may not have one name.
+            block = self._aliases.wrapped(block)
+        return block.select(names)
 
     def _query(self, rel: Rel, outer: Scope) -> tuple[str, Sequence[PlanTerm]]:
         block = self.block(rel, outer)
@@ -109,6 +119,8 @@ class PlanWriter:
         columns = types.columns_of(list(read.base_schema.names), read.base_schema.struct)
         if columns is None:
             raise refusal("the schema of a read has other names than types")
+        if len(columns) > _MOST_COLUMNS:
+            raise refusal(_TOO_WIDE)
         return columns
 
     def _table(self, read: Any) -> Block:
@@ -148,15 +160,17 @@ class PlanWriter:
         if not said or not rows:
             if len(rows) > 1:
                 raise unsupported("several rows without columns")
-            items = [f"{_null(type_)} AS c{place}" for place, (_, type_) in enumerate(said)]
+            items = [
+                f"{_null(type_)} AS {inner_name(place)}" for place, (_, type_) in enumerate(said)
+            ]
             empty = "" if rows else " WHERE FALSE"
-            source = f"(SELECT {', '.join(items) or '1 AS c0'}{empty}) AS {alias}"
+            source = f"(SELECT {', '.join(items) or '1 AS __0'}{empty}) AS {alias}"
         else:
-            names = ", ".join(f"c{place}" for place in range(len(said)))
+            names = ", ".join(map(inner_name, range(len(said))))
             texts = ", ".join(f"({', '.join(row)})" for row in rows)
             source = f"(VALUES {texts}) AS {alias}({names})"
         columns = tuple(
-            PlanTerm(f"{alias}.c{place}", type_, is_column=True, is_atomic=True)
+            PlanTerm(f"{alias}.{inner_name(place)}", type_, is_column=True, is_atomic=True)
             for place, (_, type_) in enumerate(said)
         )
         return Block(source, columns)
@@ -276,7 +290,7 @@ class PlanWriter:
         texts = [self._operand(each) for each in blocks]
         alias = self._aliases.next()
         columns = tuple(
-            PlanTerm(f"{alias}.c{place}", term.type, is_column=True, is_atomic=True)
+            PlanTerm(f"{alias}.{inner_name(place)}", term.type, is_column=True, is_atomic=True)
             for place, term in enumerate(first)
         )
         return Block(f"({f' {word} '.join(texts)}) AS {alias}", columns)

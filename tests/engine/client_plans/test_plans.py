@@ -10,6 +10,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.errors import InvalidQueryError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.statements import Statement
+from caraway_engine.client_plans import refusals
 from caraway_engine.sessions.sessions import Session
 from tests.engine.client_plans.built import BUILT
 from tests.kit import client_plans, engine
@@ -92,6 +93,13 @@ async def test_order_and_offset_survive_operations_above_them(session: Session) 
     kept = {"filter": {"input": cut, "condition": made.call("is_not_null", field(0))}}
     doubled = project(kept, made.call("multiply", field(2), literal(i64=2)), emit=[3])
     assert await answer(session, made.plan(doubled, "d")) == [{"d": 50}, {"d": 20}]
+
+
+async def test_a_column_may_have_the_name_of_a_key(session: Session) -> None:
+    by_v = {"expr": field(2), "direction": "SORT_DIRECTION_DESC_NULLS_LAST"}
+    ordered = project({"sort": {"input": T_READ, "sorts": [by_v]}}, emit=[0])
+    cut = {"fetch": {"input": ordered, "countExpr": literal(i64=3)}}
+    assert await answer(session, plan(cut, "v")) == [{"v": 2}, {"v": None}, {"v": 2}]
 
 
 async def test_a_sort_by_a_literal_is_no_place_of_a_column(session: Session) -> None:
@@ -188,6 +196,16 @@ def test_depth_is_bounded(session: Session) -> None:
     root = b"\x0a" + _varint(len(filters)) + filters
     relation = b"\x12" + _varint(len(root)) + root
     assert "nested" in refused(session, b"\x1a" + _varint(len(relation)) + relation)
+
+
+def test_size_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "MOST_MESSAGES", 1_000)
+    options = [literal(i64=n) for n in range(500)]
+    among = {"singularOrList": {"value": field(0), "options": options}}
+    large = {"filter": {"input": T_READ, "condition": among}}
+    assert "more than 1,000 messages" in refused(session, plan(large, "k", "s", "v"))
+    wide = project(T_READ, emit=[0] * 6_000)
+    assert "more than 5,000 columns" in refused(session, plan(wide, *map(str, range(6_000))))
 
 
 def test_damaged_plans_are_errors_of_the_plan(session: Session) -> None:
