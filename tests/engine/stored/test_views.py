@@ -20,7 +20,7 @@ from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import Keys, LookupColumns, ResultPlace, StoredTable
 from caraway_engine.rows.held import Chunk
-from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
+from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredShare, StoredVersion
 from tests.kit.changes import Change, changed
 
 T = TableName("t")
@@ -32,7 +32,7 @@ VALUES: Mapping[pa.DataType, Sequence[Any]] = {
     pa.string_view(): ["", "a", "x" * 40],
     pa.bool_(): [True, False],
     pa.date32(): [dt.date(1970, 1, 1), dt.date(1, 1, 1), dt.date(2024, 2, 29)],
-    pa.timestamp("us"): [dt.datetime(2024, 1, 1), dt.datetime(1, 1, 1)],  # noqa: DTZ001
+    pa.timestamp("us"): [dt.datetime(2024, 1, 1), dt.datetime(1, 1, 1)],
     pa.decimal128(9, 2): [Decimal("0.00"), Decimal("-1.50"), Decimal("9999999.99")],
     pa.binary(): [b"", b"\x00", b"\xff\xff"],
 }  # fmt: skip
@@ -217,10 +217,14 @@ def test_shares_are_let_go_but_for_the_last_and_those_that_stand_by() -> None:
     memory, version, _ = small()
     view = version.at(())
     one, two, three = ((name,) for name in version.names)
-    made = {names: view.part(names, memory) for names in (one, two, three)}
+    made: dict[tuple[str, ...], StoredShare] = {}
+    for names in (one, two, three):
+        found = view.part(names, memory)
+        assert not isinstance(found, MissingChunks)
+        made[names] = found
     version.content.standing = frozenset({one})
-    last = max(made, key=lambda names: getattr(made[names], "used_s"))
+    last = max(made, key=lambda names: made[names].used_s)
     view.let_go(float("inf"))
-    for names, part in made.items():
-        is_kept = names in (one, last)
-        assert (view.part(names, memory) is part) == is_kept
+    for share, part in made.items():
+        is_kept = share in (one, last)
+        assert (view.part(share, memory) is part) == is_kept
