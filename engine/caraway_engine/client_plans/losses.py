@@ -1,7 +1,9 @@
-"""What DataFusion's producer leaves out of a plan without saying so.
+"""What producers leave out of a plan without saying so.
 
-Its plans of these statements look like those of others, so both are refused. Plans of other
-producers are taken at their word.
+DataFusion's plans of some statements look like those of others, so both are refused. Plans of
+DuckDB's extension are refused: 1.1.3 left out the filter of `SELECT k, s FROM t WHERE v > 20`, and
+a projection is to drop the columns of its input, which Substrait keeps. Plans of other producers
+are taken at their word.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from caraway_engine.client_plans.words import PlanTerm
 from caraway_engine.stages import relations
 
 _PRODUCER = "datafusion"
+_REFUSED = "duckdb"
 _WHOLE_WINDOWS = frozenset(
     {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile"}
 )
@@ -24,6 +27,16 @@ class Losses:
     """What has to be doubted in the plan of one producer."""
 
     def __init__(self, producer: str) -> None:
+        """Take the name that a plan gives its producer.
+
+        Raises:
+            InvalidQueryError: nothing of its plans can be trusted.
+        """
+        if producer.lower() == _REFUSED:
+            raise unsupported(
+                "a plan of DuckDB, whose producer leaves out filters and numbers columns "
+                "differently from Substrait,"
+            )
         self._is_lossy = producer.lower() == _PRODUCER
 
     def check_window(self, name: str) -> None:

@@ -1,17 +1,20 @@
 """Names of functions in a plan: which function is meant, and by whose definition."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from substrait.algebra_pb2 import Expression
+from substrait.extensions.extensions_pb2 import SimpleExtensionURN
 from substrait.plan_pb2 import Plan
 
+from caraway_engine.client_plans import older
 from caraway_engine.client_plans.refusals import refusal, unsupported
 
 _OFFICIAL = re.compile(r"(?:extension:io\.substrait:|.*/)?(functions_[a-z_]+)(?:\.yaml)?")
 _LONGEST = 300
+_NO_URN = -1
 _ANY_URN = 2**32 - 1
 _WORD = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 
@@ -28,9 +31,11 @@ class PlanFunctions:
     """The functions that a plan declares, by their anchors."""
 
     def __init__(self, plan: Plan) -> None:
-        standard = {
-            each.extension_urn_anchor: _is_standard(each.urn) for each in plan.extension_urns
-        }
+        urns = list(plan.extension_urns)
+        has_uris = not urns
+        if has_uris:
+            urns = [SimpleExtensionURN.FromString(each) for each in older.values(plan, 1)]
+        standard = {each.extension_urn_anchor: _is_standard(each.urn) for each in urns}
         self._known: dict[int, PlanFunction] = {}
         for each in plan.extensions:
             kind = each.WhichOneof("mapping_type")
@@ -42,8 +47,12 @@ class PlanFunctions:
             anchor = declared.function_anchor
             if anchor in self._known:
                 raise refusal(f"two functions have the anchor {anchor}")
-            is_standard = standard.get(declared.extension_urn_reference)
-            self._known[anchor] = _function(declared, is_standard)
+            reference = declared.extension_urn_reference
+            if not reference:
+                # Both forms in one plan: what the older one refers to is not known.
+                reference = older.number(declared, 1) or 0
+                reference = reference if has_uris or not reference else _NO_URN
+            self._known[anchor] = _function(str(declared.name), reference, standard)
 
     def of(self, anchor: int) -> PlanFunction:
         """Return the function with an anchor.
@@ -88,11 +97,11 @@ def _is_standard(urn: str) -> bool:
     return len(urn) <= _LONGEST and _OFFICIAL.fullmatch(urn) is not None
 
 
-def _function(declared: Any, is_standard: bool | None) -> PlanFunction:
-    reference = declared.extension_urn_reference
-    name = str(declared.name).partition(":")[0].lower()
+def _function(declared: str, reference: int, standard: Mapping[int, bool]) -> PlanFunction:
+    name = declared.partition(":")[0].lower()
     if not _WORD.fullmatch(name):
         return PlanFunction("", False)
+    is_standard = standard.get(reference)
     if is_standard is None:
         # The engine's own plans name no extension; 0 is what a producer leaves unset.
         return PlanFunction(name if reference in (0, _ANY_URN) else "", False)

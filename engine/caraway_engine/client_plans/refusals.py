@@ -6,11 +6,10 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caraway_core.errors import InvalidQueryError
+from caraway_engine.client_plans import older
 
 MOST_MESSAGES = 250_000
 _IGNORED = frozenset({"hint", "optimization", "git_hash"})
-_OLD_FIELDS = {"AggregateRel.Grouping": 1}
-"""Fields of older versions that are still read, by message."""
 _ENHANCED = "advanced_extension"
 
 
@@ -54,8 +53,8 @@ def check_known(message: Message) -> None:
                 f"it has more than {MOST_MESSAGES:,} messages; put long lists of values into a "
                 "dataset"
             )
-        old = _OLD_FIELDS.get(_name(found), 0)
-        numbers = {each.field_number for each in UnknownFieldSet(found)} - {old}
+        numbers = {each.field_number for each in UnknownFieldSet(found)}
+        numbers -= older.FIELDS.get(_name(found), frozenset())
         if numbers:
             raise refusal(
                 f"{_name(found)} has the field {min(numbers)}, which Substrait "

@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from google.protobuf.unknown_fields import UnknownFieldSet
 from substrait.algebra_pb2 import Expression, JoinRel, Rel, SetRel
 from substrait.type_pb2 import Type
 
-from caraway_engine.client_plans import literals, refusals, types, words
+from caraway_engine.client_plans import literals, older, refusals, types, words
 from caraway_engine.client_plans.blocks import Aliases, Block, inner_name
 from caraway_engine.client_plans.expressions import Scope
 from caraway_engine.client_plans.losses import Losses
@@ -76,8 +75,10 @@ class PlanWriter:
         """Write a relation as a statement; `named` names its columns. Raises as `block` does."""
         block = self.block(rel)
         names = [words.name(each) for each in named(block.columns)]
-        if any(term.sql.endswith(f".{name}") for term, _ in block.order for name in names):
-            # A key and a column of the answer may not have one name.
+        read = {(term.sql, name) for term, name in zip(block.columns, names, strict=True)}
+        keys = {(term.sql, name) for term, _ in block.order for name in names}
+        if any(sql.endswith(f".{name}") for sql, name in keys - read):
+            # A key and another column of the answer may not have one name.
             block = self._aliases.wrapped(block)
         return block.select(names)
 
@@ -211,7 +212,7 @@ class PlanWriter:
         block = self.block(found.input, outer)
         if block.is_cut:
             block = self._aliases.wrapped(block)
-        limit, offset = _number(found, "count_expr"), _number(found, "offset_expr")
+        limit, offset = _number(found, "count_expr", 4), _number(found, "offset_expr", 3)
         return replace(block, limit=limit, offset=offset or 0)
 
     def _aggregate(self, found: Any, outer: Scope | None) -> Block:
@@ -305,7 +306,7 @@ def _keys(aggregate: Any) -> list[Expression]:
     found = list(aggregate.grouping_expressions)
     for grouping in aggregate.groupings:
         # Field 1 had the expressions themselves; some producers write only it, some both.
-        old = [Expression.FromString(each.data) for each in UnknownFieldSet(grouping)]
+        old = [Expression.FromString(each) for each in older.values(grouping, 1)]
         for each in old:
             refusals.check_known(each)
         if list(grouping.expression_references) == list(range(len(found))):
@@ -332,18 +333,23 @@ def _null(type_: Type) -> str:
     return sql
 
 
-def _number(found: Any, name: str) -> int | None:
+def _number(found: Any, name: str, old: int) -> int | None:
     """Return a number of rows; None where there is no limit."""
     if not found.HasField(name):
-        return None
+        value = older.number(found, old)
+        # Older plans say -1 for all rows.
+        return None if value == -1 else _checked(value)
     literal = getattr(found, name).literal
     kind = str(literal.WhichOneof("literal_type"))
     if kind == "null":
         return None
     if kind not in ("i8", "i16", "i32", "i64"):
         raise unsupported("a number of rows that is no literal")
-    value = int(getattr(literal, kind))
-    if value < 0:
+    return _checked(int(getattr(literal, kind)))
+
+
+def _checked(value: int | None) -> int | None:
+    if value is not None and value < 0:
         raise refusal("a number of rows is negative")
     return None if value == _MOST_ROWS else value
 

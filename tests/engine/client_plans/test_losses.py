@@ -7,6 +7,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.statements import Statement
 from caraway_engine.sessions.sessions import Session
 from tests.kit import client_plans, engine
+from tests.kit.client_plans import Handwritten, read
 
 NAMED = Statement("-- a plan", {})
 ROWS = {"k": pa.array([1, 2, None, 2]), "v": pa.array([3, None, 5, 6])}
@@ -54,6 +55,12 @@ def test_both_statements_of_a_loss_are_refused(
         encoded = client_plans.produced(each, {"t": pa.table(ROWS)})
         with pytest.raises(InvalidQueryError, match=said):
             session.sql_of(NAMED, encoded)
+
+
+def test_plans_of_duckdb_are_refused(session: Session) -> None:
+    encoded = Handwritten(producer="DuckDB").plan(read("t", k="i64"), "k")
+    with pytest.raises(InvalidQueryError, match="a plan of DuckDB"):
+        session.sql_of(NAMED, encoded)
 
 
 def test_an_anti_join_of_columns_that_are_never_null_has_lost_nothing(session: Session) -> None:

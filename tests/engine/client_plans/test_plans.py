@@ -12,7 +12,7 @@ from caraway_core.ids import TableName
 from caraway_core.statements import Statement
 from caraway_engine.client_plans import refusals
 from caraway_engine.sessions.sessions import Session
-from tests.engine.client_plans.built import BUILT
+from tests.engine.client_plans.built import IBIS, SUBSTRAIT
 from tests.kit import client_plans, engine
 from tests.kit.client_plans import Handwritten, field, literal, plan, project, read
 
@@ -22,6 +22,7 @@ T: dict[str, Any] = {
     "v": pa.array([10, 25, 30, None, 40]),
 }
 U: dict[str, Any] = {"uk": pa.array([2, 4, 9, None]), "w": [0.5, 1.5, None, 2.5]}
+BUILT = [*SUBSTRAIT.items(), *IBIS.items()]
 TABLES = {"t": engine.memory(**T), "u": engine.memory(**U), "sales.o": engine.memory(id=[7])}
 NAMED = Statement("-- a plan", {})
 T_READ = read("t", k="i64", s="string", v="i64")
@@ -46,9 +47,9 @@ def refused(of: Session, encoded: bytes) -> str:
     return found.value.message
 
 
-@pytest.mark.parametrize("sql", BUILT)
-async def test_plans_of_the_published_package(sql: str, session: Session) -> None:
-    found = await answer(session, bytes.fromhex(BUILT[sql]))
+@pytest.mark.parametrize(("sql", "encoded"), BUILT)
+async def test_plans_of_published_packages(sql: str, encoded: str, session: Session) -> None:
+    found = await answer(session, bytes.fromhex(encoded))
     assert found
     assert sorted_rows(found) == sorted_rows(await engine.rows(session, sql))
 
@@ -78,6 +79,12 @@ async def test_plans_of_datafusion(sql: str, optimized: bool, session: Session) 
     wanted = await engine.rows(session, sql)
     assert [list(each) for each in found] == [list(each) for each in wanted]
     assert sorted_rows(found) == sorted_rows(wanted)
+
+
+def test_an_extension_by_the_older_form_beside_newer_ones_is_not_known(session: Session) -> None:
+    decoded = Plan.FromString(bytes.fromhex(IBIS["SELECT k, s FROM t WHERE v > 20"]))
+    decoded.extension_urns.add(extension_urn_anchor=9, urn="extension:com.example:other")
+    assert "not known" in refused(session, decoded.SerializeToString())
 
 
 async def test_names_are_those_of_the_root(session: Session) -> None:
@@ -210,7 +217,7 @@ def test_size_is_bounded(session: Session, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_damaged_plans_are_errors_of_the_plan(session: Session) -> None:
     chance = random.Random(5)
-    texts = [bytes.fromhex(each) for each in BUILT.values()]
+    texts = [bytes.fromhex(each) for _, each in BUILT]
     for _ in range(2_000):
         damaged = bytearray(chance.choice(texts))
         for _ in range(chance.randrange(1, 4)):
