@@ -44,15 +44,9 @@ def check_known(message: Message) -> None:
         InvalidQueryError: there is such a field, or more parts than take a second to read.
     """
     pending: list[Any] = [message]
-    count = 0
+    count = 1
     while pending:
         found = pending.pop()
-        count += 1
-        if count + len(pending) > MOST_MESSAGES:
-            raise refusal(
-                f"it has more than {MOST_MESSAGES:,} messages; put long lists of values into a "
-                "dataset"
-            )
         numbers = {each.field_number for each in UnknownFieldSet(found)}
         numbers -= older.FIELDS.get(_name(found), frozenset())
         if numbers:
@@ -62,8 +56,16 @@ def check_known(message: Message) -> None:
                 "send SQL"
             )
         for field, value in found.ListFields():
-            if field.message_type is not None:
-                pending += value if field.is_repeated else [value]
+            if field.message_type is None:
+                continue
+            # Counted first: each one that is taken out becomes an object of Python.
+            count += len(value) if field.is_repeated else 1
+            if count > MOST_MESSAGES:
+                raise refusal(
+                    f"it has more than {MOST_MESSAGES:,} messages; put long lists of values into "
+                    "a dataset"
+                )
+            pending += value if field.is_repeated else [value]
 
 
 def _name(message: Message) -> str:
