@@ -1,8 +1,10 @@
 """Results that are read page by page, and closed when nobody reads the next page."""
 
 import asyncio
+import logging
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import AnswerPage
 
+logger = logging.getLogger(__name__)
 _PAGE_BYTES = 4 * 1024 * 1024
 _PAGE_S = 1.0
 _FORGOTTEN_S = 300.0
@@ -117,27 +120,38 @@ class Cursors:
             return
         if cursor.reading is not None:
             cursor.reading.cancel()
-        if cursor.coming is not None:
-            cursor.coming.cancel()
-            await asyncio.wait((cursor.coming,))
-        await cursor.stream.aclose()
+        try:
+            if cursor.coming is not None:
+                cursor.coming.cancel()
+                await asyncio.wait((cursor.coming,))
+        finally:
+            # Also if this is cancelled while the batch ends: nobody else closes the stream.
+            await cursor.stream.aclose()
 
     async def close_call(self, call: str) -> None:
         """Cancel all results of a call."""
-        for name in [name for name, each in self._open.items() if each.call == call]:
-            await self.close(name)
+        await self._close_all([name for name, each in self._open.items() if each.call == call])
 
     async def close_forgotten(self) -> None:
         """Close the results that were not read for long, unless a page is being read."""
         oldest_s = self._clock() - _FORGOTTEN_S
         for name, cursor in list(self._open.items()):
             if cursor.reading is None and cursor.touched_s < oldest_s:
-                await self.close(name)
+                try:
+                    await self.close(name)
+                except Exception:
+                    # The heartbeat asks for this, and has to be answered.
+                    logger.exception("a forgotten result could not be closed")
 
     async def aclose(self) -> None:
         """Cancel all results."""
-        for name in list(self._open):
-            await self.close(name)
+        await self._close_all(list(self._open))
+
+    async def _close_all(self, names: Sequence[str]) -> None:
+        # Each one, also after another one failed or if this is cancelled.
+        async with AsyncExitStack() as closing:
+            for name in names:
+                closing.push_async_callback(self.close, name)
 
 
 async def _has_come(cursor: _Cursor, wait_s: float | None) -> bool:

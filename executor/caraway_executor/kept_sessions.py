@@ -178,7 +178,7 @@ class KeptSessions:
 
     def clear(self) -> None:
         """Release all sessions."""
-        self._newest = None
+        self._newest = self._prepared = None
         self._kept = {}
         self._coming = {}
 

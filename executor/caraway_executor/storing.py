@@ -98,8 +98,12 @@ class StoringStream:
         under_way = list(self._under_way)
         for task in under_way:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
-        await self._rows.aclose()
+        try:
+            # Not `gather`, whose cancellation would cancel them again.
+            if under_way:
+                await asyncio.wait(under_way)
+        finally:
+            await self._rows.aclose()
 
     async def _next_chunk(self) -> ChunkInfo:
         write = await self._writes.get()

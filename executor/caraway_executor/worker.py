@@ -6,6 +6,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -245,10 +246,13 @@ class Worker:
         for tasks in list(self._running.values()):
             for task in list(tasks):
                 task.cancel()
-        await self._cursors.aclose()
-        await self.models.aclose()
-        await self.offers.aclose(ShuttingDownError("the executor ends; run the query again"))
-        self._catalogs.close()
+        # Each of them, also after another one failed or if this is cancelled.
+        ends = ShuttingDownError("the executor ends; run the query again")
+        async with AsyncExitStack() as closing:
+            closing.callback(self._catalogs.close)
+            closing.push_async_callback(self.offers.aclose, ends)
+            closing.push_async_callback(self.models.aclose)
+            closing.push_async_callback(self._cursors.aclose)
 
     async def _load(
         self,

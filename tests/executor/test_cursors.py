@@ -12,6 +12,7 @@ from caraway_core.protocols.fleet import AnswerPage
 from caraway_executor.cursors import Cursors
 from tests.kit.clocks import Clock
 from tests.kit.storing import Rows
+from tests.kit.stubborn import StubbornRows, cancel_in_clean_up
 
 
 def numbers(start: int, count: int = 10) -> pa.RecordBatch:
@@ -119,3 +120,72 @@ async def test_cancelled_query_ends_a_page_that_is_waited_for() -> None:
         await opening
     assert asyncio.all_tasks() == before
     assert stream.is_closed
+
+
+async def test_closing_that_is_cancelled_closes_the_stream() -> None:
+    """Else the engine would go on with a statement that nobody can reach."""
+    cursors = Cursors(Clock(), page_bytes=1)
+    stream = StubbornRows(numbers(0))
+    page = await cursors.open("call", "here", stream)
+    reading = asyncio.ensure_future(cursors.next(page.cursor))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    closing = asyncio.ensure_future(cursors.close(page.cursor))
+    await cancel_in_clean_up(closing, stream)
+    assert stream.is_closed and not len(cursors)
+    stream.may_end.set()
+    await asyncio.wait((reading,), timeout=60)
+    assert reading.done()
+
+
+@pytest.mark.parametrize("by", ["call", "all"])
+async def test_one_result_that_fails_to_close_does_not_keep_the_others_open(by: str) -> None:
+    cursors = Cursors(Clock(), page_bytes=1)
+    bad = [StubbornRows(numbers(0), OSError("gone")) for _ in range(2)]
+    good = [StubbornRows(numbers(0)) for _ in range(2)]
+    for stream in (bad[0], good[0], bad[1], good[1]):
+        await cursors.open("call", "here", stream)
+    with pytest.raises(OSError, match="gone"):
+        await (cursors.close_call("call") if by == "call" else cursors.aclose())
+    assert all(stream.is_closed for stream in (*bad, *good))
+    assert not len(cursors)
+
+
+async def test_a_forgotten_result_that_fails_to_close_does_not_stop_the_heartbeat(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    cursors = Cursors(clock, page_bytes=1)
+    bad, good = StubbornRows(numbers(0), OSError("gone")), StubbornRows(numbers(0))
+    await cursors.open("a", "here", bad)
+    await cursors.open("b", "here", good)
+    clock.now += 301
+    await cursors.close_forgotten()
+    assert bad.is_closed and good.is_closed and not len(cursors)
+    assert "could not be closed" in caplog.text
+
+
+async def test_only_results_that_nobody_reads_are_forgotten() -> None:
+    clock = Clock()
+    cursors = Cursors(clock, page_bytes=1)
+    old, read = StubbornRows(numbers(0)), StubbornRows(numbers(0))
+    page = await cursors.open("a", "here", old)
+    other = await cursors.open("b", "there", read)
+    assert cursors.origins == {"here", "there"}
+    reading = asyncio.ensure_future(cursors.next(other.cursor))
+    await asyncio.sleep(0)
+    clock.now += 301
+    await cursors.close_forgotten()
+    assert old.is_closed and not read.is_closed and cursors.origins == {"there"}
+    with pytest.raises(ShuttingDownError, match=r"nobody read it for 300 s.*run the statement"):
+        await cursors.next(page.cursor)
+    read.may_end.set()
+    await cursors.close(other.cursor)
+    await asyncio.wait((reading,), timeout=60)
+
+
+async def test_closing_what_is_not_open_does_nothing() -> None:
+    cursors = Cursors(Clock())
+    await cursors.close("nothing")
+    await cursors.close_call("nothing")
+    await cursors.aclose()

@@ -18,6 +18,7 @@ from caraway_plugins.stores.folder import FolderResultStore
 from tests.kit.engine import memory, snapshot
 from tests.kit.fragments import rows_of, task
 from tests.kit.storing import Rows, order, read_back, words
+from tests.kit.stubborn import StubbornRows, cancel_in_clean_up
 from tests.kit.turns import turn
 from tests.kit.workers import worker
 
@@ -301,3 +302,17 @@ async def test_rows_nobody_keeps_have_no_home(tmp_path: Path) -> None:
     store = FolderResultStore(tmp_path)
     stream = StoringStream(Rows([numbers(0)]), order(tmp_path), store, home="e1")
     assert [each.chunk.home for each in await words(stream)] == [""]
+
+
+async def test_closing_that_is_cancelled_closes_the_rows(tmp_path: Path) -> None:
+    rows = StubbornRows(pa.record_batch({"n": [1]}))
+    stream = StoringStream(rows, order(tmp_path), FolderResultStore(tmp_path))
+    reading = asyncio.ensure_future(anext(stream))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    closing = asyncio.ensure_future(stream.aclose())
+    await cancel_in_clean_up(closing, rows)
+    assert rows.is_closed
+    rows.may_end.set()
+    reading.cancel()
+    await asyncio.wait((reading,), timeout=60)

@@ -145,12 +145,16 @@ class MergedStream:
             reader.cancel()
         try:
             # A generator cannot be closed while it is being read.
-            await asyncio.gather(*self._readers, return_exceptions=True)
-            await asyncio.gather(
-                *(stream.aclose() for stream in self._streams), return_exceptions=True
-            )
+            if self._readers:
+                await asyncio.wait(self._readers)
         finally:
-            on_close(self._rows, self._size_bytes)
+            # Also if this is cancelled meanwhile, or the executors would go on.
+            try:
+                await asyncio.gather(
+                    *(stream.aclose() for stream in self._streams), return_exceptions=True
+                )
+            finally:
+                on_close(self._rows, self._size_bytes)
 
 
 def _stopped() -> QueryError:
