@@ -8,6 +8,8 @@ from typing import Any
 from caraway_ai.text_to_sql.described import DescribedTable
 from caraway_ai.text_to_sql.prompting import INSTRUCTIONS
 from caraway_ai.tools.data_access import KnownColumn, SearchedColumn
+from caraway_ai.tools.sql_names import plain_name, plain_table
+from caraway_core.ids import TableName
 from caraway_core.sql_functions import SqlFunction
 
 _TITLE = "# SQL over the data of this runtime"
@@ -150,11 +152,11 @@ def _index(columns: Sequence[str], kind: str, source: str = "acceleration") -> d
     return {"name": name, "columns": list(columns), "kind": kind, "source": source}
 
 
-def _vector(table: str, searched: SearchedColumn) -> dict[str, Any]:
+def _vector(table: TableName, searched: SearchedColumn) -> dict[str, Any]:
     return {
         "column": searched.column,
         "function": "vector_search",
-        "syntax": f"vector_search({table}, 'query', {searched.column})",
+        "syntax": _call("vector_search", table, searched),
         "model": searched.model,
         "engine": "caraway",
         "row_id_columns": list(searched.row_id),
@@ -167,11 +169,15 @@ def _vector(table: str, searched: SearchedColumn) -> dict[str, Any]:
     }
 
 
-def _full_text(table: str, searched: SearchedColumn) -> dict[str, Any]:
+def _call(function: str, table: TableName, searched: SearchedColumn) -> str:
+    return f"{function}({plain_table(table)}, 'query', {plain_name(searched.column)})"
+
+
+def _full_text(table: TableName, searched: SearchedColumn) -> dict[str, Any]:
     return {
         "column": searched.column,
         "function": "text_search",
-        "syntax": f"text_search({table}, 'query', {searched.column})",
+        "syntax": _call("text_search", table, searched),
         "engine": "caraway",
         "index_store": "memory",
         "row_id_columns": list(searched.row_id),

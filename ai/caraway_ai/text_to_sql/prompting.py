@@ -8,10 +8,9 @@ from caraway_ai.text_to_sql.described import DescribedTable, SampledValues
 from caraway_ai.text_to_sql.type_names import sql_type
 from caraway_ai.tools.data_access import KnownColumn
 from caraway_ai.tools.protocol import ToolDefinition
-from caraway_ai.tools.sql_names import quoted, quoted_table
+from caraway_ai.tools.sql_names import plain_name, plain_table
 from caraway_ai.tools.tool_search import Embed, ToolIndex, ToolQuery
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
 from caraway_core.sql_functions import SqlFunction
 
 INSTRUCTIONS = (
@@ -101,7 +100,7 @@ def ddl(described: DescribedTable) -> str:
     lines = []
     if table.description:
         lines.append(f"-- {_one_line(table.description)}")
-    lines.append(f"CREATE TABLE {_plain_table(table.name)} (")
+    lines.append(f"CREATE TABLE {plain_table(table.name)} (")
     lines += [_column_line(described, column) for column in described.columns]
     if table.primary_key:
         keys = ", ".join(map(plain_name, table.primary_key))
@@ -113,21 +112,8 @@ def ddl(described: DescribedTable) -> str:
     return "\n".join(lines)
 
 
-def plain_name(name: str) -> str:
-    """Return a name as SQL needs it: quoted only where it must be."""
-    is_plain = name.isidentifier() and name == name.lower() and name.isascii()
-    return name if is_plain else quoted(name)
-
-
-def _plain_table(name: TableName) -> str:
-    parts = name.split(".")
-    if all(plain_name(part) == part for part in parts):
-        return name
-    return quoted_table(TableName(names.identity(name)))
-
-
 def _column_line(described: DescribedTable, column: KnownColumn) -> str:
-    name = _plain_table(described.table.name)
+    name = plain_table(described.table.name)
     notes = []
     if column.description:
         notes.append(_one_line(column.description))
@@ -160,8 +146,8 @@ def _row(row: Any) -> str:
 def _joins(tables: Sequence[DescribedTable]) -> list[str]:
     shown = {each.table.name for each in tables}
     return [
-        f"{_plain_table(each.table.name)}.{plain_name(relation.column)} = "
-        f"{_plain_table(relation.other)}.{plain_name(relation.other_column)}"
+        f"{plain_table(each.table.name)}.{plain_name(relation.column)} = "
+        f"{plain_table(relation.other)}.{plain_name(relation.other_column)}"
         for each in tables
         for relation in each.relations
         if relation.other in shown
