@@ -52,6 +52,8 @@ class RemoteQuery:
             each.kind not in ("", "double") and each.is_exact for each in keys
         ):
             raise NotPushableError("a grouping")
+        if not keys and not measures:
+            raise NotPushableError("a group of nothing")
         texts = tuple(each.sql for each in keys)
         return replace(self, columns=(*keys, *measures), keys=texts, is_reducing=True)
 

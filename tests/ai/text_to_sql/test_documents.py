@@ -71,7 +71,7 @@ def test_no_text_breaks_out_of_its_row(description: str, column: str, type_: str
         assert cells(rows[2]) == ["t", clean[0], clean[1], "NO", clean[2]]
 
 
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text(alphabet="`'a\n", max_size=12))
 def test_no_sample_ends_its_fence(text: str) -> None:
     values = {"body": SampledValues((text,), is_all=True)}
     page = documents.as_markdown([described(values=values, rows=[{"body": text}])], DIALECT)
