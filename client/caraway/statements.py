@@ -141,6 +141,10 @@ def encode_json(document: Mapping[str, Any]) -> bytes:
         return json.dumps(document, default=_text, allow_nan=False).encode()
     except ValueError as exc:
         raise ParametersError(f"{math.nan}, infinities and cycles cannot be sent: {exc}") from exc
+    except TypeError as exc:
+        raise ParametersError(f"a parameter cannot be sent: {exc}") from exc
+    except RecursionError as exc:
+        raise ParametersError("a parameter cannot be sent: it is nested too deep") from exc
 
 
 # Any: whatever json does not know.

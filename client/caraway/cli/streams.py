@@ -1,6 +1,7 @@
 """Input and output of the SQL commands: statements, parameters, and results."""
 
 import sys
+import uuid
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -72,9 +73,10 @@ def open_output(output: Path | None) -> Iterator[BinaryIO]:
     target = output.resolve()
     if not target.parent.is_dir():
         raise CarawayError(f"cannot write '{output}': there is no directory '{target.parent}'")
-    part = target.with_name(f"{target.name}.part")
+    # A name that nobody else has: a file of the user, or of another command, stays as it is.
+    part = target.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        with part.open("wb") as opened:
+        with part.open("xb") as opened:
             yield opened
         part.replace(target)
     finally:

@@ -47,7 +47,8 @@ class SqliteLane:
         self._is_closed = True
         closing = self._thread.submit(self._work, self._close)
         self._thread.shutdown(wait=False)
-        await asyncio.wrap_future(closing)
+        # Shielded: who is cancelled must not cancel the closing, too, while it waits its turn.
+        await asyncio.shield(asyncio.wrap_future(closing))
 
     def _open(self) -> sqlite3.Connection:
         with errors.explained(self._path):

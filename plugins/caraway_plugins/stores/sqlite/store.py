@@ -5,6 +5,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from caraway_core.protocols.state import StateEntry
@@ -101,9 +102,11 @@ class SqliteStateStore:
 
     async def aclose(self) -> None:
         """Finish the queued work and close the file; watchers end."""
-        await self._reads.aclose()
-        await self._writes.aclose()
-        self._wake()
+        # Also if the caller is cancelled meanwhile: both connections are closed.
+        async with AsyncExitStack() as closing:
+            closing.callback(self._wake)
+            closing.push_async_callback(self._writes.aclose)
+            closing.push_async_callback(self._reads.aclose)
 
     async def _changes(self, prefix: str, after: int) -> ChangePage:
         def read(file: sqlite3.Connection) -> ChangePage:
