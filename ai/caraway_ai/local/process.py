@@ -20,6 +20,7 @@ from caraway_core.ray_nodes import tied
 _LOAD_S = 600.0
 _STOP_S = 5.0
 _LAST_LINES = 20
+_LONGEST_LINE = 64 * 1024
 _SERVING = "caraway_ai.local.serving"
 
 
@@ -91,9 +92,13 @@ class LocalProcess:
                 stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
                 start_new_session=True, env=environment,
             )  # fmt: skip
+        except BaseException:
+            os.close(reader)
+            await self.aclose()
+            raise
         finally:
             os.close(writer)
-        self._tasks.spawn(self._read_lines(self._process), "log of a local model")
+        log = self._tasks.spawn(self._read_lines(self._process), "log of a local model")
         try:
             async with asyncio.timeout(_LOAD_S):
                 is_loaded = await _read_ready(reader)
@@ -107,6 +112,8 @@ class LocalProcess:
             raise
         if not is_loaded:
             code = await self._process.wait()
+            # The last lines say why; a child of the process may keep the pipe open.
+            await asyncio.wait({log}, timeout=_STOP_S)
             await self.aclose()
             raise ModelError(f"model '{self._model}': {self._cause(code)}", "invalid")
 
@@ -129,8 +136,14 @@ class LocalProcess:
     async def _read_lines(self, process: asyncio.subprocess.Process) -> None:
         # It is read to the end, or the process would wait for room in the pipe.
         assert process.stderr is not None
+        rest = b""
         while part := await process.stderr.read(4096):
-            self._lines += part.decode("utf-8", "replace").splitlines()
+            *lines, rest = (rest + part).split(b"\n")
+            self._lines += [line.decode("utf-8", "replace") for line in lines]
+            # A line without an end may be of any length.
+            rest = rest[-_LONGEST_LINE:]
+        if rest:
+            self._lines.append(rest.decode("utf-8", "replace"))
 
     def _cause(self, code: int) -> str:
         said = [line for line in self._lines if "error" in line.lower() or "Error" in line]
