@@ -18,9 +18,13 @@ from tests.differential import asking, runners, tpc
 from tests.differential.asking import Pair, Runner
 from tests.differential.comparing import Order, Outcome, difference
 from tests.differential.datasets import Dataset
+from tests.differential.generated import Query, queries
 from tests.differential.test_corpus import ANSWERED, order
-from tests.kit import client_plans
+from tests.differential.test_generated import order as generated_order
+from tests.kit import client_plans, generating
 
+RANDOM_EXAMPLES = 400
+MOST_ROWS = 50_000
 OTHERWISE = {
     "casts of moments": "TIMESTAMPTZ of the plain engine has no zone",
     "filter on a zoned timestamp": "TIMESTAMP '...Z' of the plain engine loses the zone",
@@ -114,6 +118,32 @@ def test_tpcds(request: pytest.FixtureRequest) -> None:
     with asking.opened(runners.single_node, dataset) as reference:
         counted = _of_benchmark(tpc.tpcds_texts(), dataset, reference)
     assert counted["equal"] >= 140, counted
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_random_statements(small: Dataset, small_reference: Runner) -> None:
+    planned, counted = Planned(small_reference, small), Counter[str]()
+    pair = Pair(small_reference, small_reference)
+
+    def agree(query: Query) -> None:
+        expected = small_reference.outcome(query.sql)
+        if isinstance(expected, QueryError) or expected.num_rows > MOST_ROWS:
+            return
+        for optimized in (False, True):
+            outcome = planned.outcome(query.sql, optimized=optimized)
+            if isinstance(outcome, InvalidQueryError):
+                outcome = "no safe form"
+            counted[outcome if isinstance(outcome, str) else "answered"] += 1
+            if isinstance(outcome, str):
+                continue
+            assert not isinstance(outcome, QueryError), (query.sql, outcome.message)
+            found = difference(_plain(expected), _plain(outcome), generated_order(query, pair))
+            assert found is None, f"{query.sql}, optimized: {optimized}: {found}"
+
+    generating.check_same(queries(), RANDOM_EXAMPLES, agree)
+    assert counted["answered"] > 0.4 * counted.total(), counted
+    assert counted["no safe form"] < 0.02 * counted.total(), counted
 
 
 def _of_benchmark(texts: dict[str, str], dataset: Dataset, reference: Runner) -> Counter[str]:
