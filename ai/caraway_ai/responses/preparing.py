@@ -16,7 +16,7 @@ def prepared(
     request: JsonObject, defaults: Mapping[str, Any], system_prompt: str | None
 ) -> JsonObject:
     """Return the request with the defaults that this API has, and the system prompt first."""
-    full = {key: value for key, value in request.items() if value is not None}
+    full = _given(request)
     for name in _SAME:
         if name in defaults:
             full.setdefault(name, defaults[name])
@@ -26,8 +26,9 @@ def prepared(
     if "tool_choice" in defaults:
         full.setdefault("tool_choice", _flat(defaults["tool_choice"], "function"))
     if "reasoning_effort" in defaults:
-        full["reasoning"] = {"effort": defaults["reasoning_effort"], **full.get("reasoning", {})}
-    text = dict(full.get("text", {}))
+        reasoning = _given(full.get("reasoning", {}))
+        full["reasoning"] = {"effort": defaults["reasoning_effort"], **reasoning}
+    text = _given(full.get("text", {}))
     if "verbosity" in defaults:
         text.setdefault("verbosity", defaults["verbosity"])
     if "response_format" in defaults:
@@ -39,6 +40,11 @@ def prepared(
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
         full["input"] = [{"role": "system", "content": system_prompt}, *items]
     return full
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that were not left out; null is as good as nothing."""
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _flat(value: Any, inner: str) -> Any:
