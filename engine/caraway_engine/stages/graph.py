@@ -92,6 +92,10 @@ class Stage:
     colocated: tuple[str, ...] = ()
     works: tuple[Work, ...] = ()
 
+    def partitions(self, least: int) -> int:
+        """Return the number of partitions of its output if they are enough, or else the least."""
+        return self.hashed.count if self.hashed and self.hashed.count >= least else least
+
     def work(self, number: int) -> Work:
         """Return the work of a task."""
         if not self.works:

@@ -69,7 +69,7 @@ def _placed(
 
 
 def _measured(planner: "Planner", side: _Side) -> tuple[Stage, float | None]:
-    stage, measured = planner.kept(side.part, side.path, "one side of a join")
+    stage, measured = planner.kept(side.part, side.path, "one side of a join", side.keys)
     return stage, None if measured is None else float(measured.size_bytes)
 
 
@@ -92,10 +92,9 @@ def _with_small(
         return whole, planner.gathered(large.part, large.path, "one side of a join")
     if fits and join_type(rel) != "OUTER":
         return _reduced(planner, small, large, stage, size, equalities)
-    count = cluster.partitions(size)
-    own = planner.reading(stage, ReadMode.OWN, size)
+    count = stage.partitions(cluster.partitions(size))
     return (
-        _by_hash(planner, own, small, size, count),
+        _kept_by_hash(planner, stage, small, size, count),
         _by_hash(planner, large.part, large, large.part.size_bytes, count),
     )
 
@@ -108,39 +107,62 @@ def _reduced(
     size: float,
     equalities: list[str],
 ) -> tuple[StagePart, StagePart] | None:
-    """Semi-join the large side with the small one before exchanging it, and measure the result.
+    """Keep those rows of the large side that have a match before exchanging it, and measure them.
 
     Correct for joins that keep rows of the large side only as matches of the small side.
     """
     cluster = planner.cluster
-    whole = planner.reading(stage, ReadMode.ALL, size)
+    part, path, note = large.part, large.path, "one side of a join"
+    # A whole table has a match for nearly every row that refers to it.
+    if not small.part.is_whole_table:
+        whole = planner.reading(stage, ReadMode.ALL, size)
+        part = _matching(planner, small, large, whole, equalities)
+        path, note = large.path + "^", "rows that have a match"
+    kept, measured = planner.kept(part, path, note, large.keys)
+    if measured is None:
+        return None
+    left_size = float(measured.size_bytes)
+    if cluster.may_broadcast(left_size, size):
+        own_small = planner.reading(stage, ReadMode.OWN, size)
+        return own_small, planner.reading(kept, ReadMode.ALL, left_size)
+    count = kept.partitions(cluster.partitions(min(size, left_size)))
+    return (
+        _kept_by_hash(planner, stage, small, size, count),
+        _kept_by_hash(planner, kept, large, left_size, count),
+    )
+
+
+def _matching(
+    planner: "Planner", small: _Side, large: _Side, whole: StagePart, equalities: list[str]
+) -> StagePart:
+    """Semi-join the large side with all rows of the small one."""
     pairs = list(zip(large.keys, small.keys, equalities, strict=True))
     mine, other = planner.naming.apart(large.part.rel, whole.rel, "LEFT_SEMI")
     rel = joins.reduction(mine, other, pairs, planner.functions)
-    part = StagePart(
+    return StagePart(
         rel, large.part.size_bytes, large.part.layout, large.part.count,
         (*large.part.readings, *whole.readings), large.part.tables,
         colocated=large.part.colocated,
     )  # fmt: skip
-    kept, measured = planner.kept(part, large.path + "^", "rows that have a match")
-    if measured is None:
-        return None
-    left_size = float(measured.size_bytes)
-    own_small = planner.reading(stage, ReadMode.OWN, size)
-    if cluster.may_broadcast(left_size, size):
-        return own_small, planner.reading(kept, ReadMode.ALL, left_size)
-    count = cluster.partitions(min(size, left_size))
-    own_large = planner.reading(kept, ReadMode.OWN, left_size)
-    return (
-        _by_hash(planner, own_small, small, size, count),
-        _by_hash(planner, own_large, large, left_size, count),
-    )
+
+
+def _kept_by_hash(
+    planner: "Planner", stage: Stage, side: _Side, size: float, count: int
+) -> StagePart:
+    """Read a side that was kept by its partitions; make them now if they are not so many."""
+    if stage.hashed is not None and stage.hashed.count == count:
+        return _partitions(planner, stage, side, size)
+    return _by_hash(planner, planner.reading(stage, ReadMode.OWN, size), side, size, count)
 
 
 def _by_hash(
     planner: "Planner", part: StagePart, side: _Side, size: float, count: int
 ) -> StagePart:
     made = planner.hashed(part, side.path, side.keys, count, "one side of a hash join")
+    return _partitions(planner, made, side, size)
+
+
+def _partitions(planner: "Planner", made: Stage, side: _Side, size: float) -> StagePart:
     reading = planner.reading(made, ReadMode.PARTITION, size)
     columns = [field_of(each) for each in side.keys]
     known = tuple(column for column in columns if column is not None)

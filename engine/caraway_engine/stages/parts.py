@@ -17,7 +17,7 @@ class StagePart:
     With layout `single`, any one task gives all rows. Otherwise the tasks' rows together are all
     rows. `keys` are the columns whose hash determines the task, over `partitions`, or over `slots`
     with buckets of one `group`. `colocated` are the table groups that were joined without moving
-    rows.
+    rows. A part that `is_whole_table` has all rows of one table.
     """
 
     rel: Rel
@@ -30,20 +30,16 @@ class StagePart:
     path: str = field(default="", compare=False)
     group: str | None = None
     colocated: tuple[str, ...] = ()
+    is_whole_table: bool = False
 
     @property
     def is_everywhere(self) -> bool:
         """Whether any one task gives all rows."""
         return self.layout == "single"
 
-    def wrapped(self, rel: Rel, size_bytes: float | None = None) -> "StagePart":
+    def wrapped(self, rel: Rel) -> "StagePart":
         """Put a relation with one input on top of this part."""
-        return replace(
-            self,
-            rel=rel,
-            size_bytes=self.size_bytes if size_bytes is None else size_bytes,
-            keys=moved(self.keys, origins(rel)),
-        )
+        return replace(self, rel=rel, keys=moved(self.keys, origins(rel)))
 
 
 def moved(keys: tuple[int, ...] | None, origin: Sequence[int | None]) -> tuple[int, ...] | None:

@@ -106,22 +106,32 @@ class Planner:
             each.scalar.input.CopyFrom(part.rel)
         return (copy if is_whole else None), tuple(readings)
 
-    def kept(self, part: StagePart, path: str, note: str) -> tuple[Stage, Measured | None]:
-        """End a stage at this part, and keep its rows in place; return the stage and its size."""
-        stage = self._stage(part, path + "!", note=note)
+    def kept(
+        self,
+        part: StagePart,
+        path: str,
+        note: str,
+        keys: Sequence[Expression] = (),
+        count: int | None = None,
+    ) -> tuple[Stage, Measured | None]:
+        """End a stage at this part, and keep its rows in place; return the stage and its size.
+
+        Rows that seem too many for a broadcast are hash-partitioned by the keys at once. To do so
+        after they have been measured takes a second stage, which reads and writes them again.
+        """
+        hashed = None
+        if keys and part.size_bytes > self.cluster.policy.broadcast_bytes:
+            count = count or self.cluster.partitions(part.size_bytes)
+            part, hashed = _hashed(part, keys, count)
+        stage = self._stage(part, path + "!", hashed, note)
         return stage, self._finished.get(stage.name)
 
     def hashed(
         self, part: StagePart, path: str, keys: Sequence[Expression], count: int, note: str
     ) -> Stage:
         """End a stage at this part that hash-partitions its rows by the key expressions."""
-        columns = [field_of(each) for each in keys]
-        computed = [each for each in keys if field_of(each) is None]
-        rel = append(part.rel, computed) if computed else part.rel
-        added = iter(range(width(part.rel), width(part.rel) + len(computed)))
-        indices = tuple(next(added) if column is None else column for column in columns)
-        wanted = Hashed(indices, count, len(computed))
-        return self._stage(replace(part, rel=rel), path + "#", wanted, note)
+        part, hashed = _hashed(part, keys, count)
+        return self._stage(part, path + "#", hashed, note)
 
     def gathered(
         self, part: StagePart, path: str, note: str, top: TopRows | None = None
@@ -208,6 +218,16 @@ def widest_reads(root: Rel) -> dict[TableName, int]:
             table = table_name(rel)
             widest[table] = max(widest.get(table, 0), width(rel))
     return widest
+
+
+def _hashed(part: StagePart, keys: Sequence[Expression], count: int) -> tuple[StagePart, Hashed]:
+    """Return a part with a column for each key, and how to partition its rows by them."""
+    columns = [field_of(each) for each in keys]
+    computed = [each for each in keys if field_of(each) is None]
+    rel = append(part.rel, computed) if computed else part.rel
+    added = iter(range(width(part.rel), width(part.rel) + len(computed)))
+    indices = tuple(next(added) if column is None else column for column in columns)
+    return replace(part, rel=rel), Hashed(indices, count, len(computed))
 
 
 def _one() -> Expression:

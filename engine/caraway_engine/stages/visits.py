@@ -1,6 +1,7 @@
 """Plans each kind of relation on top of the parts that its inputs became."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel, SortField
@@ -31,14 +32,16 @@ def _visit_read(planner: "Planner", rel: Rel, path: str) -> StagePart:
         return StagePart(rel, 0)
     read = facts.size_bytes * width(rel) / max(1, facts.columns)
     size = read if facts.is_kept else policy.decoded(read)
-    if rel.read.HasField("filter"):
+    is_filtered = rel.read.HasField("filter")
+    if is_filtered:
         size = policy.filtered(size)
     if table not in planner.divided:
-        return StagePart(rel, size)
+        return StagePart(rel, size, is_whole_table=not is_filtered)
     keys = _bucket_keys(rel, facts)
     return StagePart(
         rel, size, "slots", planner.cluster.slots, tables=frozenset({table}), keys=keys,
         group=facts.buckets.group if facts.buckets and keys else None,
+        is_whole_table=not is_filtered,
     )  # fmt: skip
 
 
@@ -58,8 +61,12 @@ def _visit_unary(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(children(rel)[0], path + ".0")
     if child is None:
         return None
-    size = policy.filtered(child.size_bytes) if kind(rel) == "filter" else child.size_bytes
-    return child.wrapped(with_children(rel, [child.rel]), size)
+    if kind(rel) == "filter":
+        # A filter that the scan applies, too, is above it once more.
+        is_counted = kind(child.rel) == "read" and child.rel.read.HasField("filter")
+        size = child.size_bytes if is_counted else policy.filtered(child.size_bytes)
+        child = replace(child, is_whole_table=False, size_bytes=size)
+    return child.wrapped(with_children(rel, [child.rel]))
 
 
 def _visit_project(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
@@ -96,13 +103,17 @@ def _placed(
     columns = [field_of(each) for each in by]
     if child.keys is not None and set(child.keys) <= set(columns):
         return child
-    stage, measured = planner.kept(child, path + ".0", note)
+    # An aggregate may have left few rows, of which many partitions would be of no use.
+    stage, measured = planner.kept(child, path + ".0", note, by, planner.cluster.slots)
     if measured is None:
         return None
-    if planner.cluster.policy.may_gather(measured.size_bytes):
-        return planner.reading(stage, ReadMode.ALL, measured.size_bytes)
-    own = planner.reading(stage, ReadMode.OWN, measured.size_bytes)
-    return parted(planner, own, path + ".0", by, measured.size_bytes, note)
+    size = measured.size_bytes
+    if planner.cluster.policy.may_gather(size):
+        return planner.reading(stage, ReadMode.ALL, size)
+    if stage.hashed is not None and stage.hashed.count >= planner.cluster.partitions(size):
+        return with_keys(planner.reading(stage, ReadMode.PARTITION, size), by)
+    own = planner.reading(stage, ReadMode.OWN, size)
+    return parted(planner, own, path + ".0", by, size, note)
 
 
 def _distinct(by: list[Expression]) -> list[Expression]:
@@ -203,7 +214,7 @@ def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
         top = _top(sort, limit)
     gathered = planner.gathered(child, path + ".0", "first rows", top)
     top = with_children(sort, [gathered.rel]) if sort else gathered.rel
-    return gathered.wrapped(with_children(rel, [top]))
+    return replace(gathered, is_whole_table=False).wrapped(with_children(rel, [top]))
 
 
 _DIRECTIONS = {

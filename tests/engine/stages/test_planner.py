@@ -66,8 +66,6 @@ def check(made: Planned) -> None:
                 assert source.hashed is not None
                 assert stage.layout == "partitions"
                 assert stage.count == source.hashed.count
-            else:
-                assert source.hashed is None
             assert f"{INPUT_PREFIX}{reading.stage}".encode() in stage.plan
         names = [reading.stage for reading in stage.readings]
         assert len({(each.stage, each.mode) for each in stage.readings}) == len(names)
@@ -141,16 +139,69 @@ def test_a_side_measured_large_is_parted_by_hash_with_the_other() -> None:
     assert made.root.layout == "partitions"
     assert [reading.mode for reading in made.root.readings] == [ReadMode.PARTITION] * 2
     hashed = [stage.hashed for stage in made.graph.stages.values() if stage.hashed]
-    assert [each.keys for each in hashed] == [(0,), (0,)]
+    assert {each.keys for each in hashed} == {(0,)}
+    assert len({made.graph.stages[each.stage].hashed for each in made.root.readings}) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT f.dim, o.other FROM facts f JOIN facts o ON f.id = o.id",
+        "SELECT f.dim, o.other FROM facts f FULL JOIN facts o ON f.id = o.id",
+        "SELECT f.dim, o.other FROM facts f RIGHT JOIN facts o ON f.id + 1 = o.id * 2",
+    ],
+)
+def test_a_side_that_seems_large_is_written_once_for_a_hash_join(sql: str) -> None:
+    made = planned(sql, lambda stage: stage.estimate_bytes * 11 // 10)
+
+    assert made.notes() == ["one side of a join", "one side of a hash join"]
+    assert made.root.layout == "partitions"
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.PARTITION] * 2
+
+
+def test_a_side_that_seemed_large_is_broadcast_if_it_is_measured_small() -> None:
+    made = planned("SELECT f.*, amount FROM facts f JOIN more m ON f.id = m.id")
+
+    (stage,) = made.graph.stages.values()
+    assert stage.hashed is not None
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.ALL]
+
+
+def test_partitions_that_turn_out_too_few_are_made_again() -> None:
+    made = planned(
+        "SELECT f.id, amount FROM facts f JOIN more m ON f.id = m.id", lambda _stage: 10 * LARGE
+    )
+
+    first = made.graph.stages["s1"]
+    assert first.hashed is not None
+    again = [
+        stage.hashed.count
+        for stage in made.graph.stages.values()
+        if stage.hashed and "s1" in {each.stage for each in stage.readings}
+    ]
+    assert again == [made.root.count]
+    assert made.root.count > first.hashed.count
 
 
 def test_a_small_preserved_side_reduces_the_other_before_they_meet() -> None:
-    sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id"
+    sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id WHERE m.amount > 3"
 
     made = planned(sql)
 
     assert "rows that have a match" in made.notes()
     assert made.root.readings[0].mode is ReadMode.OWN
+
+
+def test_a_whole_table_does_not_reduce_the_rows_that_refer_to_it() -> None:
+    sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id"
+
+    made = planned(sql)
+    assert made.notes() == ["one side of a join", "one side of a join"]
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.OWN, ReadMode.ALL]
+
+    made = planned(sql, lambda stage: MB if stage.tables == {"more"} else LARGE)
+    assert "rows that have a match" not in made.notes()
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.PARTITION] * 2
 
 
 def test_few_groups_are_put_together_by_one_task_and_many_by_their_hash() -> None:
@@ -161,6 +212,13 @@ def test_few_groups_are_put_together_by_one_task_and_many_by_their_hash() -> Non
     assert few.root.layout == "single"
     assert many.root.layout == "partitions"
     assert next(reversed(list(many.graph.stages.values()))).hashed is not None
+
+
+def test_groups_that_seem_many_are_written_once() -> None:
+    made = planned("SELECT dim, sum(price) FROM facts GROUP BY dim", lambda _stage: 50 * MB)
+
+    assert made.notes() == ["partial aggregate"]
+    assert made.root.layout == "partitions"
 
 
 def test_partitions_are_as_many_as_memory_asks_for() -> None:
