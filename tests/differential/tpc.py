@@ -1,7 +1,6 @@
 """TPC-H and TPC-DS: query texts, and data in several files per table, made without a network."""
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,7 +85,12 @@ def _made(benchmark: str, folder: Path, scale: str) -> Dataset:
                 table = pq.read_table(path)
                 files = SINGLE if table.num_rows < _SMALL_ROWS else SEVERAL
                 datasets.write(spread / path.stem, table, files, _GROUP_ROWS)
-            shutil.move(spread, target)
+            try:
+                spread.rename(target)
+            except OSError:
+                # Another worker was faster, and has made the same.
+                if not target.exists():
+                    raise
     return Dataset(benchmark, target)
 
 
