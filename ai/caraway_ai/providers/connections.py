@@ -21,7 +21,9 @@ _PROXIED = frozenset({"http", "https", "all"})
 _LONGEST_HEADER = 64 * 1024
 _OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 MOST_BYTES = 64 * 1024 * 1024
-"""Of an answer that is no stream of events, as it is sent."""
+"""Of an answer that is no stream of events, after it was decompressed."""
+_ENCODINGS = "gzip, deflate"
+_DECODED = (b"content-encoding", b"content-length")
 _EVENTS = "text/event-stream"
 _ERRORS: tuple[tuple[type[Exception], type[httpx2.TransportError]], ...] = (
     (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
@@ -71,7 +73,7 @@ class PooledTransport(httpx2.AsyncBaseTransport):
             response = await session.request(
                 request.method,
                 URL(str(request.url), encoded=True),
-                headers=request.headers.multi_items(),
+                headers=_offering(request.headers),
                 data=await request.aread() or None,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
@@ -79,8 +81,9 @@ class PooledTransport(httpx2.AsyncBaseTransport):
                     sock_read=timeout.get("read"),
                 ),
             )
+        headers = [each for each in response.raw_headers if each[0].lower() not in _DECODED]
         return httpx2.Response(
-            response.status, headers=response.raw_headers, stream=_Body(response), request=request
+            response.status, headers=headers, stream=_Body(response), request=request
         )
 
     async def aclose(self) -> None:
@@ -99,13 +102,22 @@ class PooledTransport(httpx2.AsyncBaseTransport):
             )
         return aiohttp.ClientSession(
             connector=connector,
-            # The client above it does these.
-            auto_decompress=False,
+            # It decompresses a little at a time, as it is read. The client above it decompresses
+            # all that has arrived at once, which may become a thousand times as much.
+            auto_decompress=True,
+            # The client above it does this.
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=_OWN_HEADERS,
             max_line_size=_LONGEST_HEADER,
             max_field_size=_LONGEST_HEADER,
         )
+
+
+def _offering(headers: httpx2.Headers) -> list[tuple[str, str]]:
+    """Return the headers of a request that offers the encodings which can be decoded here."""
+    others = [each for each in headers.multi_items() if each[0].lower() != "accept-encoding"]
+    offered = headers.get("accept-encoding", "identity")
+    return [*others, ("accept-encoding", offered if offered == "identity" else _ENCODINGS)]
 
 
 class _Body(httpx2.AsyncByteStream):

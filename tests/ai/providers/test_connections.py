@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import socket
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -76,6 +77,31 @@ async def test_a_compressed_body_is_read() -> None:
     head = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(body)}\r\n\r\n"
     async with serving(head.encode() + body) as (client, url, _):
         assert (await client.get(url)).text == "text"
+
+
+async def test_a_small_answer_that_decompresses_to_a_huge_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "MOST_BYTES", 5_000_000)
+    body = gzip.compress(bytes(300_000_000))
+    assert len(body) < 500_000
+    head = f"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {len(body)}\r\n\r\n"
+    async with serving(head.encode() + body) as (client, url, _):
+        tracemalloc.start()
+        try:
+            with pytest.raises(httpx2.RemoteProtocolError, match="larger than"):
+                await client.get(url)
+            assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        finally:
+            tracemalloc.stop()
+
+
+async def test_only_encodings_that_can_be_decoded_are_offered() -> None:
+    async with serving(OK) as (client, url, server):
+        await client.get(url, headers={"accept-encoding": "zstd, br"})
+        await client.get(url, headers={"accept-encoding": "identity"})
+        offered = [head.lower().split(b"accept-encoding: ")[1] for head in server.heads]
+        assert [each.split(b"\r\n")[0] for each in offered] == [b"gzip, deflate", b"identity"]
 
 
 @pytest.mark.parametrize(
