@@ -2,7 +2,6 @@
 
 import os
 from contextlib import suppress
-from pathlib import Path
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _MOST_BYTES = 4096
@@ -28,10 +27,12 @@ def used_s(pid: int) -> float:
 def times_s(pid: int) -> tuple[float, float]:
     """Return the processor time that a process's threads have used, and waited for."""
     used_ns = waited_ns = 0
-    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(OSError, IndexError):
-            used, waited = task.read_bytes().split()[:2]
-            used_ns, waited_ns = used_ns + int(used), waited_ns + int(waited)
+    # Its folder goes with the process, at any moment.
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError, ValueError):
+                used, waited = _read(f"/proc/{pid}/task/{task}/schedstat").split()[:2]
+                used_ns, waited_ns = used_ns + int(used), waited_ns + int(waited)
     return used_ns / 1e9, waited_ns / 1e9
 
 
