@@ -76,6 +76,14 @@ def test_a_body_that_ends_early_is_never_taken_for_all_rows(data: st.DataObject)
     assert found.closed == 1
 
 
+@pytest.mark.parametrize("batches", [0, 1, 10])
+def test_a_body_without_the_mark_of_its_end_is_incomplete(batches: int) -> None:
+    """It is cut between two batches, where Arrow sees nothing wrong."""
+    whole = body(TABLE.slice(0, 10 * batches))
+    with pytest.raises(BrokenResponseError, match="the end of the rows is missing"):
+        opened(HttpBatches(Chunks(cut(whole[:-8], 64)).chunks)).read_all()
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"<html>502</html>", b"{}", b"\xff" * 100, b"\0" * 1000, b"ARROW1"]
 )
