@@ -79,8 +79,13 @@ class EngineStream:
             batch = await self._next()
         except BaseException as exc:
             self._end(is_whole=not isinstance(exc, asyncio.CancelledError))
-            if isinstance(exc, StopAsyncIteration | asyncio.CancelledError):
+            if isinstance(exc, asyncio.CancelledError):
                 raise
+            # The engine may let go of its exception only when it is called again, perhaps never.
+            # Until then the frames of a traceback would hold the session and its rows.
+            exc.__traceback__ = None
+            if isinstance(exc, StopAsyncIteration):
+                raise StopAsyncIteration from None
             raise self._translate(exc) from exc
         return batch.to_pyarrow()
 

@@ -1,6 +1,8 @@
 """A stream of the engine: what it gives, when it ends, and how its errors are translated."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -109,6 +111,21 @@ async def test_an_error_is_translated_and_ends_the_stream() -> None:
     assert (ends, own.closed) == ([True], 1), "a failed statement is over"
     with pytest.raises(StopAsyncIteration):
         await anext(stream)
+
+
+@pytest.mark.parametrize("last", [StopAsyncIteration(), ValueError("no")])
+async def test_an_exception_that_the_engine_keeps_holds_nothing(last: Exception) -> None:
+    """Native code may let go of an exception only at its next call."""
+    stream = made(Given(1, last))
+    gone = weakref.ref(stream)
+    if isinstance(last, StopAsyncIteration):
+        assert await all_of(stream) == [1]
+    else:
+        with pytest.raises(ExecutionError, match="translated: no"):
+            await all_of(stream)
+    del stream
+    gc.collect()
+    assert gone() is None and last is not None
 
 
 async def test_a_wait_that_is_cancelled_stays_cancelled() -> None:
