@@ -39,7 +39,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import AnswerParts, CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.wire import ActorStatus, InputShape, SentPage
+from caraway_core.protocols.wire import ActorStatus, InputShape, PageOrError, SentPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
@@ -143,9 +143,9 @@ class ExecutorActor:
         call, query_id, statement, origin = wire.unpack_call(arguments)
         return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
 
-    async def open_all(self, calls: Sequence[bytes]) -> list[SentPage | CarawayError]:
+    async def open_all(self, calls: bytes) -> bytes:
         """Answer several calls of `open` at once; an error is the answer of its call alone."""
-        return await self._do(self._open_all(calls))
+        return wire.pack_answers(await self._do(self._open_all(wire.unpack_call(calls))))
 
     async def open_task(self, arguments: bytes, *tables: pa.Table) -> SentPage:
         """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
@@ -223,10 +223,10 @@ class ExecutorActor:
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
-    async def _open_all(self, calls: Sequence[bytes]) -> list[SentPage | CarawayError]:
+    async def _open_all(self, calls: Sequence[bytes]) -> Sequence[PageOrError]:
         return await asyncio.gather(*map(self._opened, calls))
 
-    async def _opened(self, arguments: bytes) -> SentPage | CarawayError:
+    async def _opened(self, arguments: bytes) -> PageOrError:
         call, query_id, statement, origin = wire.unpack_call(arguments)
         try:
             return wire.pack(await self._worker.open(query_id, statement, origin, call))

@@ -6,12 +6,14 @@ takes about two thirds of the processor time.
 """
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import ipc
 
+from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import AnswerPage, Description
 
@@ -57,6 +59,8 @@ class PackedPage:
 
 SentPage = bytes | PackedPage
 """A page on its way; small ones are pickled."""
+PageOrError = SentPage | CarawayError
+"""The answer to one of several calls that were sent as one."""
 _SMALL_BYTES = 64 * 1024
 
 
@@ -69,6 +73,17 @@ def unpack_call(packed: bytes) -> tuple[Any, ...]:
     """Return the arguments of a call; only a peer of the same cluster can have sent them."""
     arguments: tuple[Any, ...] = pickle.loads(packed)
     return arguments
+
+
+def pack_answers(answers: Sequence[PageOrError]) -> bytes:
+    """Pickle the answers to several calls."""
+    return pickle.dumps(answers, protocol=5)
+
+
+def unpack_answers(packed: bytes) -> Sequence[PageOrError]:
+    """Return the answers to several calls, in their order."""
+    answers: Sequence[PageOrError] = pickle.loads(packed)
+    return answers
 
 
 def pack(page: AnswerPage) -> SentPage:

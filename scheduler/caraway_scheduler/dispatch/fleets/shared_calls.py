@@ -8,12 +8,15 @@ import asyncio
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.index_orders import IndexOrder
+from caraway_core.protocols import wire
+from caraway_core.protocols.wire import PageOrError
 from caraway_scheduler.dispatch.fleets.peers import Peer
 
 _Sent = tuple[Any, int | None]
-"""An object reference, and which of its answers is meant; None means that it is the answer."""
+"""The object reference of an answer, and None; or a task for several, and which one is meant."""
 
 
 class SharedAnswer:
@@ -25,10 +28,9 @@ class SharedAnswer:
     def __await__(self) -> Generator[Any, None, Any]:
         # Whoever is cancelled must not cancel the future, which is awaited again to close the rows.
         answer, place = yield from asyncio.shield(self._sent).__await__()
-        answered = yield from answer.__await__()
         if place is None:
-            return answered
-        outcome = answered[place]
+            return (yield from answer.__await__())
+        outcome = (yield from asyncio.shield(answer).__await__())[place]
         if isinstance(outcome, CarawayError):
             raise outcome
         return outcome
@@ -74,4 +76,9 @@ class SharedCalls:
 def _sent(actor: Any, calls: Sequence[bytes]) -> tuple[Any, Sequence[int | None]]:
     if len(calls) == 1:
         return actor.open.remote(calls[0]), [None]
-    return actor.open_all.remote(calls), range(len(calls))
+    answer = actor.open_all.remote(wire.pack_call(*calls))
+    return tasks.begin(_unpacked(answer)), range(len(calls))
+
+
+async def _unpacked(answer: Any) -> Sequence[PageOrError]:
+    return wire.unpack_answers(await answer)

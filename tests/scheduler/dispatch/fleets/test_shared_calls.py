@@ -10,6 +10,7 @@ import pytest
 from caraway_core.errors import CarawayError, InvalidQueryError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.index_orders import IndexOrder, WordOrder
+from caraway_core.protocols import wire
 from caraway_scheduler.dispatch.fleets.peers import Peer
 from caraway_scheduler.dispatch.fleets.shared_calls import SharedCalls
 
@@ -20,19 +21,19 @@ WRONG = b"wrong"
 class Opening:
     """The `open` or `open_all` of an actor: answers with what it was called with."""
 
-    def __init__(self, calls: list[Any], failure: Exception | None = None) -> None:
+    def __init__(self, calls: list[Any], failure: Exception | None, *, takes_many: bool) -> None:
         self.calls = calls
         self.failure = failure
-        self.answered: list[asyncio.Future[Any]] = []
+        self.takes_many = takes_many
 
-    def remote(self, arguments: Any) -> Any:
-        self.calls.append(arguments)
+    def remote(self, arguments: bytes) -> Any:
+        given = wire.unpack_call(arguments) if self.takes_many else arguments
+        self.calls.append(list(given) if self.takes_many else given)
         if self.failure is not None:
             raise self.failure
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.answered.append(answered)
-        is_one = isinstance(arguments, bytes)
-        answered.set_result(_echo(arguments) if is_one else list(map(_echo, arguments)))
+        many = wire.pack_answers(list(map(_echo, given))) if self.takes_many else None
+        answered.set_result(many or _echo(arguments))
         return answered
 
 
@@ -45,8 +46,8 @@ class Actor:
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.calls: list[Any] = []
-        self.open = Opening(self.calls, failure)
-        self.open_all = Opening(self.calls, failure)
+        self.open = Opening(self.calls, failure, takes_many=False)
+        self.open_all = Opening(self.calls, failure, takes_many=True)
 
 
 def peer(actor: Actor) -> Peer:
