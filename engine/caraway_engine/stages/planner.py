@@ -120,7 +120,7 @@ class Planner:
         after they have been measured takes a second stage, which reads and writes them again.
         """
         hashed = None
-        if keys and part.size_bytes > self.cluster.policy.broadcast_bytes:
+        if keys and self.cluster.policy.seems_large(part.size_bytes):
             count = count or self.cluster.partitions(part.size_bytes)
             part, hashed = _hashed(part, keys, count)
         stage = self._stage(part, path + "!", hashed, note)

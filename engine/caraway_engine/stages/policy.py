@@ -6,6 +6,8 @@ from dataclasses import dataclass
 MIB = 2**20
 _MEMORY_SHARE = 8
 """A broadcast or a build side takes at most this fraction (1/8) of an executor's memory."""
+_LARGE = 4
+"""Rows that seem so many times too large for a broadcast are partitioned at once."""
 _DECODED = 3.0
 """The approximate ratio of rows in memory to the file columns that they come from."""
 _FILTERED = 0.3
@@ -29,6 +31,13 @@ class Policy:
     def is_small_table(self, read_bytes: float) -> bool:
         """Return whether each task should read a table in full."""
         return read_bytes <= self.small_table_bytes
+
+    def seems_large(self, estimate_bytes: float) -> bool:
+        """Return whether to partition rows when they are first written, before they are measured.
+
+        Estimates are often too high, and to partition rows that are then broadcast costs some ms.
+        """
+        return estimate_bytes > _LARGE * self.broadcast_bytes
 
     def may_gather(self, size_bytes: float) -> bool:
         """Return whether one task should finish rows of this size."""
