@@ -60,15 +60,16 @@ async def test_a_call_that_waits_for_a_thread_is_not_begun_after_its_task_ended(
 
 async def test_a_result_that_nobody_waits_for_is_given_back() -> None:
     calls = ThreadedCalls(1)
-    door = threading.Event()
+    door, begun = threading.Event(), threading.Event()
     unwanted: list[str] = []
 
     def call() -> str:
+        begun.set()
         door.wait(WAIT_S)
         return "opened"
 
     task = asyncio.ensure_future(calls.run(call, unwanted=unwanted.append))
-    await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(begun.wait, WAIT_S)
     task.cancel()
     await asyncio.wait((task,))
     door.set()
@@ -79,15 +80,16 @@ async def test_a_result_that_nobody_waits_for_is_given_back() -> None:
 
 async def test_an_error_that_nobody_waits_for_is_dropped() -> None:
     calls = ThreadedCalls(1)
-    door = threading.Event()
+    door, begun = threading.Event(), threading.Event()
     unwanted: list[object] = []
 
     def call() -> object:
+        begun.set()
         door.wait(WAIT_S)
         raise BrokenResponseError("cut")
 
     task = asyncio.ensure_future(calls.run(call, unwanted=unwanted.append))
-    await asyncio.sleep(0.01)
+    assert await asyncio.to_thread(begun.wait, WAIT_S)
     task.cancel()
     await asyncio.wait((task,))
     door.set()

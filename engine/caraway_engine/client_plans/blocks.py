@@ -24,21 +24,21 @@ class Block:
     offset: int = 0
     grouping: str | None = None
     is_compound: bool = False
-    """Whether the source is more than one table."""
+    """Whether the source joins or combines several tables."""
 
     @property
     def is_cut(self) -> bool:
-        """Whether it keeps only some of its rows by their number."""
+        """Return whether a limit or an offset leaves out rows."""
         return self.limit is not None or self.offset > 0
 
     @property
     def is_plain(self) -> bool:
-        """Whether its columns are those of its source."""
+        """Return whether the columns are those of the source, unchanged."""
         return self.grouping is None and all(each.is_column for each in self.columns)
 
     @property
     def is_bare(self) -> bool:
-        """Whether its source alone has its rows and columns."""
+        """Return whether the block selects all rows and columns of its source, in any order."""
         return self.is_plain and not self.where and not self.order and not self.is_cut
 
     def select(self, names: Sequence[str] = ()) -> str:

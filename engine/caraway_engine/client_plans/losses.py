@@ -1,4 +1,4 @@
-"""What producers leave out of a plan without saying so.
+"""Refuses plans whose producers are known to leave out parts of a statement.
 
 DataFusion's plans of some statements look like those of others, so both are refused. Plans of
 DuckDB's extension are refused: 1.1.3 left out the filter of `SELECT k, s FROM t WHERE v > 20`, and
@@ -24,7 +24,7 @@ _REQUIRED = Type.NULLABILITY_REQUIRED
 
 
 class Losses:
-    """What has to be doubted in the plan of one producer."""
+    """Refuses the parts of a plan from which its producer may have left something out."""
 
     def __init__(self, producer: str) -> None:
         """Take the name that a plan gives its producer.

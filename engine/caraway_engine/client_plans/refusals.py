@@ -1,4 +1,4 @@
-"""What is refused in a plan, and the checks that nothing in it is overlooked."""
+"""Makes the errors of plans that are refused, and checks that no part of a plan is ignored."""
 
 from typing import Any
 
