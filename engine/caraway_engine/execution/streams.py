@@ -1,8 +1,11 @@
 """Streams the rows of a running statement, one batch at a time."""
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,6 +20,18 @@ _NOTHING = object()
 _TRIES = 2
 _DELAYS = Delays(0.05, 0.5, factor=10.0)
 """The delays before retries with less memory, in which the work of the failed attempt ends."""
+
+
+OnWhole = Callable[[int, int, float], None]
+"""Takes the number of batches of a stream, their size, and how many seconds they took."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAhead:
+    """The batches that were read of a stream, and whether it has ended."""
+
+    batches: tuple[pa.RecordBatch, ...]
+    is_whole: bool
 
 
 class _Translate(Protocol):
@@ -53,10 +68,14 @@ class EngineStream:
         start_again: Callable[[], Any] | None = None,
         *,
         is_waiting: bool = False,
+        read: RowsAhead | None = None,
+        on_whole: OnWhole | None = None,
     ) -> None:
         """Take a started stream, and the callable that starts one that uses less memory.
 
         If `is_waiting`, threads of the engine may block on a database while the stream is read.
+        `read` are the rows that were read of it already. `on_whole` is called once when the stream
+        was read to its end.
         """
         self._stream: Any = stream
         self._start_again = start_again
@@ -68,16 +87,32 @@ class EngineStream:
         self.on_end: Callable[[bool], None] = lambda _is_whole: None
         self.reads_only_catalog = effect.reads_only_catalog
         self.written: TableName | None = effect.written
+        self._read = deque(read.batches if read is not None else ())
+        self._on_whole = on_whole
+        self._batches = self._size_bytes = 0
+        self._began_s = time.monotonic()
+        if read is not None and read.is_whole:
+            self._end(is_whole=True)
+
+    @property
+    def at_hand(self) -> pa.RecordBatch | None:
+        """All rows of the result if they are here, in one batch; None if there are none."""
+        is_whole = self._stream is None and len(self._read) == 1
+        return self._read[0] if is_whole else None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 
     async def __anext__(self) -> pa.RecordBatch:
+        if self._read:
+            return self._read.popleft()
         if self._stream is None:
             raise StopAsyncIteration
         try:
             batch = await self._next()
         except BaseException as exc:
+            if isinstance(exc, StopAsyncIteration):
+                self._note_whole()
             self._end(is_whole=not isinstance(exc, asyncio.CancelledError))
             if isinstance(exc, asyncio.CancelledError):
                 raise
@@ -87,7 +122,10 @@ class EngineStream:
             if isinstance(exc, StopAsyncIteration):
                 raise StopAsyncIteration from None
             raise self._translate(exc) from exc
-        return batch.to_pyarrow()
+        rows = batch.to_pyarrow()
+        self._batches += 1
+        self._size_bytes += rows.nbytes
+        return rows
 
     async def _next(self) -> Any:
         """Return the next batch. Before the first one, retry if memory is exhausted."""
@@ -110,6 +148,10 @@ class EngineStream:
                     raise
         raise AssertionError("unreachable")
 
+    def _note_whole(self) -> None:
+        if self._on_whole is not None:
+            self._on_whole(self._batches, self._size_bytes, time.monotonic() - self._began_s)
+
     async def aclose(self) -> None:
         """Stop the stream and release the engine's resources."""
         self._end(is_whole=False)
@@ -119,8 +161,10 @@ class EngineStream:
 
     def _end(self, *, is_whole: bool) -> None:
         """Release the engine's stream, and report once whether it was read to its end."""
+        if not is_whole:
+            self._read.clear()
         if self._stream is not None:
             if isinstance(self._stream, OwnStream):
                 self._stream.close()
-            self._stream = self._holds = self._start_again = None
+            self._stream = self._holds = self._start_again = self._on_whole = None
             self.on_end(is_whole)

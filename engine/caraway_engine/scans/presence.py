@@ -41,6 +41,27 @@ def single_files(names: Iterable[TableName], tables: Mapping[TableName, TableSpe
     return SingleFiles(local, frozenset(remote))
 
 
+def fixed_files(
+    names: Iterable[TableName], tables: Mapping[TableName, TableSpec]
+) -> tuple[str, ...] | None:
+    """Return the local files of tables, or None if a table may change in other ways.
+
+    A version of an accelerated dataset never changes, and neither does the query of a view.
+    """
+    paths: list[str] = []
+    for name in names:
+        spec = tables.get(name)
+        if spec is None:
+            return None
+        if spec.version is not None or spec.query is not None:
+            continue
+        if not spec.scans or any(scan.store is not None for scan in spec.scans):
+            return None
+        paths += (path for scan in spec.scans for path in scan.paths)
+    is_single = not any(path.endswith("/") or is_glob(path) for path in paths)
+    return tuple(paths) if is_single else None
+
+
 def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> None:
     """Check that the files still exist; `plan` returns the physical plan of a whole table.
 
@@ -48,7 +69,7 @@ def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> Non
         ExecutionError: a file is missing.
     """
     for path, table in files.local.items():
-        if not os.path.exists(path) and not _is_glob(path):
+        if not os.path.exists(path) and not is_glob(path):
             raise _gone(table, f"its file '{PurePath(path).name}' is missing")
     for table in files.remote:
         # A table has a scan for each existing file; if one is missing, its plan has this node
@@ -68,5 +89,6 @@ def _gone(table: TableName, what: str) -> ExecutionError:
     )
 
 
-def _is_glob(path: str) -> bool:
+def is_glob(path: str) -> bool:
+    """Return whether a path stands for all files that match it."""
     return any(char in path for char in "*?[")

@@ -107,12 +107,14 @@ def key_of(statement: Statement) -> str | None:
 
     The runtime's own statements get their own keys. They can read tables that are hidden from a
     user's statement with the same text. Each key begins with whose it is, so that no text is the
-    key of another kind.
+    key of another kind. What a statement may write is no part of it: only plans that write nothing
+    are cached.
     """
     if (
         statement.given
         or statement.parameters
-        or statement.writable
+        or statement.targets
+        or statement.as_changes
         or statement.bound
         or statement.sources
         or statement.readable is not None

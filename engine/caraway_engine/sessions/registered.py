@@ -190,6 +190,10 @@ class Registered:
         """Return the files that must exist for a plan, including those read through views."""
         return presence.single_files(self._reads(facts), self.snapshot.tables)
 
+    def fixed_files(self, facts: PlanFacts) -> tuple[str, ...] | None:
+        """Return the files of a plan; None if its tables may change in other ways than those."""
+        return presence.fixed_files(self._reads(facts), self.snapshot.tables)
+
     def behind(self, names: Iterable[TableName]) -> frozenset[TableName]:
         """Return tables and views with everything that they read."""
         return frozenset(

@@ -24,6 +24,7 @@ from caraway_engine.sessions.lookups import Lookups
 from caraway_engine.sessions.planning import StatementPlanner
 from caraway_engine.sessions.plans import Startable
 from caraway_engine.sessions.registered import Note, Registered, ignore
+from caraway_engine.sessions.short_results import ShortResults
 from caraway_engine.sessions.task_plans import TaskPlanner
 from caraway_engine.sharing import shares
 from caraway_engine.stages.stage_schemas import StageSchemas
@@ -49,6 +50,7 @@ class Session:
         self._registered = Registered(settings, snapshot, chunks, pools)
         self._statements = StatementPlanner(self._registered)
         self._tasks = TaskPlanner(self._registered)
+        self._short = ShortResults(self._registered.fixed_files)
         self.versions = self._registered.versions
         self.lookups = Lookups(snapshot.tables, self._statements.probed)
 
@@ -83,7 +85,7 @@ class Session:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned or started.
         """
-        return self._begin(self._statements.startable(statement))
+        return self._begin(self._statements.startable(statement), self._short)
 
     def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
         """Begin the work of a task, after a fragment is planned; blocks while files are listed.
@@ -159,11 +161,15 @@ class Session:
         showing = partial(stand_ins.shown_rows, found)
         return StageSchemas(known.contexts.main, known.inputs, showing)
 
-    def _begin(self, made: Startable) -> EngineStream:
-        plan = made.plan
+    def _begin(self, made: Startable, short: ShortResults | None = None) -> EngineStream:
+        plan, read, on_whole = made.plan, None, None
         try:
             presence.check(plan.files, self._registered.physical_plan)
-            stream = made.start()
+            if short is None:
+                stream = made.start()
+            else:
+                stream, read = short.begin(made)
+                on_whole = short.watch(made, stream)
         except BaseException as exc:
             raise self._translate(exc) from exc
         # Pass the bound method: it keeps the session alive as long as the stream.
@@ -176,6 +182,8 @@ class Session:
             plan.views,
             made.start_again,
             is_waiting=made.is_waiting,
+            read=read,
+            on_whole=on_whole,
         )
 
     def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:

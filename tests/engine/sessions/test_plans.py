@@ -50,7 +50,8 @@ async def test_a_user_never_reads_a_source_through_a_kept_plan(prefix: str) -> N
     "changes",
     [
         {"parameters": {"1": 5}},
-        {"writable": frozenset({T})},
+        {"targets": {T: T}},
+        {"as_changes": True},
         {"readable": frozenset({T})},
         {"readable": frozenset[TableName]()},
         {"bound": {T: T}},
@@ -62,6 +63,20 @@ async def test_a_user_never_reads_a_source_through_a_kept_plan(prefix: str) -> N
 )
 def test_plans_that_hold_for_one_statement_are_not_kept(changes: dict[str, Any]) -> None:
     assert plans.key_of(replace(USER, **changes)) is None
+
+
+async def test_writers_share_the_plans_of_readers_but_for_writes() -> None:
+    made = session({"t": memory(a=[1])})
+    reader = replace(USER, sql="SELECT * FROM t")
+    writer: dict[str, Any] = {"writable": frozenset({T})}
+    assert plans.key_of(replace(reader, **writer)) == plans.key_of(reader)
+    insert = "INSERT INTO t VALUES (2)"
+    for _ in range(2):
+        with pytest.raises(QueryError, match="read-only"):
+            await rows(made, insert, sources=frozenset())
+        await rows(made, insert, sources=frozenset(), **writer)
+    assert len(await rows(made, reader.sql, sources=frozenset(), **writer)) == 3
+    assert len(await rows(made, reader.sql, sources=frozenset())) == 3
 
 
 async def test_who_may_read_less_does_not_get_the_plan_of_somebody_else() -> None:

@@ -1,0 +1,101 @@
+"""Remembers which plans have short results, and reads those in the thread that starts them.
+
+Reading a batch from another thread takes longer than computing one row. A native thread that reads
+cannot be cancelled, though. So only results are read that way that were short before, over the same
+rows: how long a plan takes is then known.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from datafusion.record_batch import RecordBatchStream
+
+from caraway_engine.execution.streams import OnWhole, RowsAhead
+from caraway_engine.sessions.plans import Startable, StatementPlan
+from caraway_engine.statements.plan_facts import PlanFacts
+
+MOST_BYTES = 64 * 1024
+"""Results up to this size are short."""
+_MOST_S = 0.01
+_Files = tuple[tuple[str, int, int], ...]
+"""The path, size and time of change of each file that a plan reads."""
+
+
+class ShortResults:
+    """The plans of a session whose last result was short."""
+
+    def __init__(self, files_of: Callable[[PlanFacts], tuple[str, ...] | None]) -> None:
+        """Take what names the files of a plan; None if its tables may change in other ways."""
+        self._files_of = files_of
+        self._known: WeakKeyDictionary[StatementPlan, _Files] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def begin(self, made: Startable) -> tuple[Any, RowsAhead | None]:
+        """Start a plan; return its stream, and its rows if they were expected to be short."""
+        plan = made.plan
+        with self._lock:
+            known = self._known.get(plan)
+        if known is None:
+            return made.start(), None
+        if known != self._state(plan):
+            self._forget(plan)
+            return made.start(), None
+        stream, began_s = made.start(), time.monotonic()
+        try:
+            rows = _read(stream)
+        except BaseException:
+            # Whoever reads it may know a remedy, such as to use less memory.
+            self._forget(plan)
+            return made.start(), None
+        if not rows.is_whole or time.monotonic() - began_s > 2 * _MOST_S:
+            self._forget(plan)
+        return stream, rows
+
+    def watch(self, made: Startable, stream: Any) -> OnWhole | None:
+        """Return what to call at the end of a stream; None if the next one may be different."""
+        plan = made.plan
+        is_read = plan.effect.written is None and not plan.is_product and not made.is_waiting
+        if not is_read or not isinstance(stream, RecordBatchStream):
+            return None
+        with self._lock:
+            if plan in self._known:
+                return None
+        state = self._state(plan)
+        if state is None:
+            return None
+
+        def note(batches: int, size_bytes: int, took_s: float) -> None:
+            if batches <= 1 and size_bytes <= MOST_BYTES and took_s <= _MOST_S:
+                with self._lock:
+                    self._known[plan] = state
+
+        return note
+
+    def _forget(self, plan: StatementPlan) -> None:
+        with self._lock:
+            self._known.pop(plan, None)
+
+    def _state(self, plan: StatementPlan) -> _Files | None:
+        paths = self._files_of(plan.facts)
+        if paths is None:
+            return None
+        with suppress(OSError):
+            found = [(path, os.stat(path)) for path in paths]
+            return tuple((path, each.st_size, each.st_mtime_ns) for path, each in found)
+        return None
+
+
+def _read(stream: Any) -> RowsAhead:
+    """Read a stream up to its end, or until its rows are no longer short."""
+    batches: list[pa.RecordBatch] = []
+    for batch in stream:
+        batches.append(batch.to_pyarrow())
+        if len(batches) > 1 or batches[0].nbytes > MOST_BYTES:
+            return RowsAhead(tuple(batches), False)
+    return RowsAhead(tuple(batches), True)
