@@ -288,17 +288,19 @@ class Jobs:
         """Do nothing; `check` looks at jobs after they end."""
 
     def check(self, ask: Ask) -> Iterator[str]:
+        # After the load, queued jobs still run. So rows are read when every job is over.
+        statuses = {job: _over(ask, job) for job in (*self.reading, *self.writing)}
         rows = ask("SELECT id, count(*) AS n FROM posted GROUP BY id")
         counts: Mapping[int, int] = {row["id"]: row["n"] for row in rows}
         failed = 0
         # `ask` can also get a path such as that of a query.
         for job in self.reading:
-            status = _over(ask, job)
+            status = statuses[job]
             found = ask(f"/v1/queries/{job}/results") if status["status"] == "SUCCEEDED" else {}
             if found.get("data_array") != JOB_ANSWER:
                 yield f"job {job}: {status} {found}"
         for job, number in self.writing.items():
-            status = _over(ask, job)
+            status = statuses[job]
             least = 1 if status["status"] == "SUCCEEDED" else 0
             if status["status"] not in ("SUCCEEDED", "FAILED"):
                 yield f"job {job}: {status}"
