@@ -12,7 +12,8 @@ import uvicorn
 @asynccontextmanager
 async def listening(application: Any) -> AsyncIterator[str]:
     """Serve on a free local port until the block ends; yield the address."""
-    with socket.socket() as held:
+    # asyncio sends without delay only on sockets that name the protocol.
+    with socket.socket(proto=socket.IPPROTO_TCP) as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
         config = uvicorn.Config(application, log_config=None, lifespan="off")

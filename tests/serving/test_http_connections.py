@@ -30,7 +30,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 async def served(
     head_timeout_s: float, most_connections: int = 100
 ) -> AsyncIterator[tuple[HttpServer, int]]:
-    with socket.socket() as held:
+    with socket.socket(proto=socket.IPPROTO_TCP) as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
         server = HttpServer(echo, most_connections=most_connections, head_timeout_s=head_timeout_s)

@@ -1,5 +1,6 @@
 """Sockets of processes: what cannot be bound is told with the flag that changes it."""
 
+import asyncio
 import socket
 
 import pytest
@@ -24,6 +25,23 @@ def test_a_socket_listens_and_does_not_block(host: str) -> None:
         address = listeners.bound_address(listener)
         with socket.create_connection((address.host, address.port), 10):
             pass
+
+
+async def test_answers_in_several_pieces_are_sent_without_delay() -> None:
+    no_delay = asyncio.get_running_loop().create_future()
+
+    def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted = writer.get_extra_info("socket")
+        no_delay.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listeners.bind(Address("127.0.0.1", 0), "--http") as listener:
+        address = listeners.bound_address(listener)
+        async with await asyncio.start_server(connected, sock=listener):
+            _, writer = await asyncio.open_connection(address.host, address.port)
+            assert await no_delay == 1
+            writer.close()
+            await writer.wait_closed()
 
 
 @pytest.mark.parametrize("flag", ["--http", "--flight", "--metrics"])
