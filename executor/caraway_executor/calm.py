@@ -22,6 +22,33 @@ class Calm:
         return (wanted_s - self.wanted_s) / passed_s > cores
 
 
+class Idle:
+    """Adds up the time in which a process has no work, and the processor time it wants then.
+
+    What other work wants tells nothing of work that was cancelled.
+    """
+
+    def __init__(self) -> None:
+        self.passed_s = 0.0
+        self._wanted_s = 0.0
+        self._begun = -1
+        """The works that had begun when it last had no work, or -1 if it had some."""
+        self._last = Calm(0.0, 0.0)
+
+    @property
+    def cores(self) -> float:
+        """The number of cores that it wanted in that time."""
+        return self._wanted_s / self.passed_s if self.passed_s else 0.0
+
+    def look(self, now_s: float, wanted_s: float, *, active: int, begun: int) -> None:
+        """Record the state of a process: its running works, and all that have begun so far."""
+        if not active and begun == self._begun:
+            self.passed_s += now_s - self._last.since_s
+            self._wanted_s += wanted_s - self._last.wanted_s
+        self._begun = -1 if active else begun
+        self._last = Calm(now_s, wanted_s)
+
+
 class AfterStop:
     """Watches a process for work that continues after it was cancelled.
 

@@ -1,6 +1,6 @@
 """Processes that work on after they were stopped are told from those that have work."""
 
-from caraway_executor.calm import AfterStop
+from caraway_executor.calm import AfterStop, Idle
 
 AFTER_S = 2.0
 
@@ -49,3 +49,25 @@ def test_next_process_begins_anew() -> None:
 def test_process_that_works_a_little_is_left_alone() -> None:
     # It takes a new catalog now and then.
     assert not any(looks((0, 0, 0, 1), (1, 0.6, 0, 1), (2, 1.2, 0, 1), (3, 1.8, 0, 1)))
+
+
+def idle(*seen: tuple[float, float, int, int]) -> Idle:
+    """Look at the times, the wanted processor time, and the running and begun works."""
+    made = Idle()
+    for now_s, wanted_s, active, begun in seen:
+        made.look(now_s, wanted_s, active=active, begun=begun)
+    return made
+
+
+def test_time_without_work_is_added_up() -> None:
+    found = idle((0, 0, 0, 5), (1, 2, 0, 5), (2, 2, 1, 6), (3, 9, 0, 6), (4, 10, 0, 6))
+    assert (found.passed_s, found.cores) == (2, 1.5)
+
+
+def test_what_work_wants_is_not_counted() -> None:
+    assert idle((0, 0, 0, 5), (1, 1, 1, 6), (2, 2, 0, 6), (3, 3, 1, 7)).passed_s == 0
+
+
+def test_work_between_two_looks_is_not_counted() -> None:
+    found = idle((0, 0, 0, 5), (1, 1, 0, 8), (2, 2, 0, 9))
+    assert (found.passed_s, found.cores) == (0, 0)

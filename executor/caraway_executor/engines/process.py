@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -95,7 +94,8 @@ class EngineProcess:
         self._on_lost = on_lost
         self.on_kept: Callable[[TableName, pa.Table], None] = lambda _table, _rows: None
         """Called with the rows of a table in memory after each write to it."""
-        self._numbers = count(1)
+        self.begun = 0
+        """How many calls and streams it was given; the number of the latest."""
         self._outward = Outward()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         # Weak, because a reader may drop its stream without closing it, which has to stop the work.
@@ -203,7 +203,8 @@ class EngineProcess:
     ) -> tuple[int, asyncio.Future[Any]]:
         if self._channel is None or not self.is_alive:
             raise EngineLostError(self.cause or Cause.CRASH, self.detail)
-        number = next(self._numbers)
+        self.begun += 1
+        number = self.begun
         statement = next(filter(None, map(_statement, arguments)), None)
         crossing = tuple(map(self._crossing, arguments))
         answer = self._waiting[number] = self._loop.create_future()

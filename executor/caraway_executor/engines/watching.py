@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from caraway_core import tasks
-from caraway_executor.calm import Calm
+from caraway_executor.calm import Calm, Idle
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
@@ -50,6 +50,8 @@ class Watch:
     _pinged: dict[int, _Pinged] = field(default_factory=dict)
     """The state of each process at its last ping."""
     _stopped: dict[int, Calm] = field(default_factory=dict)
+    _idle: dict[int, Idle] = field(default_factory=dict)
+    """What processes did without work, since something was cancelled in them."""
     _tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
 
     def begin(self) -> None:
@@ -148,15 +150,20 @@ class Watch:
         if not process.has_stopped:
             return
         cpu_s = wanted_s(process.pid)
-        known = self._stopped.get(process.pid)
-        if known is None or now_s < known.since_s:
-            self._stopped[process.pid] = Calm(now_s, cpu_s)
-        elif (is_busy := known.is_busy(now_s, cpu_s, _CALM_S, _CALM_CORES)) is not None:
-            del self._stopped[process.pid]
-            if not is_busy:
-                process.has_stopped = False
-            elif not process.works:
-                process.kill(Cause.HUNG, "work continued after it was cancelled")
-            elif seat.is_disposable:
-                # Its other work has done nothing wrong, so it may finish.
+        known = self._stopped.setdefault(process.pid, Calm(now_s, cpu_s))
+        idle = self._idle.setdefault(process.pid, Idle())
+        idle.look(now_s, cpu_s, active=len(process.works), begun=process.begun)
+        is_busy = known.is_busy(now_s, cpu_s, _CALM_S, _CALM_CORES)
+        if is_busy is None:
+            return
+        del self._stopped[process.pid]
+        if is_busy and idle.passed_s < _CALM_S:
+            # It may be busy with other work, which has done nothing wrong and may finish.
+            if seat.is_disposable and process.works:
                 seat.retire(process)
+            return
+        del self._idle[process.pid]
+        if is_busy and idle.cores > _CALM_CORES:
+            process.kill(Cause.HUNG, "work continued after it was cancelled")
+        else:
+            process.has_stopped = False
