@@ -6,6 +6,7 @@ A source may define a kind of its own, see `TableSpec`. This module does no I/O.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
@@ -86,6 +87,8 @@ class FileScan:
     `key=value` folders and follow the file columns in the order given. Keys in `paths` are not
     percent-encoded. `partition_values`, where it is given, holds the value of each partition
     column for every file of the scan, because the engine cannot tell them from a list of files.
+    `column_bytes` has the part of `size_bytes` that each column of `schema` takes; it is empty if
+    the files do not say.
     """
 
     format: FileFormat
@@ -100,6 +103,7 @@ class FileScan:
     store: StoreSpec | None = None
     size_bytes: int = 0
     file_count: int = 0
+    column_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,11 @@ class TableSpec:
     def size_bytes(self) -> int:
         """How large the table is at its source; 0: not known."""
         return 0
+
+    @property
+    def column_bytes(self) -> Mapping[str, int]:
+        """How many bytes of it each column takes at its source; empty: not known."""
+        return {}
 
     @property
     def row_count(self) -> int | None:
@@ -202,6 +211,15 @@ class FilesTable(TableSpec):
     @property
     def size_bytes(self) -> int:
         return sum(scan.size_bytes for scan in self.scans)
+
+    @property
+    def column_bytes(self) -> Mapping[str, int]:
+        if not all(scan.column_bytes for scan in self.scans):
+            return {}
+        found = Counter[str]()
+        for scan in self.scans:
+            found.update(dict(zip(scan.schema.names, scan.column_bytes, strict=True)))
+        return found
 
     @property
     def is_external(self) -> bool:

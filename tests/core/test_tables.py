@@ -1,6 +1,7 @@
 """Kinds of tables cross to executors as values, and none shows a secret."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +65,14 @@ def test_what_is_known_of_a_table(
     assert (table.size_bytes, table.row_count) == (size, rows)
     assert (table.is_divisible, table.is_shareable) == (is_divisible, is_shareable)
     assert table.is_external is is_external
+
+
+def test_columns_have_a_size_if_all_files_say_so() -> None:
+    scan = replace(SCAN, column_bytes=tuple(range(1, len(SCHEMA) + 1)))
+    sizes = {name: 2 * size for size, name in enumerate(SCHEMA.names, 1)}
+    assert FilesTable(SCHEMA, (scan, scan)).column_bytes == sizes
+    assert FilesTable(SCHEMA, (scan, SCAN)).column_bytes == {}
+    assert REMOTE.column_bytes == {}
 
 
 def test_files_that_an_executor_has_elsewhere() -> None:

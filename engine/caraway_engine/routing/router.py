@@ -157,7 +157,7 @@ class Router:
         if analysis.is_answered:
             return None
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
-        return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
+        return None if cluster.divided(analysis.reads) else _whole(analysis)
 
     def _staged(
         self, session: Session, question: Question, analysis: Analysis
@@ -208,7 +208,7 @@ class Router:
         """Plan the stages of a statement and pass them to `then`, unless it has to run whole."""
         assert analysis.plan is not None
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
-        divided = cluster.divided(analysis.widest_reads)
+        divided = cluster.divided(analysis.reads)
         try:
             schemas = session.stage_schemas(question.statement.found or ())
             planner = Planner(analysis.plan, cluster, schemas, divided)

@@ -69,9 +69,9 @@ class AnsweredPlans:
         if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
             return analysis
         if pushed.fragment is None and not plan.settings_off:
-            return replace(analysis, widest_reads={}, filters={}, is_answered=True)
+            return replace(analysis, reads={}, filters={}, is_answered=True)
         objection = "its database answers a part of it, so it runs whole"
-        return replace(analysis, plan=None, objection=objection, widest_reads={}, filters={})
+        return replace(analysis, plan=None, objection=objection, reads={}, filters={})
 
     def _over_answers(self, plan: StatementPlan, schema: pa.Schema) -> Startable | None:
         if plan.facts.operation is not Operation.QUERY or plan.is_product or plan.settings_off:

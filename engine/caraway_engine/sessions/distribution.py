@@ -16,9 +16,9 @@ from caraway_core.tables import TableSpec
 from caraway_engine.remote import unfolding
 from caraway_engine.rows import coercion
 from caraway_engine.sharing import pruning
-from caraway_engine.stages import Buckets, TableFacts, safety
+from caraway_engine.stages import Buckets, TableFacts, TableReads, safety
 from caraway_engine.stages.functions import Functions
-from caraway_engine.stages.planner import widest_reads
+from caraway_engine.stages.planner import table_reads
 from caraway_engine.stages.relations import kind, table_name, walk
 from caraway_engine.statements import plan_facts
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -40,7 +40,8 @@ class Analysis:
     is_diagnostic: bool
     plan: Plan | None
     objection: str | None
-    widest_reads: Mapping[TableName, int]
+    reads: TableReads
+    """The columns of each read of the tables that may be divided."""
     filters: pruning.Reads
     """What the filters of `plan` require of the tables that it reads."""
     is_answered: bool = False
@@ -138,17 +139,17 @@ def _foreign(
     return None
 
 
-def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
-    """Count the reads of each divisible table, without tables that share files with another.
+def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> TableReads:
+    """Return the reads of each divisible table, without tables that share files with another.
 
     A task identifies its share of a table by file, so it cannot tell such tables apart.
     """
-    every = widest_reads(plan.relations[0].root.input)
-    reads = {name: count for name, count in every.items() if name in specs}
+    every = table_reads(plan.relations[0].root.input)
+    reads = {name: found for name, found in every.items() if name in specs}
     paths = {name: _paths(specs[name]) for name in reads}
     return {
-        name: count
-        for name, count in reads.items()
+        name: found
+        for name, found in reads.items()
         if not any(_overlap(paths[name], paths[other]) for other in reads if other != name)
     }
 
@@ -179,6 +180,7 @@ def facts(
             spec.is_divisible and name not in whole,
             spec.version is not None,
             _buckets(spec),
+            spec.column_bytes,
         )
         for name, spec in specs.items()
         if spec.query is None and spec.first_rows is None

@@ -14,6 +14,7 @@ from caraway_engine.stages.graph import (
     Stage,
     StageGraph,
     TableFacts,
+    TableReads,
 )
 from caraway_engine.stages.policy import Policy
 
@@ -28,4 +29,5 @@ __all__ = [
     "Stage",
     "StageGraph",
     "TableFacts",
+    "TableReads",
 ]

@@ -1,6 +1,6 @@
 """The stage graph of a query: stages connected by exchanges. Values only."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -131,6 +131,10 @@ class Buckets:
     column: int
 
 
+TableReads = Mapping[TableName, Collection[frozenset[str]]]
+"""The columns of each read of each table."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableFacts:
     """What the planner knows of a table: its size, and whether tasks can read shares of it.
@@ -143,10 +147,17 @@ class TableFacts:
     is_divisible: bool
     is_kept: bool = False
     buckets: Buckets | None = None
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
 
-    def read_bytes(self, width: int) -> float:
-        """Return the number of bytes read for this many columns."""
-        return self.size_bytes if self.is_kept else self.size_bytes * width / max(1, self.columns)
+    def bytes_of(self, columns: Collection[str]) -> float:
+        """Return the size of these columns; if sizes are not known, all are taken for equal."""
+        if self.column_bytes:
+            return sum(self.column_bytes.get(column, 0) for column in columns)
+        return self.size_bytes * len(columns) / max(1, self.columns)
+
+    def read_bytes(self, columns: Collection[str]) -> float:
+        """Return the number of bytes that are read for these columns."""
+        return self.size_bytes if self.is_kept else self.bytes_of(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +181,12 @@ class Cluster:
         """Return the number of hash partitions for rows of this size."""
         return self.policy.partitions(size_bytes, self.slots, self.memory_bytes)
 
-    def divided(self, widest_reads: Mapping[TableName, int]) -> frozenset[TableName]:
-        """Return the tables that tasks read in shares: those whose widest read is large."""
+    def divided(self, reads: TableReads) -> frozenset[TableName]:
+        """Return the tables that tasks read in shares: those of which one read is large."""
         return frozenset(
             table
-            for table, width in widest_reads.items()
+            for table, found in reads.items()
             if (facts := self.tables.get(table)) is not None
             and facts.is_divisible
-            and not self.policy.is_small_table(facts.read_bytes(width))
+            and not all(self.policy.is_small_table(facts.read_bytes(each)) for each in found)
         )

@@ -121,6 +121,11 @@ def _of_read(rel: Rel) -> list[Name]:
     return list(found)
 
 
+def columns_read(read: Rel) -> frozenset[str]:
+    """Return the names of the columns that a read takes of its table."""
+    return frozenset(str(name) for column in _of_read(read) for name in column)
+
+
 def places(read: Rel) -> Iterator[int]:
     """Yield the positions of the columns' own names in a read's list of names.
 

@@ -13,6 +13,7 @@ from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
+from caraway_engine.stages import naming
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.graph import (
     Cluster,
@@ -22,6 +23,7 @@ from caraway_engine.stages.graph import (
     ReadMode,
     Stage,
     StageGraph,
+    TableReads,
     TopRows,
 )
 from caraway_engine.stages.inputs import INPUT_PREFIX
@@ -210,14 +212,13 @@ class Planner:
         return stage
 
 
-def widest_reads(root: Rel) -> dict[TableName, int]:
-    """Return the largest number of columns that a single read takes of each table."""
-    widest: dict[TableName, int] = {}
+def table_reads(root: Rel) -> TableReads:
+    """Return the columns that each read takes of its table."""
+    found: dict[TableName, set[frozenset[str]]] = {}
     for rel in walk(root):
         if kind(rel) == "read":
-            table = table_name(rel)
-            widest[table] = max(widest.get(table, 0), width(rel))
-    return widest
+            found.setdefault(table_name(rel), set()).add(naming.columns_read(rel))
+    return found
 
 
 def _hashed(part: StagePart, keys: Sequence[Expression], count: int) -> tuple[StagePart, Hashed]:

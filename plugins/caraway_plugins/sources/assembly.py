@@ -1,5 +1,6 @@
 """Combines inspected files into one table: a common schema, and as few scans as possible."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -207,4 +208,14 @@ def _scan(
         store=storage.store,
         size_bytes=sum(file.found.size_bytes for file in members),
         file_count=len(members),
+        column_bytes=_column_bytes(group.schema, members),
     )
+
+
+def _column_bytes(schema: pa.Schema, members: Sequence[FileShape]) -> tuple[int, ...]:
+    if not all(file.column_bytes for file in members):
+        return ()
+    found = Counter[str]()
+    for file in members:
+        found.update(file.column_bytes)
+    return tuple(found[name] for name in schema.names)

@@ -1,8 +1,8 @@
 """Selects the files of a listing to read, and inspects each of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -32,7 +32,10 @@ _SAMPLE_BYTES = {"csv": 2**20, "json": 16 * 2**20}
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """A file and its columns; the type is `null` for columns without any value."""
+    """A file and its columns; the type is `null` for columns without any value.
+
+    `column_bytes` has the size of each column, if the file says.
+    """
 
     found: FoundFile
     title: str
@@ -40,6 +43,7 @@ class FileShape:
     schema: pa.Schema
     partition: partitions.Values
     is_json_array: bool = False
+    column_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +123,9 @@ def _shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
     relative = found.path[len(reading.root) :]
     partition = partitions.values_of(relative) if reading.is_partitioned else ()
     if kind.format not in _SAMPLE_BYTES:
-        schema = binary_shape.read(storage, found, kind.format)
-        return FileShape(found, title, kind, schema, partition)
+        columns = binary_shape.read(storage, found, kind.format)
+        sizes = dict(zip(columns.schema.names, columns.sizes, strict=False))
+        return FileShape(found, title, kind, columns.schema, partition, column_bytes=sizes)
     limit = min(reading.sample_bytes, _SAMPLE_BYTES[kind.format])
     sample = samples.head(storage, found, kind.compression, limit)
     if kind.format == "csv":

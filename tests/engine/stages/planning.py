@@ -21,7 +21,7 @@ from caraway_engine.stages import (
 from caraway_engine.stages.fragments import Inputs
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_SCHEMA
-from caraway_engine.stages.planner import Planner, widest_reads
+from caraway_engine.stages.planner import Planner, table_reads
 from caraway_engine.stages.stage_schemas import StageSchemas
 from caraway_engine.statements import plan_facts
 
@@ -112,7 +112,7 @@ def planned_from(
         TableName(name): TableFacts(SIZES[name], len(SCHEMAS[name]), True) for name in SCHEMAS
     }
     cluster = Cluster(slots, 8 * 1024 * MB, tables)
-    divided = cluster.divided(widest_reads(plan.relations[0].root.input))
+    divided = cluster.divided(table_reads(plan.relations[0].root.input))
     planner = Planner(plan, cluster, schemas, divided)
     sizes: dict[str, Measured] = {}
     graphs = [planner.advance(sizes)]

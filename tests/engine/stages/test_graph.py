@@ -13,6 +13,10 @@ from tests.engine.stages.planning import LARGE, MB, SCHEMAS
 T, U = TableName("t"), TableName("u")
 
 
+def columns(count: int) -> frozenset[str]:
+    return frozenset(map(str, range(count)))
+
+
 @pytest.mark.parametrize(
     ("facts", "width", "is_divided"),
     [
@@ -24,24 +28,28 @@ T, U = TableName("t"), TableName("u")
         (TableFacts(LARGE, 1000, is_divisible=True), 1, False),
         (TableFacts(LARGE, 1000, is_divisible=True, is_kept=True), 1, True),
         (TableFacts(LARGE, 0, is_divisible=True), 0, False),
+        # The sizes of columns decide where they are known.
+        (TableFacts(LARGE, 2, is_divisible=True, column_bytes={"0": MB, "1": LARGE}), 1, False),
+        (TableFacts(LARGE, 2, is_divisible=True, column_bytes={"0": LARGE, "1": MB}), 1, True),
+        (TableFacts(LARGE, 2, is_divisible=True, column_bytes={"0": MB, "1": LARGE}), 2, True),
+        (TableFacts(LARGE, 2, True, is_kept=True, column_bytes={"0": MB, "1": LARGE}), 1, True),
     ],
 )
 def test_large_reads_of_divisible_tables_are_divided(
     facts: TableFacts, width: int, is_divided: bool
 ) -> None:
     cluster = Cluster(4, tables={T: facts})
-    assert cluster.divided({T: width, U: 5}) == ({T} if is_divided else set())
+    reads = {T: [columns(0), columns(width)], U: [columns(5)]}
+    assert cluster.divided(reads) == ({T} if is_divided else set())
     assert cluster.divided({}) == set()
 
 
 @given(st.integers(0, 10**12), st.integers(0, 50), st.integers(0, 50), st.booleans())
-def test_no_read_is_larger_than_its_table(
-    size: int, columns: int, width: int, is_kept: bool
-) -> None:
-    facts = TableFacts(size, columns, is_divisible=True, is_kept=is_kept)
-    if width <= columns:
-        assert 0 <= facts.read_bytes(width) <= size
-    assert facts.read_bytes(columns) == size or columns == 0
+def test_no_read_is_larger_than_its_table(size: int, count: int, width: int, is_kept: bool) -> None:
+    facts = TableFacts(size, count, is_divisible=True, is_kept=is_kept)
+    if width <= count:
+        assert 0 <= facts.read_bytes(columns(width)) <= size
+    assert facts.read_bytes(columns(count)) == size or count == 0
 
 
 @given(st.integers(0, 10**13), st.integers(0, 10**13), st.integers(1, 64), st.integers(1, 2**40))
