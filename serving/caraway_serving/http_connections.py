@@ -38,6 +38,45 @@ def bounded(
     return make
 
 
+class JoinedHead:
+    """The transport of one response, which sends its head together with the start of its body.
+
+    uvicorn writes the two apart, and the event loop sends each write at once. That is one call of
+    the system, one packet and one wake-up of the client more for each response.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head: bytes | None = None
+        self._is_begun = False
+
+    def write(self, data: bytes) -> None:
+        """Hold the first data until more follow or the event loop turns; send all other data."""
+        if not self._is_begun:
+            self._is_begun, self._head = True, data
+            self._loop.call_soon(self._send_head)
+        elif self._head is None:
+            self._transport.write(data)
+        else:
+            head, self._head = self._head, None
+            self._transport.writelines((head, data))
+
+    def close(self) -> None:
+        """Send what is held, and close the connection."""
+        self._send_head()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Return whether the connection is closed or being closed."""
+        return self._transport.is_closing()
+
+    def _send_head(self) -> None:
+        head, self._head = self._head, None
+        if head is not None and not self._transport.is_closing():
+            self._transport.write(head)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One limited connection; a request head that arrives in one piece needs no timer."""
 
@@ -82,7 +121,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._end()
         super().on_headers_complete()
-        if self.is_draining() and self.cycle is not None:
+        if self.cycle is None:
+            return
+        self.cycle.transport = cast(asyncio.Transport, JoinedHead(self.transport, self.loop))
+        if self.is_draining():
             # If the connection stays open, the client sends its next request to this process again.
             self.cycle.keep_alive = False
 

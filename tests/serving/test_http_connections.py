@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from caraway_serving.http_connections import WHOLE_BODY
+from caraway_serving.http_connections import WHOLE_BODY, JoinedHead
 from caraway_serving.listeners import HttpServer
 
 LONG_S, SHORT_S = 60.0, 0.5
@@ -178,3 +179,79 @@ async def test_a_request_says_if_its_body_is_here(body: bytes, is_whole: bool) -
             assert f"whole: {is_whole}".encode() in await reader.readuntil(str(is_whole).encode())
         finally:
             writer.close()
+
+
+class Written:
+    """A transport that keeps what each call would send."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    def writelines(self, pieces: Iterable[bytes]) -> None:
+        self.sent.append(b"".join(pieces))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+
+def begun() -> tuple[JoinedHead, Written]:
+    written = Written()
+    transport = cast(asyncio.Transport, written)
+    return JoinedHead(transport, asyncio.get_running_loop()), written
+
+
+async def test_a_head_goes_with_the_start_of_its_body() -> None:
+    response, written = begun()
+    for piece in (b"head", b"body", b"more"):
+        response.write(piece)
+    await asyncio.sleep(0)
+    assert written.sent == [b"headbody", b"more"]
+
+
+async def test_a_head_does_not_wait_for_its_body() -> None:
+    response, written = begun()
+    response.write(b"head")
+    assert written.sent == []
+    await asyncio.sleep(0)
+    assert written.sent == [b"head"]
+    response.write(b"body")
+    assert written.sent == [b"head", b"body"]
+
+
+async def test_a_head_is_sent_before_the_end() -> None:
+    response, written = begun()
+    response.write(b"head")
+    response.close()
+    assert written.sent == [b"head"] and response.is_closing()
+    await asyncio.sleep(0)
+    assert written.sent == [b"head"]
+
+
+async def test_nothing_is_sent_when_the_client_is_gone() -> None:
+    response, written = begun()
+    response.write(b"head")
+    written.close()
+    await asyncio.sleep(0)
+    assert written.sent == []
+
+
+async def test_all_of_each_response_goes_with_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+    write = JoinedHead.write
+
+    def noted(self: JoinedHead, data: bytes) -> None:
+        sent.append(data)
+        write(self, data)
+
+    monkeypatch.setattr(JoinedHead, "write", noted)
+    async with served(LONG_S) as (_, port):
+        close = WHOLE.replace(b"host: x", b"host: x\r\nconnection: close")
+        got = await answer(port, WHOLE, close)
+        assert got == b"".join(sent) and len(sent) == 4

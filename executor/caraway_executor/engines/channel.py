@@ -61,9 +61,12 @@ class Channel(asyncio.BufferedProtocol):
             return
         pickled = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         size = 0 if body is None else body.size
-        self._transport.write(_HEADER.pack(len(pickled), size) + pickled)
+        head = _HEADER.pack(len(pickled), size) + pickled
         if body is not None and size:
-            self._transport.write(memoryview(body))
+            # At once: each write is a call of the system, and wakes the reader.
+            self._transport.writelines((head, memoryview(body)))
+        else:
+            self._transport.write(head)
 
     def close(self) -> None:
         """Close the socket, and drop messages that are not yet sent."""

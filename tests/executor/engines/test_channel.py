@@ -78,6 +78,7 @@ async def test_messages_may_arrive_in_pieces(step: int) -> None:
     channel.send("a", pa.py_buffer(b"x" * 5_000))
     channel.send("b")
     channel.send("c", pa.py_buffer(b"y"))
+    assert len(written) == 3, "the reader wakes once for each message"
     stream = b"".join(written)
     for start in range(0, len(stream), step):
         piece = stream[start : start + step]
