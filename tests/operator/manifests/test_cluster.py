@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import kubernetes_validate
 import pytest
 
 from caraway_operator import naming
 from caraway_operator.manifests import DesiredCluster, objects, secrets
 from caraway_operator.manifests.meta import Object
+from tests.kit import kube_schemas
 from tests.operator.manifests.clusters import EVERYTHING, desired
 
 VERSIONS = ("1.33", "1.34", "1.35", "1.36", "1.37")
@@ -57,7 +57,7 @@ def test_objects_are_valid_for_every_kubernetes_version(
     ]
     for each in [*objects(cluster), *made]:
         if each["kind"] not in MONITORS:
-            kubernetes_validate.validate(each, version, strict=True)
+            kube_schemas.validate(each, version)
 
 
 @ALL

@@ -6,11 +6,11 @@ from typing import Any
 
 import cel
 import jsonschema
-import kubernetes_validate
 import pytest
 import yaml
 
 from caraway_operator.resources import crd, manifest_checks, parsing, quantities
+from tests.kit import kube_schemas
 from tests.operator.manifests.clusters import EVERYTHING, MANIFEST
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +51,7 @@ def test_the_crds_of_the_chart_are_up_to_date() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_crds_are_valid_for_every_kubernetes_version(version: str) -> None:
     for definition in CRDS:
-        kubernetes_validate.validate(definition, version, strict=True)
+        kube_schemas.validate(definition, version)
 
 
 def test_one_fits_into_the_annotation_of_kubectl_apply() -> None:
