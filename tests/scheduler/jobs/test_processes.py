@@ -27,9 +27,13 @@ DONE = {"status": "SUCCEEDED", "rows": ROWS, "sum": ROWS * (ROWS + 1) // 2}
 STEPS = ["1:after", "2:before", "2:after", "1:chunk", "2:chunk", "3:before", "3:after", "4:before",
          "4:after"]  # fmt: skip
 IS_DONE = {"4:after"}
-QUICK = {"1:chunk", "2:after", "4:before", "4:after"}
+KILLED = {"1:chunk", "4:after"}
+PAUSED = {"2:after", "4:before"}
 """The steps of `make test`, where test_takeover.py has all of them in one process."""
-PARAMS = [pytest.param(step, marks=() if step in QUICK else pytest.mark.full) for step in STEPS]
+
+
+def steps(quick: set[str]) -> list[Any]:
+    return [pytest.param(each, marks=() if each in quick else pytest.mark.full) for each in STEPS]
 
 
 @dataclass
@@ -111,7 +115,7 @@ def check_results(results: Path, told: dict[str, Any]) -> None:
     )
 
 
-@pytest.mark.parametrize("step", PARAMS)
+@pytest.mark.parametrize("step", steps(KILLED))
 def test_killed_owner_is_followed_by_another(
     server: valkey.Server, results: Path, other: Child, step: str
 ) -> None:
@@ -124,7 +128,7 @@ def test_killed_owner_is_followed_by_another(
     check_results(results, told)
 
 
-@pytest.mark.parametrize("step", PARAMS[1:])
+@pytest.mark.parametrize("step", steps(PAUSED)[1:])
 def test_paused_owner_cannot_overwrite_when_it_resumes(
     server: valkey.Server, results: Path, other: Child, step: str
 ) -> None:
