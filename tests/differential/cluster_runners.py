@@ -19,6 +19,9 @@ from tests.kit.deadlines import until
 from tests.kit.ray_cluster import ray_cluster
 from tests.kit.stored import stored
 
+WHOLE = "two-by-hash"
+"""The runner over which `make test` runs everything; of the others it runs a share."""
+
 
 def in_process(executors: int, policy: Policy) -> Opening:
     """Return in-process executors that each read a share of every table."""

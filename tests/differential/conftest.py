@@ -15,6 +15,7 @@ from tests.differential import (
     small_tables,
 )
 from tests.differential.asking import Pair, Runner
+from tests.differential.cluster_runners import WHOLE
 from tests.differential.datasets import Dataset
 from tests.differential.loading import Case
 from tests.differential.runners import Opening
@@ -38,8 +39,6 @@ ORDINARY = frozenset({"postgres", "two-by-hash", "two-accelerated"})
 PARAMS = [
     pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in RUNNERS
 ]
-WHOLE = "two-by-hash"
-"""The runner over which `make test` runs everything; of the others it runs a share."""
 SHARE = 5
 """One in so many statements of the corpus is in that share."""
 SHORT = frozenset({"test_tpcds.py"})
