@@ -40,6 +40,8 @@ _COUNTED = {
 _FINITE = "CASE WHEN abs(__a) < CAST('inf' AS DOUBLE) THEN __a END"
 # Adding zero turns -0.0 into 0.0.
 _ONE_ZERO = "__a + 0"
+_ZERO_OF_TEXT = "CAST(__a AS DOUBLE) + 0"
+_ZEROS = "+-0.eE "
 # Returns its argument, and hides the column from pruning by statistics.
 _HIDDEN = "nanvl(__a, __a)"
 
@@ -93,11 +95,30 @@ def _extreme(call: Tree, type_: pa.DataType) -> Tree:
 def mend_zeros(scope: SelectScope, types: Types) -> bool:
     """Turn -0.0 into 0.0 in window keys and IN lists; return whether there were any."""
     keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
-    return _replaced([
+    changes = [
         (key, syntax.filled(_ONE_ZERO, a=dict(key)))
         for key, type_ in zip(keys, types.of(scope, keys), strict=True)
         if type_ in _SQL_TYPES
-    ])  # fmt: skip
+    ]
+    changed = {id(key) for key, _ in changes}
+    for each in scope.expressions():
+        if syntax.kind(each) == "InList" and id(each["InList"]["expr"]) in changed:
+            changes += _listed(each["InList"]["list"], scope, types)
+    return _replaced(changes)
+
+
+def _listed(values: list[Tree], scope: SelectScope, types: Types) -> Iterator[tuple[Tree, Tree]]:
+    """Yield the values of a list that may be -0.0, with the forms that are 0.0."""
+    found = [each for each in values if _may_be_zero(each) and not _is_plain_number(each)]
+    for value, type_ in zip(found, types.of(scope, found), strict=True):
+        if type_ in _SQL_TYPES:
+            yield value, syntax.filled(_ONE_ZERO, a=dict(value))
+        elif syntax.kind(value) == "Value" and type_ is not None and pa.types.is_string(type_):
+            yield value, syntax.filled(_ZERO_OF_TEXT, a=dict(value))
+
+
+def _is_plain_number(value: Tree) -> bool:
+    return syntax.kind(value) == "Value" and syntax.kind(value["Value"]["value"]) == "Number"
 
 
 def _held_by_bits(tree: Tree) -> Iterator[Tree]:
@@ -117,7 +138,13 @@ def _may_be_zero(value: Tree) -> bool:
             return syntax.kind(inner) != "TypedString"
         constant = inner["Value"]
     literal = constant["value"]
-    return isinstance(literal, dict) and "Number" in literal and float(literal["Number"][0]) == 0
+    if not isinstance(literal, dict):
+        return False
+    ((kind, text),) = literal.items()
+    if kind == "Number":
+        return float(text[0]) == 0
+    # A text is compared with a float as the number that it has.
+    return kind == "Placeholder" or (kind == "SingleQuotedString" and not text.strip(_ZEROS))
 
 
 def mend_moving(scope: SelectScope, types: Types) -> bool:

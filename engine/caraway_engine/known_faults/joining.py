@@ -37,13 +37,48 @@ def mend_using(scope: SelectScope, types: Types) -> bool:
     """
     is_changed = False
     for from_ in scope.select["from"]:
+        _flatten(from_)
         for number, join in enumerate(from_["joins"]):
-            operator = join["join_operator"]
-            side = _KEEPS_RIGHT.get(syntax.kind(operator))
-            if side is None or not is_by_name(syntax.body(operator)):
-                continue
-            is_changed |= _mend_join(scope, types, from_, number, side)
+            if (side := _side_to_keep(join)) is not None:
+                is_changed |= _mend_join(scope, types, from_, number, side)
+        for relation in (from_["relation"], *(join["relation"] for join in from_["joins"])):
+            if "NestedJoin" in relation:
+                _check_nested(scope, relation["NestedJoin"])
     return is_changed
+
+
+def _side_to_keep(join: Tree) -> str | None:
+    """Return the side of a join by name whose keys the engine loses, or None."""
+    operator = join["join_operator"]
+    side = _KEEPS_RIGHT.get(syntax.kind(operator))
+    return side if side and is_by_name(syntax.body(operator)) else None
+
+
+def _flatten(from_: Tree) -> None:
+    """Remove the parentheses around the first joins, which are evaluated first anyway."""
+    while "NestedJoin" in from_["relation"] and not from_["relation"]["NestedJoin"]["alias"]:
+        inner = from_["relation"]["NestedJoin"]["table_with_joins"]
+        from_["relation"] = inner["relation"]
+        from_["joins"] = [*inner["joins"], *from_["joins"]]
+
+
+def _check_nested(scope: SelectScope, nested: Tree) -> None:
+    """Refuse the columns of USING in joins in parentheses that cannot be flattened."""
+    for from_ in _froms([nested["table_with_joins"]]):
+        for join in from_["joins"]:
+            side = _side_to_keep(join)
+            if side is None:
+                continue
+            constraint = syntax.body(join["join_operator"])
+            names = None if constraint == "Natural" else _names_of_using(constraint)
+            is_named = any(
+                syntax.kind(each) == "Identifier"
+                and (names is None or syntax.spelled(each["Identifier"]) in names)
+                for each in scope.expressions()
+            )
+            has_wildcard = any("Wildcard" in item for item in scope.select["projection"])
+            if is_named or has_wildcard or nested["alias"]:
+                raise _refusal(side)
 
 
 def is_by_name(constraint: Tree) -> bool:
@@ -167,6 +202,10 @@ def _is_by_name_of(join: Tree) -> bool:
 def _names(constraint: Tree, left: list[JoinedRelation], right: JoinedRelation) -> list[str]:
     if constraint == "Natural":
         return [name for each in left for name in each.columns if name in right.columns]
+    return _names_of_using(constraint)
+
+
+def _names_of_using(constraint: Tree) -> list[str]:
     return [syntax.spelled(each[-1]["Identifier"]) for each in constraint["Using"]]
 
 

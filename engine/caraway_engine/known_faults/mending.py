@@ -45,8 +45,8 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
-    "using", "natural", "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp",
-    "interval", "embed",
+    "using", "natural", "distinct", "rand", "random", "uuid", "offset", "timestamptz", "zone",
+    "timestamp", "interval", "embed",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -249,7 +249,7 @@ def _mended(
 ) -> RewrittenStatement | None:
     # Each remedy walks the whole statement, but most statements lack these words.
     is_needed, is_guarded = False, False
-    if "random" in words or "uuid" in words:
+    if "rand" in words or "uuid" in words:
         repeated.check(statement)
     if "except" in words or "intersect" in words:
         is_needed |= combined.mend(statement, types)

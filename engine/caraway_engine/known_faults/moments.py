@@ -6,24 +6,34 @@ the value that it is compared with.
 
 import re
 
+import pyarrow as pa
+
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _NAMES_ZONE = re.compile(r"\d\d:\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 _WITH_ZONE = ("Tz", "WithTimeZone")
+_TRIED = ("TryCast", "SafeCast")
 _IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
+_TRIED_IN_UTC = "arrow_try_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
+# A CAST of a BIGINT counts seconds, but `arrow_cast` counts nanoseconds.
+_SECONDS = "arrow_cast(__a, 'Timestamp(s)')"
 
 
 def mend(scope: SelectScope, types: Types) -> bool:
     """Keep the zone of TIMESTAMPTZ values; return whether there were any."""
-    changes = [(each, _valued(each)) for each in scope.expressions() if _has_zone(each)]
+    found = [each for each in scope.expressions() if _has_zone(each)]
     # In comparisons TIMESTAMP '...Z' has a zone, too; elsewhere its type is as requested.
     for condition in (scope.select["selection"], scope.select["having"]):
-        changes += [(each, _valued(each)) for each in syntax.inside(condition) if _is_of_zone(each)]
-    for old, value in changes:
-        syntax.replace(old, syntax.filled(_IN_UTC, a=value))
-    return bool(changes)
+        found += [each for each in syntax.inside(condition) if _is_of_zone(each)]
+    values = [_valued(each) for each in found]
+    for old, value, type_ in zip(found, values, types.of(scope, values), strict=True):
+        is_tried = "Cast" in old and old["Cast"]["kind"] in _TRIED
+        if type_ == pa.int64() and not is_tried:
+            value = syntax.filled(_SECONDS, a=value)
+        syntax.replace(old, syntax.filled(_TRIED_IN_UTC if is_tried else _IN_UTC, a=value))
+    return bool(found)
 
 
 def _has_zone(tree: Tree) -> bool:

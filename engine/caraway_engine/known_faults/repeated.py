@@ -15,14 +15,20 @@ def check(statement: Tree) -> None:
         if not syntax.is_query(query) or not query["with"]:
             continue
         by_chance: set[str] = set()
-        for cte in query["with"]["cte_tables"]:
-            if scopes.is_volatile(cte["query"]) or by_chance & set(scopes.read(cte["query"])):
-                by_chance.add(syntax.spelled(cte["alias"]["name"]))
-        read = list(scopes.read(query))
-        for name in sorted(by_chance):
-            if read.count(name) > 1:
+        ctes = query["with"]["cte_tables"]
+        for number, cte in enumerate(ctes, start=1):
+            if not scopes.is_volatile(cte["query"]) and by_chance.isdisjoint(
+                scopes.read(cte["query"])
+            ):
+                continue
+            name = syntax.spelled(cte["alias"]["name"])
+            by_chance.add(name)
+            # Before this, the name is that of a table, or of the CTE itself in a recursive one.
+            after = [{**query, "with": None}, *ctes[number:]]
+            count = list(scopes.read(after)).count(name)
+            if count > 1:
                 raise InvalidQueryError(
-                    f"the CTE '{name}' calls random() or uuid() and is read {read.count(name)} "
+                    f"the CTE '{name}' calls random() or uuid() and is read {count} "
                     "times, and the engine would recompute it each time; read it once, or "
                     "derive the values from something stable, such as a hash of a key"
                 )

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from datafusion import SessionContext, SQLOptions
 
+from caraway_core.sqltext import builtin_functions
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.syntax import Tree
@@ -17,13 +18,14 @@ AGGREGATES = frozenset(
     {"sum", "count", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or",
      "bit_xor", "stddev", "stddev_pop", "stddev_samp", "var", "var_pop", "var_samp", "var_sample",
      "var_population", "covar", "covar_pop", "covar_samp", "corr", "median", "approx_distinct",
-     "approx_median", "approx_percentile_cont", "percentile_cont", "quantile_cont", "array_agg",
+     "approx_median", "approx_percentile_cont", "approx_percentile_cont_with_weight",
+     "percentile_cont", "quantile_cont", "array_agg",
      "string_agg", "first_value", "last_value", "nth_value", "grouping", "any_value",
      "regr_slope", "regr_intercept", "regr_count", "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx",
      "regr_syy", "regr_sxy"}
 )  # fmt: skip
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
-VOLATILE = frozenset({"random", "uuid"})
+VOLATILE = builtin_functions.RANDOM
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -101,10 +103,10 @@ def scopes(statement: Tree) -> Iterator[SelectScope]:
     changed = _of_change(statement)
     if changed is not None:
         yield changed
-        yield from _below(changed, [])
+        yield from _below(changed)
         return
     for query in _topmost(statement):
-        yield from _of_query(query, [], None, True)
+        yield from _of_query(query, None, None, True)
 
 
 def _of_change(statement: Tree) -> SelectScope | None:
@@ -133,30 +135,28 @@ def _computing(
 def set_operations(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
     """Yield the set operations of a statement with the CTEs in scope, inner ones first."""
     for query in _topmost(statement):
-        yield from _sets_of_query(query, [])
+        yield from _sets_of_query(query, None)
 
 
-def _sets_of_query(query: Tree, known: list[Tree]) -> Iterator[tuple[Tree, Tree]]:
-    own = query["with"]
-    ctes = [*known]
-    for cte in own["cte_tables"] if own else ():
-        yield from _sets_of_query(cte["query"], [*ctes, cte] if own["recursive"] else ctes)
-        ctes = [*ctes, cte]
-    yield from _sets_of_body(query["body"], _with(own, ctes), ctes)
+def _sets_of_query(query: Tree, with_: Tree) -> Iterator[tuple[Tree, Tree]]:
+    inner_queries, with_ = _of_ctes(query, with_)
+    for inner, known in inner_queries:
+        yield from _sets_of_query(inner, known)
+    yield from _sets_of_body(query["body"], with_)
     for inner in _topmost(query["order_by"]):
-        yield from _sets_of_query(inner, ctes)
+        yield from _sets_of_query(inner, with_)
 
 
-def _sets_of_body(tree: Tree, with_: Tree, ctes: list[Tree]) -> Iterator[tuple[Tree, Tree]]:
+def _sets_of_body(tree: Tree, with_: Tree) -> Iterator[tuple[Tree, Tree]]:
     if "SetOperation" in tree:
         for side in ("left", "right"):
-            yield from _sets_of_body(tree["SetOperation"][side], with_, ctes)
+            yield from _sets_of_body(tree["SetOperation"][side], with_)
         yield tree, with_
     elif "Query" in tree:
-        yield from _sets_of_query(tree["Query"], ctes)
+        yield from _sets_of_query(tree["Query"], with_)
     elif "Select" in tree:
         for query in _topmost(tree["Select"]):
-            yield from _sets_of_query(query, ctes)
+            yield from _sets_of_query(query, with_)
 
 
 def _topmost(tree: Tree) -> Iterator[Tree]:
@@ -167,40 +167,43 @@ def _topmost(tree: Tree) -> Iterator[Tree]:
 
 
 def _of_query(
-    query: Tree, known: list[Tree], parent: SelectScope | None, is_top: bool
+    query: Tree, with_: Tree, parent: SelectScope | None, is_top: bool
 ) -> Iterator[SelectScope]:
-    own = query["with"]
-    ctes = [*known]
+    inner_queries, with_ = _of_ctes(query, with_)
+    for inner, known in inner_queries:
+        yield from _of_query(inner, known, None, False)
+    yield from _of_body(query["body"], query, with_, parent, is_top)
+
+
+def _of_ctes(query: Tree, with_: Tree) -> tuple[list[tuple[Tree, Tree]], Tree]:
+    """Return the query of each CTE with the CTEs in scope inside it, and those in scope after."""
+    found, own = [], query["with"]
     for cte in own["cte_tables"] if own else ():
-        inner = [*ctes, cte] if own["recursive"] else ctes
-        yield from _of_query(cte["query"], inner, None, False)
-        ctes = [*ctes, cte]
-    with_ = _with(own, ctes)
-    yield from _of_body(query["body"], query, with_, ctes, parent, is_top)
+        after = _with(with_, {**own, "cte_tables": [cte]})
+        found.append((cte["query"], after if own["recursive"] else with_))
+        with_ = after
+    return found, with_
 
 
-def _with(own: Tree, ctes: list[Tree]) -> Tree:
-    if not ctes:
-        return None
-    made = dict(own) if own else dict(_any_with())
-    made["cte_tables"] = ctes
-    made["recursive"] = True
-    return made
+def _with(outer: Tree, own: Tree) -> Tree:
+    """Add the CTEs of a query to those in scope.
 
-
-def _any_with() -> Tree:
-    (statement,) = syntax.parse("WITH a AS (SELECT 1) SELECT 1")
-    return statement["Query"]["with"]
+    Only under RECURSIVE, a CTE that reads its own name reads itself. Otherwise it is a table.
+    """
+    if outer is None or own is None:
+        return outer or own
+    tables = [*outer["cte_tables"], *own["cte_tables"]]
+    return {**own, "cte_tables": tables, "recursive": outer["recursive"] or own["recursive"]}
 
 
 def _of_body(
-    tree: Tree, query: Tree, with_: Tree, ctes: list[Tree], parent: SelectScope | None, is_top: bool
+    tree: Tree, query: Tree, with_: Tree, parent: SelectScope | None, is_top: bool
 ) -> Iterator[SelectScope]:
     if "SetOperation" in tree:
         for side in ("left", "right"):
-            yield from _of_body(tree["SetOperation"][side], query, with_, ctes, parent, is_top)
+            yield from _of_body(tree["SetOperation"][side], query, with_, parent, is_top)
     elif "Query" in tree:
-        yield from _of_query(tree["Query"], ctes, parent, is_top)
+        yield from _of_query(tree["Query"], with_, parent, is_top)
     elif "Values" in tree:
         values = [each for row in tree["Values"]["rows"] for each in row]
         computed = [each for each in values if not syntax.is_constant(each)]
@@ -208,21 +211,29 @@ def _of_body(
             scope = _computing(computed, [], None, with_)
             scope.parent = parent
             yield scope
-            yield from _below(scope, ctes)
+            yield from _below(scope)
     elif "Select" in tree:
         scope = SelectScope(tree["Select"], query, with_, parent, is_top)
         yield scope
-        yield from _below(scope, ctes)
+        yield from _below(scope)
 
 
-def _below(scope: SelectScope, ctes: list[Tree]) -> Iterator[SelectScope]:
-    """Yield the SELECTs in FROM, which see no outer columns, and in expressions, which do."""
+def _below(scope: SelectScope) -> Iterator[SelectScope]:
+    """Yield the SELECTs in FROM and in expressions.
+
+    Those in FROM see no outer columns, except after LATERAL.
+    """
     in_from = list(_topmost(scope.select["from"]))
+    lateral = {
+        id(each["Derived"]["subquery"])
+        for each in syntax.inside(scope.select["from"])
+        if "Derived" in each and each["Derived"]["lateral"]
+    }
     for query in in_from:
-        yield from _of_query(query, ctes, None, False)
+        yield from _of_query(query, scope.with_, scope if id(query) in lateral else None, False)
     for query in _topmost([scope.select, scope.query["order_by"]]):
         if not any(query is each for each in in_from):
-            yield from _of_query(query, ctes, scope, False)
+            yield from _of_query(query, scope.with_, scope, False)
 
 
 class Types:
@@ -283,10 +294,15 @@ class Types:
 
     def schema(self, query: Tree, with_: Tree) -> pa.Schema | None:
         """Return the schema of a query, or None if it cannot be planned."""
-        known = with_["cte_tables"] if with_ else []
-        own = query["with"]["cte_tables"] if query["with"] else []
-        added = [each for each in known if not any(each is one for one in own)]
-        with_ = _needed(_with(None, added + own), query["body"])
+        own = query["with"]
+        if with_ and own:
+            kept = [
+                each
+                for each in with_["cte_tables"]
+                if not any(each is one for one in own["cte_tables"])
+            ]
+            with_ = {**with_, "cte_tables": kept}
+        with_ = _needed(_with(with_, own), query["body"])
         return self._schema(syntax.restored({"Query": {**query, "with": with_}}))
 
     def _of(
@@ -299,9 +315,25 @@ class Types:
             schema = self._planned(each, items, is_grouped)
             if schema is not None:
                 return list(schema.types)
+        # Inner columns take precedence over outer ones of the same name.
+        schema = self._nested(scope, items, is_grouped)
+        if schema is not None:
+            return list(schema.types)
         if len(expressions) == 1:
             return [None]
         return [type_ for each in expressions for type_ in self._of(scope, [each], is_grouped)]
+
+    def _nested(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
+        """Return the types of expressions that are subqueries of the outer queries."""
+        outer = scope.parent
+        if outer is None:
+            return None
+        group_by = _group_by(scope) if is_grouped else None
+        wrapped = [_one_value(each, scope.select["from"], group_by) for each in items]
+        schema = self._planned(outer, wrapped, False)
+        if schema is not None:
+            return schema
+        return self._nested(outer, wrapped, False)
 
     def _planned(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
         group_by = _group_by(scope) if is_grouped else None
@@ -353,6 +385,14 @@ def _around(scope: SelectScope) -> Iterator[SelectScope]:
         from_ += outer.select["from"]
         yield SelectScope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
         outer = outer.parent
+
+
+def _one_value(item: Tree, from_: list[Tree], group_by: Tree) -> Tree:
+    select = syntax.selected([item], from_, None)
+    if group_by is not None:
+        select["group_by"] = group_by
+    name = item["ExprWithAlias"]["alias"]["value"]
+    return _named({"Subquery": syntax.query({"Select": select})}, name)
 
 
 def _named(expression: Tree, name: str) -> Tree:

@@ -27,6 +27,7 @@ _GUARDED = "CASE WHEN {test} THEN {fail} ELSE __sum END"
 _SIGNED_TEST = "({sum} >> 32) - __high NOT BETWEEN 0 AND 4294967295"
 _UNSIGNED_TEST = "__high > ({sum} >> 32)"
 _DECIMAL_TEST = "abs(__high) >= {wrapping} OR __sum > {most} OR __sum < -{most}"
+_WIDE_TEST = "__sum > {most} OR __sum < -{most}"
 _MOST_DIGITS = 38
 _WRAPS = 1.5e38
 """A sum of decimals below this has not wrapped around at 2^127."""
@@ -101,7 +102,11 @@ def guarded(node: Tree, type_: pa.DataType | None, type_of: TypeOf) -> Guarded |
         return None
     most = found.magnitude * _ROWS
     if pa.types.is_decimal128(type_):
-        return None if most <= 10 ** (_MOST_DIGITS - type_.scale) else _sum_of_decimals(type_)
+        if most <= 10 ** (_MOST_DIGITS - type_.scale):
+            return None
+        # Different decimals may be one double, so a second DISTINCT sum would miss some of them.
+        is_exact = syntax.is_distinct(node) or scopes.is_costly(node)
+        return _exact_sum_of_decimals(type_) if is_exact else _sum_of_decimals(type_)
     if type_ not in (pa.int64(), pa.uint64()) or most <= 2**63:
         return None
     name = "BIGINT" if type_ == pa.int64() else "BIGINT UNSIGNED"
@@ -133,11 +138,9 @@ def _exact_sum(copy: Tree, name: str) -> Tree:
 
 
 def _sum_of_decimals(type_: pa.DataType) -> Guarded:
-    digits = "9" * _MOST_DIGITS
-    most = f"{digits[: _MOST_DIGITS - type_.scale]}.{digits[: type_.scale]}".rstrip(".")
-    decimal = f"DECIMAL(38, {type_.scale})"
+    decimal = f"DECIMAL({_MOST_DIGITS}, {type_.scale})"
     test = _DECIMAL_TEST.format(
-        wrapping=repr(_WRAPS / 10**type_.scale), most=f"CAST('{most}' AS {decimal})"
+        wrapping=repr(_WRAPS / 10**type_.scale), most=f"CAST('{_largest(type_)}' AS {decimal})"
     )
     text = _GUARDED.format(test=test, fail=_failure("DECIMAL", decimal))
 
@@ -145,6 +148,27 @@ def _sum_of_decimals(type_: pa.DataType) -> Guarded:
         (argument,) = syntax.arguments(copy)
         high = syntax.with_argument(copy, syntax.filled(_AS_DOUBLE, a=argument))
         return syntax.filled(text, sum=copy, high=high)
+
+    return made
+
+
+def _largest(type_: pa.Decimal128Type) -> str:
+    digits = "9" * _MOST_DIGITS
+    return f"{digits[: _MOST_DIGITS - type_.scale]}.{digits[: type_.scale]}".rstrip(".")
+
+
+def _exact_sum_of_decimals(type_: pa.Decimal128Type) -> Guarded:
+    decimal = f"DECIMAL({_MOST_DIGITS}, {type_.scale})"
+    text = _GUARDED.format(
+        test=_WIDE_TEST.format(most=f"CAST('{_largest(type_)}' AS {decimal})"),
+        fail=_failure("DECIMAL", decimal),
+    )
+    wide = f"arrow_cast(__a, 'Decimal256(76, {type_.scale})')"
+
+    def made(copy: Tree) -> Tree:
+        (argument,) = syntax.arguments(copy)
+        sum_ = syntax.with_argument(copy, syntax.filled(wide, a=argument))
+        return syntax.filled(f"CAST(__a AS {decimal})", a=syntax.filled(text, sum=sum_))
 
     return made
 

@@ -10,6 +10,7 @@ from tests.differential import asking, cluster_runners, runners
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.engine.known_faults import tables
+from tests.engine.known_faults.memory import Asked
 from tests.kit.clusters import EAGER
 
 RUNNERS = {
@@ -28,6 +29,11 @@ Ask = Callable[[str], pa.Table]
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return tables.build(tmp_path_factory.mktemp("faulty"))
+
+
+@pytest.fixture(scope="session")
+def asked() -> Asked:
+    return Asked()
 
 
 @pytest.fixture(scope="session")

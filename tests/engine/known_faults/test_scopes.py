@@ -2,8 +2,75 @@ import pyarrow as pa
 import pytest
 from datafusion import SessionContext
 
+from caraway_core.sqltext import builtin_functions
 from caraway_engine.known_faults import KnownSchemas, mend, scopes, syntax
 from caraway_engine.known_faults.scopes import Types
+from tests.engine.known_faults.memory import Asked
+
+# Each adds 1 to the largest BIGINT, or what it reads, somewhere that types are hard to find.
+OVERFLOWING = (
+    "WITH big AS (SELECT x FROM big) SELECT x + 1 FROM big",
+    "WITH q AS (SELECT x FROM big), big AS (SELECT x FROM q) SELECT x + 1 FROM big",
+    "WITH RECURSIVE n AS (SELECT x, 1 AS i FROM big UNION ALL SELECT x + 1, i + 1 FROM n "
+    "WHERE i < 3) SELECT x FROM n",
+    "SELECT * FROM (WITH big AS (SELECT x FROM big) SELECT x + 1 FROM big) q",
+    "SELECT id FROM big o WHERE EXISTS (SELECT 1 FROM big WHERE x + o.id < 0)",
+    "SELECT id FROM big o WHERE id IN (SELECT id FROM big WHERE x + o.id < 0)",
+    "SELECT id FROM big o WHERE 0 > (SELECT max(x) + 1 FROM big WHERE big.id = o.id)",
+    'SELECT "a""b" + 1 FROM (SELECT x AS "a""b" FROM big) q',
+    'SELECT "É" + 1 FROM (SELECT x AS "É" FROM big) "Q"',
+    "SELECT X + 1 FROM BIG",
+    "SELECT [x][1] + 1 FROM big",
+    "SELECT s.a + 1 FROM (SELECT named_struct('a', x) AS s FROM big) q",
+    "SELECT unnest([x]) + 1 FROM big",
+    "SELECT x /* + */ + -- 1\n 1 FROM big",
+    "SELECT DISTINCT ON (id) x + 1 FROM big ORDER BY id",
+    "SELECT id FROM big GROUP BY id ORDER BY max(x) + 1",
+    "SELECT x + 1 AS y, count(*) FROM big GROUP BY ALL",
+    "SELECT max(x) + 1 FROM big GROUP BY ROLLUP (id)",
+    "(SELECT x + 1 FROM big) UNION ALL (SELECT 1) ORDER BY 1",
+    "SELECT * FROM big WHERE x BETWEEN x + 1 AND 5",
+    "VALUES (9223372036854775807 + 1)",
+)
+
+
+@pytest.mark.parametrize("sql", OVERFLOWING)
+def test_the_types_of_a_scope_are_found(asked: Asked, sql: str) -> None:
+    asked.engine(sql)
+
+    with pytest.raises(Exception, match="out of range Int64"):
+        asked.mended(sql)
+
+
+def test_a_lateral_subquery_sees_the_tables_before_it(asked: Asked) -> None:
+    # The engine plans it, and cannot run it yet.
+    text = asked.text("SELECT z FROM big, LATERAL (SELECT big.x + 1 AS z) q")
+
+    assert "DECIMAL" in text
+
+
+def test_a_subquery_in_from_does_not_see_the_tables_before_it() -> None:
+    (statement,) = syntax.parse("SELECT * FROM t, (SELECT 1) q, LATERAL (SELECT 2) r")
+
+    outer, inner, lateral = scopes.scopes(statement)
+
+    assert inner.parent is None
+    assert lateral.parent is outer
+
+
+def test_a_cte_that_is_not_recursive_is_not_in_its_own_scope() -> None:
+    (statement,) = syntax.parse("WITH t AS (SELECT x FROM t) SELECT x FROM t")
+
+    inner, outer = scopes.scopes(statement)
+
+    assert inner.with_ is None
+    assert [syntax.spelled(each["alias"]["name"]) for each in outer.with_["cte_tables"]] == ["t"]
+    assert not outer.with_["recursive"]
+
+
+def test_all_aggregates_and_random_functions_of_the_engine_are_known() -> None:
+    assert scopes.AGGREGATES >= builtin_functions.AGGREGATES
+    assert scopes.VOLATILE == builtin_functions.RANDOM
 
 
 @pytest.fixture

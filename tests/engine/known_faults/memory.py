@@ -1,0 +1,54 @@
+"""Asks statements over the tables of the faults in memory: of the engine itself, and mended."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from datafusion import DataFrame, SessionConfig, SessionContext
+
+from caraway_engine import known_faults
+from tests.engine.known_faults import tables
+
+_NOTHING: Mapping[str, Any] = {}
+Rows = list[tuple[Any, ...]]
+
+
+class Asked:
+    """A context with the tables, and both ways to ask it."""
+
+    def __init__(self, **more: pa.Table) -> None:
+        self.context = SessionContext(SessionConfig().with_target_partitions(1))
+        for name, table in (*tables.tables().items(), *more.items()):
+            self.context.from_arrow(table, name)
+
+    def engine(self, sql: str, parameters: Mapping[str, Any] = _NOTHING) -> Rows:
+        """Return the rows that the plain engine gives, sorted."""
+        return _rows(self._plan(sql, parameters))
+
+    def mended(self, sql: str, parameters: Mapping[str, Any] = _NOTHING) -> Rows:
+        """Return the rows that users get, sorted."""
+        return _rows(self._planned(sql, parameters).dataframe)
+
+    def text(self, sql: str, parameters: Mapping[str, Any] = _NOTHING) -> str:
+        """Return the text that is planned for users."""
+        return self._planned(sql, parameters).sql
+
+    def _planned(self, sql: str, parameters: Mapping[str, Any]) -> known_faults.PlannedStatement:
+        def plan(text: str) -> DataFrame:
+            return self._plan(text, parameters)
+
+        return known_faults.planned(self.context, sql, plan, parameters)
+
+    def _plan(self, sql: str, parameters: Mapping[str, Any]) -> DataFrame:
+        return self.context.sql(sql, param_values=dict(parameters))
+
+
+def _rows(frame: DataFrame) -> Rows:
+    batches = [batch.to_pyarrow() for batch in frame.execute_stream()]
+    rows = [
+        row
+        for batch in batches
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
+    # The text tells -0.0 from 0.0, and sorts NULLs.
+    return sorted(rows, key=str)
