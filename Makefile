@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest --hypothesis-seed=$(SEED)
-WORKERS ?= 2
+WORKERS ?= 3
 # Generated inputs are the same in every run, so that a run tells of the change and not of its luck.
 # `make test-full` draws others; `SEED=1 make test` does so here.
 SEED ?= 12
@@ -36,7 +36,8 @@ run: setup
 SHM_MB = $(shell df --output=avail --block-size=1M /dev/shm 2>/dev/null | tail -1)
 IN_MEMORY = $(shell test "$(SHM_MB)" -ge 6000 2>/dev/null && echo /dev/shm)
 
-# Two processes; the tests of one module stay in one. Modules come in the order of
+# One process more than there are cores, because many tests wait for other processes and would leave
+# a third of two cores idle. The tests of one module stay in one. Modules come in the order of
 # tests/kit/longest_first.py, since those with the most tests are not the longest.
 test: setup
 	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -68,7 +69,7 @@ test-chaos: setup
 # All fleets in process, over the same statements every time; of `other` ones, those that DuckDB
 # judges.
 test-differential: setup
-	$(PYTEST) -o timeout=400 -n $(WORKERS) --dist loadfile -m full -k "not real and (judge or not other_)" tests/differential
+	$(PYTEST) -o timeout=400 -n 2 --dist loadfile -m full -k "not real and (judge or not other_)" tests/differential
 
 # HOSTILE chooses among them. With MEASURES=1 they also judge times and memory, as test-full does,
 # which needs a machine that does nothing else.
