@@ -17,6 +17,8 @@ LONGEST = (
     "tests/hostile/test_standalone.py",
     "tests/scheduler/jobs/test_processes.py",
     "tests/e2e/test_queries.py",
+    "tests/e2e/test_clients.py",
+    "tests/differential/test_joins.py",
     "tests/differential/test_generated.py",
     "tests/engine/known_faults/test_faults.py",
     "tests/executor/engines/test_engines.py",
