@@ -238,13 +238,15 @@ def _top(sort: Rel | None, count: int) -> TopRows | None:
 
 
 def _rows_needed(rel: Rel) -> int | None:
-    """Return the sum of offset and count, or None without a count."""
+    """Return the sum of offset and count, or None if there is no count, or all rows may count."""
     fetch = rel.fetch
     if not fetch.HasField("count_expr"):
         return None
     if fetch.count_expr.WhichOneof("rex_type") != "literal":
         return None
-    return int(fetch.count_expr.literal.i64) + int(fetch.offset_expr.literal.i64)
+    needed = int(fetch.count_expr.literal.i64) + int(fetch.offset_expr.literal.i64)
+    # The engine adds the two up as well, and its sum may have wrapped around.
+    return needed if 0 <= needed < 2**63 else None
 
 
 def _visit_set(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
