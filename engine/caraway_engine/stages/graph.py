@@ -149,15 +149,21 @@ class TableFacts:
     buckets: Buckets | None = None
     column_bytes: Mapping[str, int] = field(default_factory=dict)
 
-    def bytes_of(self, columns: Collection[str]) -> float:
-        """Return the size of these columns; if sizes are not known, all are taken for equal."""
-        if self.column_bytes:
-            return sum(self.column_bytes.get(column, 0) for column in columns)
-        return self.size_bytes * len(columns) / max(1, self.columns)
+    def even_bytes(self, width: int) -> float:
+        """Return the size of this many columns, as if all were equal.
+
+        Rows in memory are estimated from this: a column that is small in a file, because its values
+        repeat, is as large as others once it is decoded.
+        """
+        return self.size_bytes * width / max(1, self.columns)
 
     def read_bytes(self, columns: Collection[str]) -> float:
         """Return the number of bytes that are read for these columns."""
-        return self.size_bytes if self.is_kept else self.bytes_of(columns)
+        if self.is_kept:
+            return self.size_bytes
+        if self.column_bytes:
+            return sum(self.column_bytes.get(column, 0) for column in columns)
+        return self.even_bytes(len(columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel, SortField
 
-from caraway_engine.stages import aggregates, naming, policy
+from caraway_engine.stages import aggregates, policy
 from caraway_engine.stages.graph import ReadMode, SortKey, TableFacts, TopRows
 from caraway_engine.stages.joining import visit_join
 from caraway_engine.stages.parts import StagePart, joined
@@ -17,6 +17,7 @@ from caraway_engine.stages.relations import (
     origins,
     reference,
     table_name,
+    width,
     with_children,
 )
 
@@ -29,7 +30,7 @@ def _visit_read(planner: "Planner", rel: Rel, path: str) -> StagePart:
     facts = planner.cluster.tables.get(table)
     if facts is None:
         return StagePart(rel, 0)
-    read = facts.bytes_of(naming.columns_read(rel))
+    read = facts.even_bytes(width(rel))
     size = read if facts.is_kept else policy.decoded(read)
     is_filtered = rel.read.HasField("filter")
     if is_filtered:
