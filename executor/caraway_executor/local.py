@@ -57,14 +57,17 @@ class LocalExecutor:
         *,
         role: Role = "alone",
         planning: ThreadPoolExecutor | None = None,
+        may_block: bool = False,
     ) -> None:
         """Take what executors of one process share; `name` is the executor's name in a cluster.
 
         In the role "main", it refuses products and statements whose engine threads may wait for a
         database. An executor in the role "apart" runs these, but does not write to tables in
-        memory.
+        memory. If the event loop `may_block` for a moment, because nothing else needs it at once,
+        statements that take no longer than to wake a thread run on it.
         """
         processes.prepare()
+        self._may_block = may_block
         self._role = role
         self.registering: Callable[[TableName | None], None] = lambda _view: None
         """Called with each view before it is planned, and with None afterwards."""
@@ -189,6 +192,9 @@ class LocalExecutor:
             return found
         start = partial(session.start, statement)
         if statement.store is None:
+            if self._may_block and session.is_instant(statement):
+                with contextlib.suppress(ChunksAwayError):
+                    return start()
             return await self._started(start, statement.in_background)
         # Open the store first: a writing statement must not start if there is no store.
         store = await self._stores.at(statement.store.place)

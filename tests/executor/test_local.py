@@ -1,4 +1,7 @@
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -7,6 +10,9 @@ from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.execution.streams import EngineStream
+from caraway_engine.sessions import short_results
+from caraway_engine.stored import ChunksAwayError
 from caraway_executor.local import LocalExecutor
 from tests.kit.engine import memory, snapshot
 
@@ -64,3 +70,47 @@ async def test_table_that_fails_is_named_and_the_rest_works() -> None:
     assert list(failed) == ["bad"]
     stream = await local.execute(new_query_id(), Statement("SELECT a FROM good", {}))
     assert await rows(stream) == [{"a": 1}]
+
+
+class CountedThreads(ThreadPoolExecutor):
+    """A thread pool that counts the work that it gets."""
+
+    submitted = 0
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.submitted += 1
+        return super().submit(*args, **kwargs)
+
+
+@pytest.mark.parametrize("may_block", [False, True])
+async def test_instant_statements_need_no_thread_where_the_loop_may_block(
+    may_block: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short_results, "_MOST_S", 60.0)
+    monkeypatch.setattr(short_results, "_INSTANT_S", 60.0)
+    statement = Statement("SELECT 1 AS one", {})
+    with CountedThreads(2) as threads:
+        local = LocalExecutor(EngineSettings(2), planning=threads, may_block=may_block)
+        local.install(snapshot({}))
+        counts = []
+        for is_away in (False, False, False, True):
+            if is_away:
+                # Its rows have to be loaded first, which the loop must not wait for.
+                assert local.session is not None
+                monkeypatch.setattr(local.session, "start", once_away(local.session.start))
+            before = threads.submitted
+            assert await rows(await local.execute(new_query_id(), statement)) == [{"one": 1}]
+            counts.append(threads.submitted - before)
+        assert counts == ([1, 1, 0, 1] if may_block else [1, 1, 1, 2])
+
+
+def once_away(start: Callable[[Statement], EngineStream]) -> Callable[[Statement], EngineStream]:
+    """Return a start of statements that finds rows away the first time."""
+    errors = [ChunksAwayError([])]
+
+    def started(statement: Statement) -> EngineStream:
+        if errors:
+            raise errors.pop()
+        return start(statement)
+
+    return started

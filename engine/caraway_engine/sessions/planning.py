@@ -130,11 +130,13 @@ class StatementPlanner:
         self._kept.note_analysis(plan, analysis)
         return analysis
 
+    def kept(self, statement: Statement) -> StatementPlan | None:
+        """Return the cached plan of a statement, or None. Never blocks."""
+        return self._kept.recall(key) if (key := plans.key_of(statement)) else None
+
     def recall(self, statement: Statement) -> distribution.Analysis | None:
         """Return the cached result of `analyse`, or None. Never blocks."""
-        key = plans.key_of(statement)
-        plan = self._kept.recall(key) if key else None
-        return self._kept.analysis(plan) if plan else None
+        return self._kept.analysis(plan) if (plan := self.kept(statement)) else None
 
     def probed(self, sql: str) -> tuple[Substrait, pa.Schema]:
         """Plan a statement exactly as written, and return its Substrait plan and schema.
@@ -200,8 +202,7 @@ class StatementPlanner:
                 yield read
 
     def _plan(self, statement: Statement) -> StatementPlan:
-        key = plans.key_of(statement)
-        if key and (plan := self._kept.recall(key)):
+        if plan := self.kept(statement):
             return plan
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
@@ -264,7 +265,7 @@ class StatementPlanner:
             settings_off,
             joined,
         )
-        if key and plan.effect.reads_only_catalog:
+        if (key := plans.key_of(statement)) and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
         return plan
 

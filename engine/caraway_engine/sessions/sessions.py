@@ -87,6 +87,13 @@ class Session:
         """
         return self._begin(self._statements.startable(statement), self._short)
 
+    def is_instant(self, statement: Statement) -> bool:
+        """Return whether starting a statement takes no longer than to wake a thread for it."""
+        if statement.logs:
+            return False
+        plan = self._statements.kept(statement)
+        return plan is not None and self._short.is_instant(plan)
+
     def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
         """Begin the work of a task, after a fragment is planned; blocks while files are listed.
 

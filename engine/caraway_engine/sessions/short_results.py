@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import pyarrow as pa
 from datafusion.record_batch import RecordBatchStream
@@ -23,6 +23,7 @@ from caraway_engine.statements.plan_facts import PlanFacts
 MOST_BYTES = 64 * 1024
 """Results up to this size are short."""
 _MOST_S = 0.01
+_INSTANT_S = 0.002
 _Files = tuple[tuple[str, int, int], ...]
 """The path, size and time of change of each file that a plan reads."""
 
@@ -34,7 +35,16 @@ class ShortResults:
         """Take what names the files of a plan; None if its tables may change in other ways."""
         self._files_of = files_of
         self._known: WeakKeyDictionary[StatementPlan, _Files] = WeakKeyDictionary()
+        self._instant: WeakSet[StatementPlan] = WeakSet()
         self._lock = Lock()
+
+    def is_instant(self, plan: StatementPlan) -> bool:
+        """Return whether a plan without files was read at once, in less time than a thread takes.
+
+        Never blocks: a look at files might.
+        """
+        with self._lock:
+            return plan in self._instant
 
     def begin(self, made: Startable) -> tuple[Any, RowsAhead | None]:
         """Start a plan; return its stream, and its rows if they were expected to be short."""
@@ -46,15 +56,21 @@ class ShortResults:
         if known != self._state(plan):
             self._forget(plan)
             return made.start(), None
-        stream, began_s = made.start(), time.monotonic()
+        began_s = time.monotonic()
+        stream = made.start()
         try:
             rows = _read(stream)
         except BaseException:
             # Whoever reads it may know a remedy, such as to use less memory.
             self._forget(plan)
             return made.start(), None
-        if not rows.is_whole or time.monotonic() - began_s > 2 * _MOST_S:
+        took_s = time.monotonic() - began_s
+        if not rows.is_whole or took_s > 2 * _MOST_S:
             self._forget(plan)
+        else:
+            is_instant = not known and took_s < _INSTANT_S
+            with self._lock:
+                (self._instant.add if is_instant else self._instant.discard)(plan)
         return stream, rows
 
     def watch(self, made: Startable, stream: Any) -> OnWhole | None:
@@ -80,6 +96,7 @@ class ShortResults:
     def _forget(self, plan: StatementPlan) -> None:
         with self._lock:
             self._known.pop(plan, None)
+            self._instant.discard(plan)
 
     def _state(self, plan: StatementPlan) -> _Files | None:
         paths = self._files_of(plan.facts)

@@ -99,5 +99,9 @@ class ServedScheduler:
 def make(options: EngineOptions, threads: ThreadPoolExecutor) -> ServedMethods:
     """Build what a process with these options serves."""
     if options.serves == "scheduler":
-        return ServedScheduler(SchedulerEngine(LocalExecutor(options.settings, planning=threads)))
-    return ServedExecutor(LocalExecutor(options.settings, role=options.role, planning=threads))
+        return ServedScheduler(
+            SchedulerEngine(LocalExecutor(options.settings, planning=threads, may_block=True))
+        )
+    return ServedExecutor(
+        LocalExecutor(options.settings, role=options.role, planning=threads, may_block=True)
+    )

@@ -29,6 +29,7 @@ COUNT = "SELECT count(*) AS n FROM t"
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine does not change what is short."""
     monkeypatch.setattr(short_results, "_MOST_S", 60.0)
+    monkeypatch.setattr(short_results, "_INSTANT_S", 60.0)
 
 
 def files(path: str) -> FilesTable:
@@ -169,3 +170,27 @@ async def test_short_is_one_small_batch_soon(note: tuple[int, int, float], is_sh
     watching(*note)
     _, read = short.begin(made)
     assert (read is not None) is is_short
+
+
+async def test_only_plans_without_files_are_instant(table: Path) -> None:
+    of = session({"t": files(str(table)), "m": memory(id=[1])})
+    for sql, is_instant in [("SELECT 1", True), (COUNT, False), ("SELECT * FROM m", False)]:
+        statement = Statement(sql, {})
+        seen = []
+        for _ in range(3):
+            seen.append(of.is_instant(statement))
+            await run(of, sql)
+        # The first run shows that it is short, and the second how long it takes when read at once.
+        assert seen == [False, False, is_instant]
+        assert not of.is_instant(replace(statement, logs={"t": ()}) if is_instant else statement)
+
+
+async def test_what_takes_longer_than_a_thread_is_not_instant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of, statement = session({}), Statement("SELECT 1", {})
+    for limit_s, is_instant in [(60.0, True), (0.0, False)]:
+        monkeypatch.setattr(short_results, "_INSTANT_S", limit_s)
+        for _ in range(2):
+            await run(of, statement.sql)
+        assert of.is_instant(statement) is is_instant
