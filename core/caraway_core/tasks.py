@@ -20,6 +20,7 @@ OnFailure = Callable[[BaseException], None]
 _DELAYS = backoff.USUAL
 _STEADY_S = 60.0
 """Work that ran for this long starts again with the first wait."""
+_LOOK_S = 0.05
 _Result = TypeVar("_Result")
 
 
@@ -63,10 +64,7 @@ class Tasks:
 
     def cancel(self) -> None:
         """Cancel every task; `ended` waits for them."""
-        for task in list(self._tasks):
-            # A second cancel would end the clean-up that the first began, and leave what it closes.
-            if not task.cancelling():
-                task.cancel()
+        _cancel_once(list(self._tasks))
 
     async def ended(self) -> None:
         """Wait until every task has ended."""
@@ -77,6 +75,21 @@ class Tasks:
     async def aclose(self) -> None:
         self.cancel()
         await self.ended()
+
+
+def _cancel_once(tasks: Sequence["asyncio.Task[Any]"]) -> None:
+    """Cancel tasks, but not those that are cancelled already.
+
+    A second cancel would end the clean-up that the first began, and leave what it closes. But a
+    task in which an `asyncio.timeout` expires looks cancelled, too, until it has taken that back.
+    So those tasks are looked at again until they have ended.
+    """
+    unsure = [task for task in tasks if not task.done() and task.cancelling()]
+    for task in tasks:
+        if not task.cancelling():
+            task.cancel()
+    if unsure:
+        unsure[0].get_loop().call_later(_LOOK_S, _cancel_once, unsure)
 
 
 def begin(work: Coroutine[Any, Any, _Result], kind: str = "") -> "asyncio.Task[_Result]":

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 
 import pytest
 
@@ -150,6 +151,24 @@ async def test_a_report_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.ERROR):
         tasks.note(KeyError("x"), "a work", report)
     assert len(caplog.records) == 2
+
+
+async def test_closing_ends_work_whose_time_limit_expires_at_that_moment() -> None:
+    """A time limit cancels its task, and takes that back; the closing must not be lost with it."""
+    owned = tasks.Tasks()
+
+    async def poll() -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0):
+                    await asyncio.Event().wait()
+
+    task = owned.spawn(poll(), "poll")
+    async with asyncio.timeout(60):
+        while not task.cancelling():
+            await asyncio.sleep(0)
+        await owned.aclose()
+    assert task.cancelled()
 
 
 async def test_closing_that_is_cancelled_lets_clean_up_end() -> None:
