@@ -71,15 +71,18 @@ def offered_of(stream: BatchStream) -> OfferedAnswer | None:
     return None
 
 
-def leave_plain(stream: BatchStream) -> None:
+def leave_plain(stream: BatchStream, *, uncut: bool = False) -> None:
     """Let a stream pass on strings and bytes in place of views, where that saves copies.
 
-    Its batches may then have either; its schema stays as it is.
+    Its batches may then have either; its schema stays as it is. Those that are `uncut` have as many
+    rows as came at once.
     """
     inner: object = stream
     while inner is not None:
         if hasattr(inner, "stays_plain"):
             inner.stays_plain = True
+        if hasattr(inner, "stays_uncut"):
+            inner.stays_uncut = uncut
         inner = getattr(inner, "wrapped", None)
 
 

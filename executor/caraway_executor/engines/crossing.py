@@ -200,21 +200,26 @@ class RowsIn:
         self._crossed = plain.plain_schema(schema) if self._has_views else schema
 
     def batches(
-        self, body: pa.Buffer, is_whole: bool, *, stays_plain: bool = False
+        self,
+        body: pa.Buffer,
+        is_whole: bool,
+        *,
+        stays_plain: bool = False,
+        stays_uncut: bool = False,
     ) -> list[pa.RecordBatch]:
         """Decode batches; those that stay plain have plain types in place of views.
 
-        Readers of these take many rows at once; for the others batches are cut.
+        Batches are cut for readers that take few rows at once.
         """
         if is_whole:
             with pa.ipc.open_stream(body) as reader:
                 batches = list(reader)
         else:
             batches = [pa.ipc.read_record_batch(body, self._crossed)]
-        if stays_plain:
-            return batches
-        if self._has_views:
+        if self._has_views and not stays_plain:
             batches = [plain.restored(each, self.schema) for each in batches]
+        if stays_uncut:
+            return batches
         return [piece for each in batches for piece in _pieces(each)]
 
 

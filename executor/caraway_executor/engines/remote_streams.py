@@ -46,6 +46,8 @@ class RemoteStream:
         self._news: asyncio.Future[None] | None = None
         self.stays_plain = False
         """Whether the reader takes plain types in place of views, which saves copies."""
+        self.stays_uncut = False
+        """Whether the reader takes many rows at once."""
         self._taken = 0
         self._is_begun = False
 
@@ -102,7 +104,9 @@ class RemoteStream:
         self._taken += 1
         if self._taken % _REFILL == 0 and not self._is_ended:
             self._process.more(self._number, _REFILL)
-        self._batches += self._rows.batches(body, is_whole, stays_plain=self.stays_plain)
+        self._batches += self._rows.batches(
+            body, is_whole, stays_plain=self.stays_plain, stays_uncut=self.stays_uncut
+        )
         return self._batches.popleft()
 
     async def aclose(self) -> None:

@@ -29,8 +29,8 @@ class RerunStream:
         self.schema: pa.Schema = stream.schema
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written
-        self.stays_plain = False
-        """Whether the reader takes plain types in place of views, also of the second stream."""
+        self.stays_plain = self.stays_uncut = False
+        """What `leave_plain` said of this stream; it counts for the second one, too."""
 
     @property
     def wrapped(self) -> BatchStream:
@@ -81,7 +81,7 @@ class RerunStream:
                     "the catalog changed while the statement was run again; run it again"
                 )
             if self.stays_plain:
-                leave_plain(stream)
+                leave_plain(stream, uncut=self.stays_uncut)
             self._stream, self._batches = stream, aiter(stream)
             return await anext(self._batches)
         except EngineLostError as exc:

@@ -28,7 +28,7 @@ class FlightReading:
 
     def __init__(self, services: Services, request: QueryRequest) -> None:
         self._services = services
-        self._request = replace(request, takes_plain=True)
+        self._request = replace(request, takes_plain=True, takes_uncut=True)
         self._rows: LiveRows | None = None
         self._ready: list[pa.RecordBatch] = []
         self.principal: PrincipalId = request.principal.id

@@ -10,6 +10,7 @@ import pyarrow as pa
 from caraway_core import tasks
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream, has_rows_at_hand, offered_of
+from caraway_engine.rows import plain
 from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
@@ -47,10 +48,18 @@ class StatementAnswer:
 class CachedRows:
     """The rows of an answer from the results cache."""
 
-    def __init__(self, answer: CachedAnswer, key: CacheKey, cache: ResultsCache) -> None:
+    def __init__(
+        self,
+        answer: CachedAnswer,
+        key: CacheKey,
+        cache: ResultsCache,
+        *,
+        takes_plain: bool = False,
+    ) -> None:
         self._answer = answer
         self._key = key
         self._cache = cache
+        self._takes_plain = takes_plain
         self.schema = answer.schema
 
     @property
@@ -60,8 +69,10 @@ class CachedRows:
 
     @property
     def batches(self) -> tuple[pa.RecordBatch, ...]:
-        """All batches of the answer."""
-        return self._answer.batches
+        """All batches of the answer; they may have plain types if the reader takes these."""
+        if self._takes_plain:
+            return self._answer.batches
+        return tuple(plain.restored(each, self.schema) for each in self._answer.batches)
 
     def encoded(self, form: str) -> bytes | None:
         """Return the body of the answer in an output format, if it is cached."""
@@ -72,7 +83,7 @@ class CachedRows:
         self._cache.remember_encoded(self._key, self._answer, form, body)
 
     async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        for batch in self._answer.batches:
+        for batch in self.batches:
             yield batch
 
     def close(self, error: BaseException | None = None) -> None:
@@ -206,7 +217,7 @@ class LiveRows:
     def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.row_count += batch.num_rows
         if self._sample is None and batch.num_rows:
-            self._sample = batch.slice(0, _SAMPLE_ROWS)
+            self._sample = batch if batch.num_rows <= _SAMPLE_ROWS else batch[:_SAMPLE_ROWS]
         if self._kept is not None:
             self._kept_bytes += batch.nbytes
             self._kept.append(batch)
@@ -222,9 +233,7 @@ class LiveRows:
             self.row_count = self.offered.rows_read
         if self.on_complete is not None:
             kept = self._kept or []
-            # Some may be plain, see `leave_plain`; there are few, or they would not be kept.
-            own = [b if b.schema.equals(self.schema) else b.cast(self.schema) for b in kept]
-            self.on_complete(_own(own, self.schema))
+            self.on_complete(kept if self._kept_bytes < _SMALL_BYTES else _own(kept))
         self._stream = None
         self.on_end()
         self._finish(None, self.row_count, self._sample)
@@ -244,14 +253,12 @@ class LiveRows:
             self._next = None
 
 
-def _own(batches: list[pa.RecordBatch], schema: pa.Schema) -> list[pa.RecordBatch]:
+def _own(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """Copy batches that may be in memory that an engine process needs for further rows."""
-    if sum(batch.nbytes for batch in batches) < _SMALL_BYTES:
-        return batches
-    sink = pa.BufferOutputStream()
+    sink, schema = pa.BufferOutputStream(), batches[0].schema
     with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
-            writer.write_batch(batch)
+            writer.write_batch(plain.restored(batch, schema))
     with pa.ipc.open_stream(sink.getvalue()) as reader:
         return list(reader)
 

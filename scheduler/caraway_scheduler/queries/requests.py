@@ -31,3 +31,5 @@ class QueryRequest:
     """Set where executors may serve the rows; see `Statement`."""
     takes_plain: bool = False
     """Whether the reader takes strings and bytes in place of views, which saves copies."""
+    takes_uncut: bool = False
+    """Whether the reader, which `takes_plain`, also takes many rows at once."""

@@ -116,7 +116,7 @@ class QueryService:
                 stream = await self._dispatch.execute(run.query.query_id, statement)
                 rows = LiveRows(stream, run.query, run.finish)
                 if request.takes_plain:
-                    leave_plain(stream)
+                    leave_plain(stream, uncut=request.takes_uncut)
                 run.query.release = rows.release
                 if rows.offered is None:
                     await rows.prefetch()
@@ -247,7 +247,10 @@ class QueryService:
         if key is None:
             return None
         cached = self.cache.get(key)
-        return self._hit(request, CachedRows(cached, key, self.cache)) if cached else None
+        if cached is None:
+            return None
+        rows = CachedRows(cached, key, self.cache, takes_plain=request.takes_plain)
+        return self._hit(request, rows)
 
     def _is_cached(self, request: QueryRequest, key: CacheKey | None) -> bool:
         if self.cache is None or key is None or request.cache_control == "bypass":

@@ -122,7 +122,25 @@ def test_large_batches_are_cut_for_readers_of_few_rows_at_once() -> None:
     rows = SchemaCache().rows(batch.schema.serialize().to_pybytes())
     body = RowsOut(batch.schema).body(batch)
     assert [each.num_rows for each in rows.batches(body, False)] == [10_000, 10_000]
-    assert rows.batches(body, False, stays_plain=True) == [batch]
+    assert rows.batches(body, False, stays_uncut=True) == [batch]
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("is_uncut", [True, False])
+def test_readers_choose_between_types_and_sizes_on_their_own(
+    is_plain: bool, is_uncut: bool
+) -> None:
+    batch = pa.record_batch(
+        {"a": pa.array([str(number) for number in range(20_000)], pa.string_view())}
+    )
+    rows = SchemaCache().rows(batch.schema.serialize().to_pybytes())
+    body = RowsOut(batch.schema).body(batch)
+    found = rows.batches(body, False, stays_plain=is_plain, stays_uncut=is_uncut)
+    assert {each.schema.field("a").type for each in found} == {
+        pa.string() if is_plain else pa.string_view()
+    }
+    assert [each.num_rows for each in found] == ([20_000] if is_uncut else [10_000, 10_000])
+    assert [text for each in found for text in each["a"].to_pylist()] == batch["a"].to_pylist()
 
 
 def test_slice_does_not_take_along_what_it_was_cut_from() -> None:

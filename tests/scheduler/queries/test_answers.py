@@ -5,9 +5,11 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import QueryCancelledError
-from caraway_core.ids import PUBLIC, TableName, new_query_id
+from caraway_core.ids import PUBLIC, CatalogVersion, TableName, new_query_id
+from caraway_core.statements import Statement
 from caraway_scheduler.queries.active import ActiveQuery
-from caraway_scheduler.queries.answers import LiveRows
+from caraway_scheduler.queries.answers import CachedRows, LiveRows
+from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from tests.kit.turns import turn
 
 BATCH = pa.record_batch({"a": [1, 2]})
@@ -104,3 +106,40 @@ async def test_rows_for_the_cache_are_not_in_the_memory_of_the_engine(count: int
     assert stored == [batch] and passed is batch
     shared = stored[0].column(0).buffers()[2].address == column.buffers()[2].address
     assert shared == (count == 3)
+
+
+class Plain(Stream):
+    """Yields text as strings where its schema says views, as engine processes send them."""
+
+    schema = pa.schema({"s": pa.string_view(), "n": pa.int64()})
+    is_at_end = True
+
+    def __init__(self, *sizes: int) -> None:
+        super().__init__()
+        self.sizes = sizes
+
+    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        for size in self.sizes:
+            yield pa.record_batch({"s": [f"text {n}" for n in range(size)], "n": range(size)})
+
+
+@pytest.mark.parametrize("sizes", [(), (3,), (2, 20_000)], ids=["none", "small", "large"])
+@pytest.mark.parametrize("takes_plain", [False, True])
+async def test_cached_rows_have_the_types_that_their_reader_takes(
+    sizes: tuple[int, ...], takes_plain: bool
+) -> None:
+    cache = ResultsCache(CacheSettings(), lambda: 0.0)
+    key = ResultsCache.key(PUBLIC, CatalogVersion(1), Statement("SELECT 1", {}))
+    rows = LiveRows(Plain(*sizes), query(), lambda *_: None)
+    rows.keep(cache.largest_answer_bytes, lambda kept: cache.put(key, rows.schema, kept))
+    passed = [batch async for batch in rows]
+    assert all(batch.schema.types == [pa.string(), pa.int64()] for batch in passed)
+    answer = cache.get(key)
+    assert answer is not None
+    cached = CachedRows(answer, key, cache, takes_plain=takes_plain)
+    assert cached.schema == Plain.schema and cached.row_count == sum(sizes)
+    found = [batch async for batch in cached]
+    assert list(cached.batches) == found
+    expected = [pa.string() if takes_plain else pa.string_view(), pa.int64()]
+    assert all(batch.schema.types == expected for batch in found)
+    assert [b.to_pylist() for b in found] == [b.to_pylist() for b in passed]

@@ -95,6 +95,7 @@ def _query(request: Request, body: requests.SqlBody) -> QueryRequest:
         parameters=body.parameters,
         cache_control="bypass" if bypass else "use",
         user_agent=request.headers.get("user-agent", ""),
+        takes_plain=True,
     )
 
 
