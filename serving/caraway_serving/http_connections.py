@@ -5,12 +5,15 @@ request head, the time for unread body data after the response, and the number o
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
+
+from caraway_serving.departures import DEPARTURE, Departure
 
 WHOLE_BODY = "caraway.whole_body"
 """Set in the scope of a request whose body is complete, so that reading it does not block."""
@@ -86,9 +89,11 @@ class BoundedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _is_in_head = False
     _head_bytes = 0
+    _departures: deque[Departure]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own narrowing
         super().connection_made(transport)
+        self._departures = deque()
         if len(self.connections) > self.most_connections:
             self._refuse(
                 "503 Service Unavailable", "too many connections; try again", b"retry-after: 1\r\n"
@@ -99,6 +104,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
         super().connection_lost(exc)
+        while self._departures:
+            self._departures.popleft().happen()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -123,6 +130,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is None:
             return
+        departure = Departure(self.flow.resume_reading)
+        self._departures.append(departure)
+        cast(dict[str, Any], self.scope)[DEPARTURE] = departure
         self.cycle.transport = cast(asyncio.Transport, JoinedHead(self.transport, self.loop))
         if self.is_draining():
             # If the connection stays open, the client sends its next request to this process again.
@@ -134,6 +144,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        if self._departures:
+            # Requests that a client sent ahead are answered in their order.
+            self._departures.popleft()
         super().on_response_complete()
         cycle = self.cycle
         if cycle is not None and cycle.response_complete and cycle.more_body:

@@ -12,6 +12,7 @@ from starlette.types import Receive, Send
 from caraway_core import tasks
 from caraway_engine.formats import Encoder
 from caraway_serving import compression
+from caraway_serving.departures import DEPARTURE, Departure
 from caraway_serving.negotiation import Coding
 
 _INLINE_ROWS = 1_024
@@ -116,6 +117,9 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     Raises:
         ClientDisconnect: the client disconnected first; the work was cancelled.
     """
+    departure: Departure | None = request.scope.get(DEPARTURE)
+    if departure is not None:
+        return await departure.cut_short(work)
     start = tasks.begin(work)
     gone = tasks.begin(disconnected(request.receive))
     try:
