@@ -1,8 +1,9 @@
 """Distinct types for ids, so that one kind of id cannot be passed for another."""
 
+import os
 import secrets
 import time
-import uuid
+from collections import deque
 from typing import NewType
 
 QueryId = NewType("QueryId", str)
@@ -17,9 +18,36 @@ PUBLIC = PrincipalId("public")
 """The principal that owns everything requested without credentials."""
 
 
+_BLOCKS = 256
+_BLOCK_BYTES = 16
+_random: deque[str] = deque()
+os.register_at_fork(after_in_child=_random.clear)
+
+
+def random_hex(size_bytes: int = _BLOCK_BYTES) -> str:
+    """Return up to 16 random bytes as hexadecimal digits.
+
+    They come from the system, 4 KiB at a time, because a statement needs four ids and each call of
+    the system takes longer than the rest of making one.
+    """
+    try:
+        block = _random.pop()
+    except IndexError:
+        drawn = secrets.token_hex(_BLOCKS * _BLOCK_BYTES)
+        width = 2 * _BLOCK_BYTES
+        blocks = [drawn[start : start + width] for start in range(0, len(drawn), width)]
+        block = blocks.pop()
+        _random.extend(blocks)
+    return block[: 2 * size_bytes]
+
+
 def new_query_id() -> QueryId:
-    """Return a new query id: a UUID as text, the form that the cancel route expects."""
-    return QueryId(str(uuid.uuid4()))
+    """Return a new query id: a random UUID as text, the form that the cancel route expects."""
+    digits = random_hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return QueryId(
+        f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+    )
 
 
 def new_job_id() -> JobId:

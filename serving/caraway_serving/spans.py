@@ -1,10 +1,10 @@
 """The trace context of a request, in W3C format."""
 
 import re
-import secrets
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from caraway_core import ids
 from caraway_core.ids import PrincipalId
 
 _TRACEPARENT = re.compile(
@@ -29,7 +29,7 @@ class Span:
         return f"00-{self.trace_id}-{self.span_id}-01"
 
     def child(self) -> "Span":
-        return Span(self.trace_id, secrets.token_hex(8), self.span_id, self.principal)
+        return Span(self.trace_id, ids.random_hex(8), self.span_id, self.principal)
 
 
 def start(traceparent: str | None) -> Span:
@@ -40,8 +40,8 @@ def start(traceparent: str | None) -> Span:
         # Later versions may add fields; `ff` is no version.
         is_known = version != "ff" and not (version == "00" and more)
         if is_known and trace != _NO_TRACE and parent != _NO_SPAN:
-            return Span(trace, secrets.token_hex(8), parent)
-    return Span(secrets.token_hex(16), secrets.token_hex(8))
+            return Span(trace, ids.random_hex(8), parent)
+    return Span(ids.random_hex(), ids.random_hex(8))
 
 
 current: ContextVar[Span | None] = ContextVar("caraway-span", default=None)
