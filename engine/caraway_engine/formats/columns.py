@@ -7,10 +7,18 @@ from typing import Any
 import arro3.io
 import pyarrow as pa
 
+Conversion = Callable[[pa.RecordBatch], pa.RecordBatch]
+
 
 def for_json(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Convert map keys to text, because the keys of a JSON object are text."""
     return _mapped(batch, _needs_text_keys, _with_text_keys)
+
+
+def to_json(schema: pa.Schema) -> Conversion:
+    """Return what converts the batches of a schema as `for_json` does."""
+    is_needed = any(_needs_text_keys(kind) for kind in schema.types)
+    return for_json if is_needed else lambda batch: batch
 
 
 def for_csv(batch: pa.RecordBatch) -> pa.RecordBatch:

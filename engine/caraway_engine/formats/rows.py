@@ -13,14 +13,18 @@ from caraway_engine.formats.datatypes import display
 class JsonLines:
     """Encodes one JSON object per line."""
 
+    def __init__(self) -> None:
+        self._convert: columns.Conversion = columns.for_json
+
     def begin(self, schema: pa.Schema) -> bytes:
         """Return nothing: JSON lines have no header."""
+        self._convert = columns.to_json(schema)
         return b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Return the rows of a batch."""
         buffer = io.BytesIO()
-        arro3.io.write_ndjson(columns.for_json(batch), buffer, explicit_nulls=True)
+        arro3.io.write_ndjson(self._convert(batch), buffer, explicit_nulls=True)
         return buffer.getvalue()
 
     def end(self, elapsed_ms: int) -> bytes:
@@ -33,9 +37,11 @@ class JsonArray:
 
     def __init__(self) -> None:
         self.row_count = 0
+        self._convert: columns.Conversion = columns.for_json
 
     def begin(self, schema: pa.Schema) -> bytes:
         """Return the opening bracket."""
+        self._convert = columns.to_json(schema)
         return b"["
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
@@ -45,7 +51,7 @@ class JsonArray:
         first = self.row_count == 0
         self.row_count += batch.num_rows
         buffer = io.BytesIO()
-        arro3.io.write_json(columns.for_json(batch), buffer, explicit_nulls=True)
+        arro3.io.write_json(self._convert(batch), buffer, explicit_nulls=True)
         objects = buffer.getbuffer()[1:-1]
         return bytes(objects) if first else b"," + objects
 
@@ -62,6 +68,7 @@ class VersionedJson:
 
     def begin(self, schema: pa.Schema) -> bytes:
         """Return the schema and the start of the rows."""
+        self._rows.begin(schema)
         fields = [
             {
                 "name": field.name,
