@@ -106,8 +106,8 @@ def build_fastapi(services: Services) -> FastAPI:
     api = _fastapi(title="Caraway runtime", description=_DESCRIPTION)
     api.state.services = services
     api.state.routes = [route for router in ROUTERS for route in router.routes]
-    for router in ROUTERS:
-        api.include_router(router)
+    # An included router is asked twice for each request: whether it has a route, and for which.
+    api.router.routes.extend(api.state.routes)
     _add_documentation(api, secured=services.keyring is not None)
     return api
 

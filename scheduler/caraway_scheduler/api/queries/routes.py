@@ -20,9 +20,10 @@ from caraway_scheduler.jobs.service import MOST_WAIT_S, JobService
 from caraway_serving import bodies, negotiation, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES
+from caraway_serving.routes import DirectRoute
 from caraway_serving.streaming import AnswerForm
 
-router = APIRouter(tags=["Asynchronous queries"])
+router = APIRouter(tags=["Asynchronous queries"], route_class=DirectRoute)
 _MOST_LISTED = 10_000
 _LISTED = 100
 _TOO_EARLY = 425

@@ -12,8 +12,9 @@ from caraway_scheduler.api.search import bodies as search_bodies
 from caraway_scheduler.api.search import documentation
 from caraway_scheduler.search.service import SearchAnswer
 from caraway_serving import bodies, errors, scopes, streaming
+from caraway_serving.routes import DirectRoute
 
-router = APIRouter(tags=["Search"])
+router = APIRouter(tags=["Search"], route_class=DirectRoute)
 
 
 @router.post("/v1/search", **documentation.SEARCH)

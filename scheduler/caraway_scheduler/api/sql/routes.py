@@ -16,8 +16,9 @@ from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService
 from caraway_serving import bodies, errors, negotiation, scopes, streaming
+from caraway_serving.routes import DirectRoute
 
-router = APIRouter(tags=["SQL"])
+router = APIRouter(tags=["SQL"], route_class=DirectRoute)
 
 
 @router.post("/v1/sql", **documentation.RUN_SQL)
