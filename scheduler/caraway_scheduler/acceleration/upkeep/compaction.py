@@ -32,6 +32,8 @@ _SHARE = 20
 _UPKEEP = "/upkeep"
 _TRIES = 16
 CALM_ROWS = 50_000
+UPLOAD_ROWS = 16 * 1024
+"""A version that adds so many changes comes from an upload, not from a stream of small batches."""
 _CALM_S, _MOST_CALM_S = 2.0, 10.0
 _DELAYS = Delays(10.0, 60.0, jitter=0.2)
 
@@ -52,6 +54,8 @@ class Compactor:
         self._every_s = every_s
         self._news = asyncio.Event()
         self._vectors: tuple[GeneratedVectors, ...] = ()
+        self._seen = (0, 0)
+        self._takes_uploads = False
         self._claims = {work: current.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
@@ -196,9 +200,10 @@ class Compactor:
     async def _compact(self) -> None:
         """Merge the log into its base, while changes continue."""
         current = self._current
+        is_uploaded = self._is_uploaded()
         if current.ours is None or not _is_due(current.ours.version):
             return
-        if current.ours.version.log_rows > CALM_ROWS:
+        if is_uploaded and current.ours.version.log_rows > CALM_ROWS:
             await self._calm()
         async with self._claims[_UPKEEP].held() as is_mine:
             held = await self._shown() if is_mine else None
@@ -216,10 +221,11 @@ class Compactor:
             logger.info("log was compacted", extra=extra)
 
     async def _calm(self) -> None:
-        """Wait until no changes come for a moment, but not for long.
+        """Wait until no uploads come for a moment, but not for long.
 
         Large uploads often follow one another. A rewrite would take the processor from the next
-        one, and would have to be done again after it.
+        one, and would have to be done again after it. A stream of small batches does not end, and
+        the longer its log, the more a rewrite takes.
         """
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + _MOST_CALM_S
@@ -230,7 +236,19 @@ class Compactor:
             except TimeoutError:
                 return
             self._news.clear()
+            if not self._is_uploaded():
+                return
             await self._gather()
+
+    def _is_uploaded(self) -> bool:
+        """Return whether the latest changes came in versions with many of them."""
+        if self._current.ours is not None:
+            version = self._current.ours.version
+            (number, rows), self._seen = self._seen, (version.number, version.log_rows)
+            if version.log_rows > rows:
+                least = UPLOAD_ROWS * max(1, version.number - number)
+                self._takes_uploads = version.log_rows - rows >= least
+        return self._takes_uploads
 
     async def _shown(self) -> HeldVersion | None:
         """Let readers see the current version, and return it.

@@ -305,10 +305,13 @@ async def test_many_rows_become_several_entries_that_count_together(
         assert rows["id"].to_pylist() == list(range(1_000))
 
 
+_EARLY = {"LEAST_LOGGED": 5, "CALM_ROWS": 0, "_CALM_S": 60.0, "_MOST_CALM_S": 600.0}
+
+
 async def test_compaction_waits_for_the_end_of_uploads_that_follow_one_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"LEAST_LOGGED": 5, "CALM_ROWS": 0, "_CALM_S": 60.0}.items():
+    for name, value in {**_EARLY, "UPLOAD_ROWS": 1}.items():
         monkeypatch.setattr(compaction, name, value)
     async with site(tmp_path) as place, place.taking() as one:
         working = asyncio.create_task(one.compactor.run())
@@ -319,6 +322,32 @@ async def test_compaction_waits_for_the_end_of_uploads_that_follow_one_another(
             assert one.compactor.compactions == 0 and len(one.log) == 20
             monkeypatch.setattr(compaction, "_CALM_S", 0.0)
             await one.apply(changes((20, "x")))
+
+            async def look() -> bool:
+                return one.compactor.compactions > 0
+
+            await eventually(look, "the log is part of the base")
+        finally:
+            working.cancel()
+            await asyncio.wait((working,))
+
+
+@pytest.mark.parametrize("begins", ["with an upload", "with small batches"])
+async def test_compaction_does_not_wait_for_small_batches_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: str
+) -> None:
+    """They come all the time, and the log would grow until the longest wait is over."""
+    for name, value in {**_EARLY, "UPLOAD_ROWS": 20}.items():
+        monkeypatch.setattr(compaction, name, value)
+    async with site(tmp_path) as place, place.taking() as one:
+        working = asyncio.create_task(one.compactor.run())
+        try:
+            if begins == "with an upload":
+                await one.apply(changes(*((number, "x") for number in range(100))))
+                await turn()
+                assert one.compactor.compactions == 0
+            for number in range(10):
+                await one.apply(changes((number, "y")))
 
             async def look() -> bool:
                 return one.compactor.compactions > 0
