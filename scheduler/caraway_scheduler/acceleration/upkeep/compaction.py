@@ -35,6 +35,7 @@ CALM_ROWS = 50_000
 UPLOAD_ROWS = 16 * 1024
 """A version that adds so many changes comes from an upload, not from a stream of small batches."""
 _CALM_S, _MOST_CALM_S = 2.0, 10.0
+_MOST_REST_S = 5.0
 _DELAYS = Delays(10.0, 60.0, jitter=0.2)
 
 
@@ -56,6 +57,8 @@ class Compactor:
         self._vectors: tuple[GeneratedVectors, ...] = ()
         self._seen = (0, 0)
         self._takes_uploads = False
+        self.rested_s = 0.0
+        """When the next compaction may begin, on the clock of the event loop."""
         self._claims = {work: current.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
@@ -205,20 +208,33 @@ class Compactor:
             return
         if is_uploaded and current.ours.version.log_rows > CALM_ROWS:
             await self._calm()
+        await self._rest()
         async with self._claims[_UPKEEP].held() as is_mine:
             held = await self._shown() if is_mine else None
             if held is None or not _is_due(held.version):
                 return
-            began = time.perf_counter()
+            loop = asyncio.get_running_loop()
+            began_s = loop.time()
             if not await self._rewrite(held.version):
                 return
             self.compactions += 1
+            took_s = loop.time() - began_s
+            self.rested_s = loop.time() + min(took_s, _MOST_REST_S)
             extra = {
                 "dataset": current.name,
                 "rows": held.version.log_rows,
-                "elapsed_ms": round((time.perf_counter() - began) * 1000),
+                "elapsed_ms": round(took_s * 1000),
             }
             logger.info("log was compacted", extra=extra)
+
+    async def _rest(self) -> None:
+        """Wait for as long as the last rewrite took, so that it has at most half of the time."""
+        while asyncio.get_running_loop().time() < self.rested_s:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self.rested_s):
+                    await self._news.wait()
+            self._news.clear()
+            await self._gather()
 
     async def _calm(self) -> None:
         """Wait until no uploads come for a moment, but not for long.

@@ -358,6 +358,36 @@ async def test_compaction_does_not_wait_for_small_batches_to_end(
             await asyncio.wait((working,))
 
 
+async def test_compaction_rests_for_as_long_as_the_last_one_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "LEAST_LOGGED", 5)
+    monkeypatch.setattr(logs, "MOST_ENTRIES", 10)
+    async with site(tmp_path) as place, place.taking() as one:
+        loop, compactor = asyncio.get_running_loop(), one.compactor
+        working = asyncio.create_task(compactor.run())
+
+        async def has_compacted() -> bool:
+            return compactor.compactions > 0
+
+        async def is_gathered() -> bool:
+            return len(one.log) <= 10
+
+        try:
+            compactor.rested_s = loop.time() + 600
+            for number in range(30):
+                await one.apply(changes((number, "x")))
+            await eventually(is_gathered, "small entries are merged meanwhile")
+            assert compactor.compactions == 0
+            compactor.rested_s = began_s = loop.time()
+            await one.apply(changes((30, "x")))
+            await eventually(has_compacted, "the log is part of the base")
+            assert began_s < compactor.rested_s < loop.time() + 60
+        finally:
+            working.cancel()
+            await asyncio.wait((working,))
+
+
 async def test_small_entries_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
     async with site(tmp_path) as place, place.taking() as one:
