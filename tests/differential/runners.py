@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from caraway_core.ids import new_query_id
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.tables import FilesTable
+from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema
 from caraway_executor.local import LocalExecutor
@@ -94,7 +95,35 @@ async def other_partitions(dataset: Dataset) -> AsyncIterator[Distributed]:
         yield SingleNode(executor)
 
 
-RUNNERS: dict[str, Opening] = {"other-partitions": other_partitions}
+class Repeating:
+    """A single node that runs each statement twice and returns the second answer.
+
+    The second run begins with the optimized plan of the first. Nothing else runs, but the engine
+    takes its cores for occupied, so that it runs in one partition.
+    """
+
+    def __init__(self, of: SingleNode, crowd: Crowd) -> None:
+        self._of = of
+        self._crowd = crowd
+
+    async def execute(self, sql: str) -> pa.Table:
+        await self._of.execute(sql)
+        with self._crowd.entered(1), self._crowd.entered(2):
+            return await self._of.execute(sql)
+
+    async def explain(self, sql: str) -> str:
+        return await self._of.explain(sql)
+
+
+@asynccontextmanager
+async def repeating(dataset: Dataset) -> AsyncIterator[Distributed]:
+    """A single node on which statements repeat while others run."""
+    with _executor(2, dataset.snapshot()) as executor:
+        assert executor.session is not None
+        yield Repeating(SingleNode(executor), executor.session.crowd)
+
+
+RUNNERS: dict[str, Opening] = {"other-partitions": other_partitions, "repeating": repeating}
 """Each suite runs over each of these."""
 
 

@@ -32,14 +32,20 @@ def test_memory_grows_with_what_is_kept() -> None:
 
 
 def test_processor_time_grows_with_work_of_any_thread() -> None:
+    has_worked, was_seen = threading.Event(), threading.Event()
+
     def work() -> None:
         sum(range(3_000_000))
+        has_worked.set()
+        was_seen.wait(60)
 
-    before, used, wanted = usage.times_s(os.getpid())[0], usage.used_s(os.getpid()), 0.0
+    before, used = usage.times_s(os.getpid())[0], usage.used_s(os.getpid())
     thread = threading.Thread(target=work)
     thread.start()
-    while thread.is_alive():
-        wanted = max(wanted, usage.wanted_s(os.getpid()))
+    assert has_worked.wait(60)
+    # The time of a thread counts until it ends.
+    wanted = usage.wanted_s(os.getpid())
+    was_seen.set()
     thread.join()
     assert wanted > before and usage.used_s(os.getpid()) >= used
 

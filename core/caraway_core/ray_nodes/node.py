@@ -16,6 +16,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import options as node_options
 from caraway_core.ray_nodes import sessions, tied
 from caraway_core.ray_nodes.options import NodeOptions
+from caraway_core.settings import ENGINE_VARIABLES
 
 logger = logging.getLogger(__name__)
 _IS_UP = b"Ray runtime started."
@@ -74,7 +75,7 @@ class RayNode:
         agent_port = _hold_port()
         process = await asyncio.create_subprocess_exec(
             *tied.guarded(node_options.command(options, session, agent_port.getsockname()[1])),
-            env={**os.environ, **node_options.start_environment(options)},
+            env={**ENGINE_VARIABLES, **os.environ, **node_options.start_environment(options)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

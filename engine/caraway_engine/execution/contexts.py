@@ -1,13 +1,15 @@
 """The DataFusion contexts of a session."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
 from caraway_core.ids import TableName
 from caraway_engine.execution import spilling
+from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows import held
 from caraway_engine.searching import embedding, functions
@@ -17,6 +19,10 @@ PUBLIC = "public"
 _MOST_RESERVED_BYTES = 10 * 1024 * 1024
 _PRODUCTS_SHARE = 0.25
 """Fraction of the memory limit. Products have their own pool, so that they starve nothing else."""
+
+# The filter that a join makes for its other side waits until all partitions of the join have begun.
+_ONE_AFTER_ANOTHER = {"datafusion.optimizer.enable_join_dynamic_filter_pushdown": "false"}
+_UNCHANGED = {"datafusion.optimizer.max_passes": "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,7 @@ class Pools:
     def __init__(self, settings: EngineSettings) -> None:
         self.main = _pool(settings, 1 - _PRODUCTS_SHARE)
         self.serial = _pool(settings, _PRODUCTS_SHARE)
+        self.crowd = Crowd(settings.target_partitions)
 
     @cached_property
     def reading(self) -> SessionContext:
@@ -57,7 +64,10 @@ class Contexts:
         self.main = new(settings, settings.target_partitions, pools.main, measured)
         # Products run in one partition. DataFusion does not cancel them at once, and each partition
         # of a cancelled product occupies a worker thread. See docs/decisions/0002.
-        self.serial = new(settings, 1, pools.serial, measured)
+        self.serial = new(settings, 1, pools.serial, measured, _ONE_AFTER_ANOTHER)
+        # Only for plans that are optimized already.
+        self.planned = new(settings, self._partitions, pools.main, measured, _UNCHANGED)
+        self.narrow = new(settings, 1, pools.main, measured, _UNCHANGED)
         # Only for planning: plans of shares must not depend on statistics of whole files.
         self.unmeasured = {
             self.main: without_statistics(settings.target_partitions),
@@ -65,7 +75,13 @@ class Contexts:
         }
 
     def __iter__(self) -> Iterator[SessionContext]:
-        return iter((self.main, self.serial, *self.unmeasured.values()))
+        others = (self.planned, self.narrow, *self.unmeasured.values())
+        return iter((self.main, self.serial, *others))
+
+    @property
+    def crowd(self) -> Crowd:
+        """The statements that run in the contexts of all sessions."""
+        return self._pools.crowd
 
     @property
     def reading(self) -> SessionContext:
@@ -109,8 +125,14 @@ def _pool(settings: EngineSettings, share: float) -> Pool:
     return Pool(runtime, size_bytes)
 
 
-def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -> SessionContext:
-    """Create a context with the engine's settings and workarounds."""
+def new(
+    settings: EngineSettings,
+    partitions: int,
+    pool: Pool,
+    measured: bool,
+    special: Mapping[str, str] = MappingProxyType({}),
+) -> SessionContext:
+    """Create a context with the engine's settings and workarounds, and some special settings."""
     config = (
         SessionConfig()
         .with_default_catalog_and_schema(CATALOG, "public")
@@ -127,6 +149,8 @@ def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -
     if partitions == 1:
         # It would sort each partition of the table separately, and merge them.
         config = config.set("datafusion.optimizer.repartition_sorts", "false")
+    for name, value in special.items():
+        config = config.set(name, value)
     if pool.size_bytes:
         # Each sort of a statement reserves this much for merging, whatever the pool size.
         reserved = min(_MOST_RESERVED_BYTES, pool.size_bytes // 16)

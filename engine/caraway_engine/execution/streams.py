@@ -14,6 +14,7 @@ from caraway_core.backoff import Delays
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_engine.execution import frugal
+from caraway_engine.execution.crowd import Crowd
 from caraway_engine.statements.statements import Effect
 
 _NOTHING = object()
@@ -70,14 +71,16 @@ class EngineStream:
         is_waiting: bool = False,
         read: RowsAhead | None = None,
         on_whole: OnWhole | None = None,
+        crowd: Crowd | None = None,
     ) -> None:
         """Take a started stream, and the callable that starts one that uses less memory.
 
         If `is_waiting`, threads of the engine may block on a database while the stream is read.
         `read` are the rows that were read of it already. `on_whole` is called once when the stream
-        was read to its end.
+        was read to its end. The stream counts in the `crowd` while a batch is computed.
         """
         self._stream: Any = stream
+        self._crowd = crowd if crowd is not None else Crowd(1)
         self._start_again = start_again
         self._translate = translate
         self._holds = holds
@@ -109,7 +112,8 @@ class EngineStream:
         if self._stream is None:
             raise StopAsyncIteration
         try:
-            batch = await self._next()
+            with self._crowd.entered(self):
+                batch = await self._next()
         except BaseException as exc:
             if isinstance(exc, StopAsyncIteration):
                 self._note_whole()

@@ -30,6 +30,7 @@ from caraway_engine.sessions import answered, distribution, plans, writes
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions, Showable
 from caraway_engine.sessions.registered import READ_ONLY, Registered
+from caraway_engine.sessions.reruns import Reruns
 from caraway_engine.sessions.versions import Shown, Views
 from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -50,6 +51,7 @@ class StatementPlanner:
         self._versions = registered.versions
         self._contexts = registered.contexts
         self._kept = KeptPlans()
+        self.reruns = Reruns(registered.contexts)
         self._schemas = KnownSchemas()
         self._answered = answered.AnsweredPlans(registered)
         self._positions = Positions(registered.scratch, registered.views)
@@ -86,15 +88,15 @@ class StatementPlanner:
         # Retrying needs the default settings, so a plan with settings off runs only once.
         is_plain = not plan.is_product and not plan.settings_off
         may_repeat = plan.effect.written is None and is_plain
-        start = plan.dataframe.execute_stream
+        start = partial(self.reruns.start, plan)
         if plan.stored and plan.facts.names_columns_only:
-            start = partial(whole_reads.start, self._contexts, plan.dataframe)
+            start = partial(whole_reads.start, self._contexts, self.reruns.dataframe(plan))
         if not plan.facts.functions.isdisjoint(embedding.CALLING):
             # Threads of the engine wait for models as they do for databases. Calls of models are
             # not free, so that none begins before it is known where the statement runs.
             from caraway_engine.remote import streams
 
-            late = partial(streams.LateStream, start)
+            late = partial(streams.LateStream, plan.dataframe.execute_stream)
             return Startable(plan, schema, late, is_waiting=True)
         return Startable(plan, schema, start, again if may_repeat else None)
 
@@ -158,7 +160,8 @@ class StatementPlanner:
     def _schema(self, plan: StatementPlan) -> pa.Schema:
         known = self._kept.schema(plan)
         if known is None:
-            known = coercion.schema(self._contexts.main, plan.dataframe, plan.optimized)
+            optimized = self.reruns.optimized(plan)
+            known = coercion.schema(self._contexts.main, plan.dataframe, optimized)
             self._kept.note_schema(plan, known)
         return known
 

@@ -13,6 +13,7 @@ from caraway_core.statements import CatalogSnapshot, GivenRows, Statement, Table
 from caraway_core.work import BatchCall, SourceQuery
 from caraway_engine import stored
 from caraway_engine.execution.contexts import Pools
+from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream, OwnStream
 from caraway_engine.rows import plain
@@ -77,6 +78,11 @@ class Session:
             **{name: ViewFacts(known.tables_behind(name), searches=name in known.searching)
                for name in known.views},
         }  # fmt: skip
+
+    @property
+    def crowd(self) -> Crowd:
+        """The statements of this and other sessions that compute rows at this moment."""
+        return self._registered.contexts.crowd
 
     def start(self, statement: Statement) -> EngineStream:
         """Plan a statement and start running it. Blocks while files are listed.
@@ -176,7 +182,7 @@ class Session:
                 stream = made.start()
             else:
                 stream, read = short.begin(made)
-                on_whole = short.watch(made, stream)
+                on_whole = self._statements.reruns.watch(plan, short.watch(made, stream))
         except BaseException as exc:
             raise self._translate(exc) from exc
         # Pass the bound method: it keeps the session alive as long as the stream.
@@ -191,6 +197,7 @@ class Session:
             is_waiting=made.is_waiting,
             read=read,
             on_whole=on_whole,
+            crowd=self.crowd,
         )
 
     def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:

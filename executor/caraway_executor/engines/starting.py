@@ -7,6 +7,8 @@ import subprocess
 import sys
 from contextlib import suppress
 
+from caraway_core.settings import ENGINE_VARIABLES
+
 _FORK_SERVER = "caraway_executor.engines.fork_server"
 
 
@@ -25,6 +27,7 @@ class ForkServer:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _FORK_SERVER, str(descriptor)],
                 pass_fds=(descriptor,),
+                env={**ENGINE_VARIABLES, **os.environ},
                 stdin=subprocess.DEVNULL,
             )
 

@@ -1,5 +1,9 @@
 """Statements whose rows do not fit in memory: they spill, and answer."""
 
+import asyncio
+import contextlib
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -63,3 +67,19 @@ async def test_join_larger_than_memory_says_what_to_raise(limited: Session) -> N
     assert "join keeps its smaller side" in caught.value.message
     assert "Reservation" not in caught.value.message and "HashJoin" not in caught.value.message
     assert (await answer(limited, "SELECT max(k) FROM t")).column(0).to_pylist() == [COUNT - 1]
+
+
+async def test_a_join_of_a_union_ends_with_less_memory(tmp_path: Path) -> None:
+    """Its partitions run one after another, and a filter between them must not wait for all."""
+    rows = pa.table({"k": range(100)})
+    of = session({"t": parquet(tmp_path / "t", rows, 2), "o": parquet(tmp_path / "o", rows, 2)})
+    sql = "SELECT t.k FROM t JOIN (SELECT k FROM o UNION ALL SELECT k FROM o) u ON t.k = u.k"
+    again = of._statements.startable(Statement(sql, {})).start_again
+    assert again is not None
+    stream, count = again(), 0
+    assert isinstance(stream, frugal.ChainedPartitions) and stream._left
+    async with asyncio.timeout(60):
+        with contextlib.suppress(StopAsyncIteration):
+            while True:
+                count += (await anext(stream)).to_pyarrow().num_rows
+    assert count == 200

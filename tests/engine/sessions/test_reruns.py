@@ -1,0 +1,126 @@
+"""Statements that run again begin with their optimized plan, in one partition in a crowd."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.ids import TableName
+from caraway_core.statements import Statement
+from caraway_engine.execution.crowd import Crowd
+from caraway_engine.sessions import reruns
+from caraway_engine.sessions.reruns import Reruns
+from caraway_engine.sessions.sessions import Session
+from tests.kit.engine import memory, session
+from tests.kit.tables import parquet
+
+GROUPED = "SELECT g, sum(k) AS s FROM t GROUP BY g ORDER BY g"
+ANSWER = [{"g": g, "s": sum(range(g, 1000, 3))} for g in range(3)]
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> Session:
+    rows = pa.table({"k": range(1000), "g": [number % 3 for number in range(1000)]})
+    return session(
+        {"t": parquet(tmp_path / "t", rows, 4), "m": memory(k=list(range(1000)), g=[0] * 1000)}
+    )
+
+
+async def rows(of: Session, sql: str) -> list[dict[str, Any]]:
+    return [row async for batch in of.start(Statement(sql, {})) for row in batch.to_pylist()]
+
+
+def crowded(crowd: Crowd) -> ExitStack:
+    stack = ExitStack()
+    for number in range(2):
+        stack.enter_context(crowd.entered(number))
+    return stack
+
+
+@pytest.fixture
+def narrow(of: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The plans that were made for one partition."""
+    made: list[str] = []
+    context = of._registered.contexts.narrow
+    create = context.create_dataframe_from_logical_plan
+
+    def noted(plan: Any) -> Any:
+        dataframe = create(plan)
+        made.append(dataframe.execution_plan().display_indent())
+        return dataframe
+
+    monkeypatch.setattr(context, "create_dataframe_from_logical_plan", noted)
+    return made
+
+
+async def test_a_short_statement_runs_in_one_partition_in_a_crowd(
+    of: Session, narrow: list[str]
+) -> None:
+    with crowded(of.crowd):
+        assert await rows(of, GROUPED) == ANSWER  # Nobody knows yet how long it takes.
+    assert narrow == []
+    assert await rows(of, GROUPED) == ANSWER
+    assert narrow == []
+    with crowded(of.crowd):
+        assert await rows(of, GROUPED) == ANSWER
+    (plan,) = narrow
+    assert "RepartitionExec" not in plan
+
+
+async def test_a_long_statement_keeps_its_partitions(
+    of: Session, narrow: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reruns, "_SHORT_S", -1.0)
+    await rows(of, GROUPED)
+    with crowded(of.crowd):
+        assert await rows(of, GROUPED) == ANSWER
+    assert narrow == []
+
+
+async def test_what_cannot_be_planned_for_one_partition_runs_in_several(
+    of: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rows(of, GROUPED)
+
+    def refuse(_plan: Any) -> Any:
+        raise Exception("SanityCheckPlan")  # As the engine does.
+
+    context = of._registered.contexts.narrow
+    monkeypatch.setattr(context, "create_dataframe_from_logical_plan", refuse)
+    with crowded(of.crowd):
+        assert await rows(of, GROUPED) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT now() AS t", "SELECT now() + INTERVAL '1' DAY AS t FROM m LIMIT 1"]
+)
+async def test_functions_of_the_time_are_computed_for_each_run(of: Session, sql: str) -> None:
+    times = [(await rows(of, sql))[0]["t"] for _ in range(3)]
+    assert len(set(times)) == 3
+
+
+async def test_a_plan_is_optimized_once(of: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    optimized = Reruns.optimized
+
+    def noted(self: Reruns, plan: Any) -> Any:
+        kept.append(optimized(self, plan))
+        return kept[-1]
+
+    monkeypatch.setattr(Reruns, "optimized", noted)
+    for _ in range(3):
+        assert await rows(of, GROUPED) == ANSWER
+    assert len(kept) >= 3
+    assert len(set(map(id, kept))) == 1
+
+
+async def test_rows_of_tables_in_memory_are_those_of_the_moment(of: Session) -> None:
+    count = "SELECT count(*) AS n FROM m"
+    assert await rows(of, count) == [{"n": 1000}]
+    written = of.start(
+        Statement("INSERT INTO m VALUES (1000, 0)", {}, writable=frozenset({TableName("m")}))
+    )
+    assert [row async for batch in written for row in batch.to_pylist()] == [{"count": 1}]
+    assert await rows(of, count) == [{"n": 1001}]
