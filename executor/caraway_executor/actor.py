@@ -25,7 +25,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from caraway_core import ray_nodes
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutionError
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import (
     AnswerPage,
@@ -42,6 +42,7 @@ from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import ActorStatus, InputShape, PageOrError, SentPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
+from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
@@ -141,11 +142,19 @@ class ExecutorActor:
     async def open(self, arguments: bytes) -> SentPage:
         """See `Worker.open`."""
         call, query_id, statement, origin = wire.unpack_call(arguments)
-        return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
+        page = self._worker.open_at_once(statement, origin)
+        if page is None:
+            page = await self._do(self._worker.open(query_id, statement, origin, call))
+        return wire.pack(page)
 
     async def open_all(self, calls: bytes) -> bytes:
         """Answer several calls of `open` at once; an error is the answer of its call alone."""
-        return wire.pack_answers(await self._do(self._open_all(wire.unpack_call(calls))))
+        asked = [wire.unpack_call(each) for each in wire.unpack_call(calls)]
+        found = [self._worker.open_at_once(statement, origin) for _, _, statement, origin in asked]
+        rest = [each for each, page in zip(asked, found, strict=True) if page is None]
+        others = iter(await self._do(self._open_all(rest)) if rest else ())
+        pages = [next(others) if page is None else wire.pack(page) for page in found]
+        return wire.pack_answers(pages)
 
     async def open_task(self, arguments: bytes, *tables: pa.Table) -> SentPage:
         """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
@@ -223,11 +232,12 @@ class ExecutorActor:
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
-    async def _open_all(self, calls: Sequence[bytes]) -> Sequence[PageOrError]:
-        return await asyncio.gather(*map(self._opened, calls))
+    async def _open_all(self, calls: Sequence[tuple[Any, ...]]) -> Sequence[PageOrError]:
+        return await asyncio.gather(*(self._opened(*each) for each in calls))
 
-    async def _opened(self, arguments: bytes) -> PageOrError:
-        call, query_id, statement, origin = wire.unpack_call(arguments)
+    async def _opened(
+        self, call: str, query_id: QueryId, statement: Statement, origin: str
+    ) -> PageOrError:
         try:
             return wire.pack(await self._worker.open(query_id, statement, origin, call))
         except CarawayError as exc:

@@ -141,6 +141,13 @@ class KeptSessions:
             return self.current()
         return await self.over(statement.catalog_version)
 
+    def at_hand(self, version: CatalogVersion | None) -> Session | None:
+        """Return the session of a catalog version, or the newest one; None if it is not here."""
+        if version is None:
+            return self._newest
+        kept = self._kept.get(version)
+        return None if kept is None else kept.session()
+
     async def over(self, version: CatalogVersion) -> Session:
         """Return the session of a catalog version, rebuilt if it was freed.
 

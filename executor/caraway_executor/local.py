@@ -183,6 +183,8 @@ class LocalExecutor:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Run a statement, over the catalog version that it names or the newest one."""
+        if self._may_block and (rows := self.at_once(statement)):
+            return rows
         session = await self._sessions.of(statement)
         bring = self._started_with_chunks
         if statement.index is not None and (rows := await self._indexed(session, statement)):
@@ -200,6 +202,23 @@ class LocalExecutor:
         store = await self._stores.at(statement.store.place)
         stream = await self._started(start, statement.in_background)
         return self._storing(stream, statement.store, store)
+
+    def at_once(self, statement: Statement) -> RowsStream | None:
+        """Answer a search if that takes no longer than to wake a thread, or return None.
+
+        May be called from any thread, and does not wait.
+        """
+        if statement.index is None:
+            return None
+        session = self._sessions.at_hand(statement.catalog_version)
+        if session is None:
+            return None
+        # What is missing, and what is wrong, is for those who may wait.
+        with contextlib.suppress(Exception):
+            if (found := self._searches.at_once(session, statement)) is not None:
+                rows, is_steady = found
+                return RowsStream(rows, reads_only_catalog=is_steady)
+        return None
 
     async def _indexed(self, session: Session, statement: Statement) -> RowsStream | None:
         """Answer a statement by an index; None if there is none, and the statement may run.

@@ -5,6 +5,7 @@ import os
 import tempfile
 import time
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -78,6 +79,8 @@ class Worker:
         self._running: dict[str, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
+        self._at_once: deque[None] = deque()
+        """One item for each answer that other threads gave and that is not counted yet."""
         self.stopped = 0
         """The number of times that work was cancelled. Some of it may still be running."""
 
@@ -90,6 +93,9 @@ class Worker:
         await self._cursors.close_forgotten()
         self.offers.end_stalled()
         await self.models.tend()
+        while self._at_once:
+            self._at_once.pop()
+            self._finished += 1
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
         return replace(
@@ -165,6 +171,25 @@ class Worker:
         """
         call = call or query_id
         return await self._work(call, origin, self._open(call, query_id, statement, origin))
+
+    def open_at_once(self, statement: Statement, origin: str) -> AnswerPage | None:
+        """Answer like `open` if that takes no longer than to wake a thread, or return None.
+
+        May be called from any thread, and does not wait.
+        """
+        if statement.index is None or self._is_draining:
+            return None
+        try:
+            found = self._catalogs.executor(origin).at_once(statement)
+        except ShuttingDownError:
+            return None
+        if found is None:
+            return None
+        self._catalogs.touch(origin)
+        self._at_once.append(None)
+        batches = () if found.at_hand is None else (found.at_hand,)
+        is_steady = found.reads_only_catalog
+        return AnswerPage("", batches, True, found.schema, reads_only_catalog=is_steady)
 
     async def open_task(
         self, task: Task, inputs: Sequence[TaskTable], call: str = ""

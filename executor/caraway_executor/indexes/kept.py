@@ -112,13 +112,15 @@ class KeptSegments:
         wanted: Wanted[SegmentT],
         *,
         waits: bool = False,
+        builds: bool = True,
     ) -> list[FoundSegment[SegmentT]]:
         """Return segments over all rows of some units; what is missing is built.
 
         Without room in memory it is built for this search alone.
 
         Raises:
-            NotDistributableError: `warm_up` builds it now, and the caller does not wait.
+            NotDistributableError: a segment is missing, and `warm_up` builds it now while the
+                caller does not wait, or it must not be built.
         """
         with self._lock:
             index = self._indexes.setdefault((table, wanted.name), _Index())
@@ -130,7 +132,7 @@ class KeptSegments:
         placed = dict(zip(_places(units), units, strict=True))
         found, missing = _chosen(index.segments, placed)
         if missing:
-            if index.warming and not waits:
+            if not builds or (index.warming and not waits):
                 raise NotDistributableError("its index is being built")
             with index.building:
                 found, missing = _chosen(index.segments, placed)

@@ -1,5 +1,7 @@
 """Runs the orders of searches on an executor, over the rows that it has in memory."""
 
+import math
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
@@ -9,6 +11,8 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from caraway_core.errors import CarawayError, NotDistributableError
+from caraway_core.ids import TableName
+from caraway_core.index_orders import IndexOrder, VectorOrder
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks
@@ -20,6 +24,11 @@ from caraway_engine.stored import VersionView
 
 if TYPE_CHECKING:
     from caraway_executor.indexes.kept import KeptSegments
+
+
+_SHORT_S = 0.005
+_FEW_ROWS = 100
+_Kind = tuple[TableName, tuple[str, ...], bool]
 
 
 class IndexedSearches:
@@ -34,17 +43,38 @@ class IndexedSearches:
             WeakKeyDictionary()
         )
         self._making = Lock()
+        self._took_s: dict[_Kind, float] = {}
+        """The processor time of the last search of each kind."""
 
-    def answered(self, session: Session, statement: Statement) -> tuple[pa.RecordBatch, bool]:
+    def at_once(self, session: Session, statement: Statement) -> tuple[pa.RecordBatch, bool] | None:
+        """Return what `answered` does; None if that could take much longer than to wake a thread.
+
+        Filters are statements, and logs may have to be merged. How long all else takes is known
+        from the last search of its kind.
+
+        Raises: as `answered`.
+        """
+        order = statement.index
+        assert order is not None
+        if order.where is not None or order.is_explained or statement.logs:
+            return None
+        if self._took_s.get(_kind(order), math.inf) > _SHORT_S:
+            return None
+        return self.answered(session, statement, builds=False)
+
+    def answered(
+        self, session: Session, statement: Statement, *, builds: bool = True
+    ) -> tuple[pa.RecordBatch, bool]:
         """Return the rows of a statement that has an order.
 
         The last value says whether they stay the same until the catalog changes.
 
         Raises:
             ChunksAwayError: rows are not in memory.
-            NotDistributableError: no index can answer it; the statement can.
+            NotDistributableError: no index can answer it, or it `builds` none; the statement can.
             QueryError: rows or indexes do not fit in memory.
         """
+        began_s = time.thread_time()
         # Imported here: numpy and faiss are slow to import, and most processes never search.
         from caraway_executor.indexes import explaining, searching
 
@@ -62,9 +92,12 @@ class IndexedSearches:
             made.append(self._filter(view, order.pieces, units))
             return made[-1]
 
-        share = searching.SearchedShare(order.table, version.spec.schema, units, make_filter)
+        share = searching.SearchedShare(
+            order.table, version.spec.schema, units, make_filter, builds
+        )
         answer = explaining.explained if order.is_explained else searching.answered
         rows = answer(order, share, self._segments())
+        self._took_s[_kind(order)] = time.thread_time() - began_s
         return rows, not log and not any(each.is_volatile for each in made)
 
     def prepare(self, view: VersionView, pieces: tuple[str, ...]) -> None:
@@ -99,3 +132,10 @@ class IndexedSearches:
             with self._making:
                 self._filters[view] = known
         return masks.ContextFilter(known[1], self._context)
+
+
+def _kind(order: IndexOrder) -> _Kind:
+    """Return what mostly decides how long a search takes: its indexes, and how much it returns."""
+    by = order.by
+    columns = (by.column,) if isinstance(by, VectorOrder) else by.columns
+    return order.table, columns, order.limit > _FEW_ROWS

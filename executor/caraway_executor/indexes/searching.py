@@ -49,6 +49,8 @@ class SearchedShare:
     schema: pa.Schema
     units: Sequence[RowUnit]
     make_filter: Callable[[], ShareFilter]
+    builds: bool = True
+    """Whether missing segments of indexes are built."""
 
 
 def answered(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.RecordBatch:
@@ -77,7 +79,8 @@ def _by_vectors(
         raise NotDistributableError(f"no index of {by.column!r} by {by.metric!r}")
     query = QueryVector.of(np.frombuffer(by.vector, np.float32), metric)
     spec = VectorIndexSpec(len(query.values), metric, by.recall)
-    found = kept.of(share.table, share.units, wanted_vectors(by.column, spec))
+    wanted = wanted_vectors(by.column, spec)
+    found = kept.of(share.table, share.units, wanted, builds=share.builds)
     masks = _masks(order, share)
     hits = searching.search(
         [each.segment for each in found],
@@ -143,7 +146,7 @@ class _SearchedWords:
         if any(name not in share.schema.names for name in by.columns):
             raise NotDistributableError(f"no index of {', '.join(by.columns)}")
         wanted, spec = wanted_words(by)
-        found = kept.of(share.table, share.units, wanted)
+        found = kept.of(share.table, share.units, wanted, builds=share.builds)
         return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
 
     def numbers(self) -> list[int]:

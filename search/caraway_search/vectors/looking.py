@@ -128,7 +128,8 @@ class Look:
         return Hits(found.rows[kept], found.scores[kept], parts)
 
     def _score(self, numbers: Numbers, bar: float = -math.inf) -> None:
-        new = numbers[~self._scored[numbers]]
+        # In the order in which they are in memory, from where they are taken sooner.
+        new = np.sort(numbers[~self._scored[numbers]])
         self._scored[new] = True
         vectors = self.segment.vectors.matrix.take(new)
         if len(new) > _MANY_SCORES and math.isfinite(bar):

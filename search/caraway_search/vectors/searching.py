@@ -16,6 +16,8 @@ Flags = NDArray[np.bool_]
 _FEWEST_ESTIMATES = 64
 _MANY_ESTIMATES = 512
 """So many take about as long as one; what has to be asked for again takes twice as long."""
+_ESTIMATES_A_ROW = 20
+"""How many vectors without clusters may be among the best, for each row that is wanted."""
 
 
 def search(
@@ -48,7 +50,9 @@ def search(
 def _search_estimates(looks: Sequence[Look], coded: Sequence[Look], limit: int) -> None:
     """Score vectors exactly until no estimate tells that another one may be among the best."""
     for look in coded:
-        look.estimate(max(_FEWEST_ESTIMATES, (_MANY_ESTIMATES + 8 * limit) // len(coded)))
+        look.estimate(
+            max(_FEWEST_ESTIMATES, (_MANY_ESTIMATES + _ESTIMATES_A_ROW * limit) // len(coded))
+        )
     estimates = np.concatenate([look.estimates for look in coded]).astype(np.float64)
     least = estimates[best(estimates, 2 * limit)].min(initial=np.inf)
     for look in coded:

@@ -36,11 +36,24 @@ class StackedVectors:
         if len(self.matrices) == 1:
             return self.matrices[0][numbers]
         taken = np.empty((len(numbers), self.matrices[0].shape[1]), self.dtype)
-        owners = np.searchsorted(self._ends, numbers, side="right")
-        for owner in np.unique(owners):
-            wanted = np.flatnonzero(owners == owner)
-            taken[wanted] = self.matrices[owner][numbers[wanted] - self._starts[owner]]
-        return taken
+        order = None if np.all(numbers[1:] >= numbers[:-1]) else np.argsort(numbers, kind="stable")
+        rising = numbers if order is None else numbers[order]
+        if len(rising) and not 0 <= rising[0] <= rising[-1] < len(self):
+            raise IndexError(f"there are {len(self)} vectors")
+        first = 0
+        for matrix, start, last in zip(
+            self.matrices, self._starts, np.searchsorted(rising, self._ends), strict=True
+        ):
+            if last > first:
+                # Without "clip" the rows are copied twice.
+                wanted = rising[first:last] - start
+                matrix.take(wanted, axis=0, out=taken[first:last], mode="clip")
+            first = last
+        if order is None:
+            return taken
+        given = np.empty_like(taken)
+        given[order] = taken
+        return given
 
     def dots(self, query: Matrix) -> Matrix:
         """The dot product of each vector with a query, in the precision of the vectors."""

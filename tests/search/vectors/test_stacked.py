@@ -39,5 +39,6 @@ def test_it_is_read_as_one_matrix(heights: list[int], data: st.DataObject) -> No
 def test_matrices_are_not_copied() -> None:
     vectors, whole = stacked([2, 0, 3])
     assert [np.shares_memory(each, whole) for each in vectors.matrices] == [True, False, True]
-    with pytest.raises(IndexError):
-        vectors.take(np.array([5]))
+    for numbers in ([5], [4, 5], [-1], [1, -1]):
+        with pytest.raises(IndexError):
+            vectors.take(np.array(numbers))
