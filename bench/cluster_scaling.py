@@ -1,74 +1,139 @@
-"""TPC-H on 1, 2 and 4 single-core executors, at two scales."""
+"""TPC-H on 1, 2 and 4 executors that are held to a part of a core each, at two scales."""
 
-import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from bench import asking, clusters, data
+from bench import asking, clusters, data, quotas
 from bench.cluster_tpch import QUERIES
+from bench.quotas import HeldProcesses
 from bench.report import Section
 from bench.settings import Settings
 
 _EXECUTORS = (1, 2, 4)
+_CORES = 0.4
+"""Four such executors leave 0.4 of two cores to the scheduler, the head and the client."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Run:
-    """The seconds of each query by name; None if it failed or timed out."""
+    """The seconds of each query by name, None if it failed; and what the executors used then."""
 
     scale: str
     executors: int
-    seconds: dict[str, float | None]
+    seconds: dict[str, float | None] = field(default_factory=dict)
+    used_s: dict[str, float] = field(default_factory=dict)
 
 
 def measure(settings: Settings) -> Section:
-    """Run each query on clusters of different sizes; best of several runs, one at large scale."""
-    runs = [
-        _run(scale, executors, times, settings)
-        for scale, times in ((settings.scale, settings.runs), (settings.large_scale, 1))
-        for executors in _EXECUTORS
-    ]
-    return Section("cluster-scaling", [], _table(runs) + _failures(runs))
+    """Run each query on clusters of different sizes; best of three runs, of one at large scale."""
+    try:
+        runs = [
+            _run(scale, executors, times, settings)
+            for scale, times in ((settings.scale, 3), (settings.large_scale, 1))
+            for executors in _EXECUTORS
+        ]
+    except quotas.NoQuotasError as exc:
+        return Section("cluster-scaling", [], f"Not measured: {exc}.")
+    return Section("cluster-scaling", [], _table(runs) + _single(runs) + _failures(runs))
 
 
 def _run(scale: str, executors: int, times: int, settings: Settings) -> _Run:
-    seconds: dict[str, float | None] = {}
-    with clusters.cluster(data.manifest(data.tpch(scale)), executors) as cluster:
+    run = _Run(scale, executors)
+    manifest = data.manifest(data.tpch(scale))
+    with (
+        clusters.cluster(manifest, executors) as cluster,
+        quotas.held(_executor_pids(cluster), _CORES) as groups,
+    ):
         for path in QUERIES:
             try:
-                took = [
-                    asking.ask(cluster.url, path.read_text(), settings.limit_s).seconds
+                tries = [
+                    _asked(cluster.url, path.read_text(), groups, settings.limit_s)
                     for _ in range(times)
                 ]
-                seconds[path.stem] = min(took)
-                print(f"  {scale}, {executors}: {path.stem}: {min(took):7.3f} s", flush=True)
             except asking.FailedError as exc:
-                seconds[path.stem] = None
+                run.seconds[path.stem] = None
                 print(f"  {scale}, {executors}: {path.stem}: {exc}", flush=True)
-    return _Run(scale, executors, seconds)
+                continue
+            run.seconds[path.stem], run.used_s[path.stem] = min(tries)
+            print(f"  {scale}, {executors}: {path.stem}: {min(tries)[0]:7.3f} s", flush=True)
+    return run
 
 
-def _table(runs: list[_Run]) -> str:
+def _executor_pids(cluster: clusters.Cluster) -> list[int]:
+    status = cluster.folder.status()
+    assert status is not None
+    return [each.pid for each in status.processes if each.name.startswith("executor") and each.pid]
+
+
+def _asked(
+    url: str, sql: str, groups: Sequence[HeldProcesses], limit_s: float
+) -> tuple[float, float]:
+    """Return the seconds of a query, and the processor time of the executors meanwhile."""
+    before = sum(each.used_s() for each in groups)
+    seconds = asking.ask(url, sql, limit_s).seconds
+    return seconds, sum(each.used_s() for each in groups) - before
+
+
+def _table(runs: Sequence[_Run]) -> str:
     """Sum up the queries that all clusters of a scale completed."""
     lines = [
-        f"The machine has {os.cpu_count()} cores: with more executors than that, the figures show "
-        "the cost of distribution, not its benefit.\n",
-        "| scale | executors | queries | total | relative to one executor |",
-        "|---|---|---|---|---|",
+        f"Each executor has {_CORES:g} of a core, with all processes that belong to it.\n",
+        "| scale | executors | queries | total | speed-up | of the ideal | work of executors | "
+        "used of their quotas |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for run in runs:
-        peers = [each for each in runs if each.scale == run.scale]
-        common = [
-            query for query in run.seconds if all(each.seconds[query] is not None for each in peers)
-        ]
-        total, first = (
-            sum(each.seconds[query] or 0.0 for query in common) for each in (run, peers[0])
+        common = _common(run, runs)
+        total, first = (_sum(each.seconds, common) for each in (run, _peers(run, runs)[0]))
+        used, first_used = (_sum(each.used_s, common) for each in (run, _peers(run, runs)[0]))
+        if not total or not first_used:
+            continue
+        share = used / (total * run.executors * _CORES)
+        lines.append(
+            f"| {run.scale} | {run.executors} | {len(common)} | {total:.1f} s | "
+            f"{first / total:.2f} | {first / total / run.executors:.2f} | "
+            f"{used / first_used:.2f} | {share:.2f} |"
         )
-        share = f"{total / first:.2f}" if first else "-"
-        lines.append(f"| {run.scale} | {run.executors} | {len(common)} | {total:.2f} s | {share} |")
     return "\n".join(lines)
 
 
-def _failures(runs: list[_Run]) -> str:
+def _single(runs: Sequence[_Run]) -> str:
+    """Name the queries that gain least and most."""
+    notes = []
+    for run in runs:
+        if run.executors != max(_EXECUTORS):
+            continue
+        first = _peers(run, runs)[0].seconds
+        gains = sorted(
+            ((first[query] or 0.0) / (run.seconds[query] or 1.0), query)
+            for query in _common(run, runs)
+        )
+        if gains:
+            told = [", ".join(f"{q} {gain:.2f}" for gain, q in part) for part in
+                    (gains[:4], reversed(gains[-4:]))]  # fmt: skip
+            notes.append(
+                f"At scale {run.scale} on {run.executors} executors, {told[0]} gain least, and "
+                f"{told[1]} most."
+            )
+    return "\n\n" + " ".join(notes)
+
+
+def _peers(run: _Run, runs: Sequence[_Run]) -> list[_Run]:
+    return [each for each in runs if each.scale == run.scale]
+
+
+def _common(run: _Run, runs: Sequence[_Run]) -> list[str]:
+    peers = _peers(run, runs)
+    return [
+        query for query in run.seconds if all(each.seconds[query] is not None for each in peers)
+    ]
+
+
+def _sum(values: "dict[str, float | None] | dict[str, float]", names: Sequence[str]) -> float:
+    return sum(values[name] or 0.0 for name in names)
+
+
+def _failures(runs: Sequence[_Run]) -> str:
     failed = [
         f"scale {run.scale} on {run.executors}: {', '.join(missing)}"
         for run in runs

@@ -19,10 +19,12 @@ class _Rival:
     name: str
     start: _Start
     goal: float
+    query_goal: float | None = None
+    """How many times as long as the rival each query may take."""
 
 
 _RIVALS: Mapping[str, _Rival] = {
-    "plain": _Rival("plain DataFusion, 2 threads", children.plain, 1.5),
+    "plain": _Rival("plain DataFusion, 2 threads", children.plain, 1.15, 2.0),
     "daft": _Rival(
         "Daft on Ray, 2 CPUs",
         lambda folder: children.other("daft_on_ray", data.plain_strings(folder)),
@@ -109,7 +111,11 @@ def measure(settings: Settings) -> Section:
             print(f"  against {_RIVALS[key].name}", flush=True)
             with children.plain(folder) as reference, _RIVALS[key].start(folder) as rival:
                 rounds[key] = _Race(cluster, rival, settings).run(reference)
-    figures = [_figure(_RIVALS[key], pairs, settings) for key, pairs in rounds.items()]
+    figures = [
+        figure
+        for key, pairs in rounds.items()
+        for figure in _figures(_RIVALS[key], pairs, settings)
+    ]
     return Section("cluster-tpch", figures, _table(rounds) + _troubles(rounds))
 
 
@@ -118,16 +124,26 @@ def _times(pair: _Pair) -> str:
     return f"{pair.ours * 1000:8.1f} ms, {pair.theirs * 1000:8.1f} ms, ratio {ratio:.2f}"
 
 
-def _figure(rival: _Rival, pairs: Mapping[str, _Pair], settings: Settings) -> Figure:
-    both = [pair for pair in pairs.values() if not pair.trouble]
-    ours, theirs = sum(pair.ours for pair in both), sum(pair.theirs for pair in both)
+def _figures(rival: _Rival, pairs: Mapping[str, _Pair], settings: Settings) -> Iterator[Figure]:
+    both = {query: pair for query, pair in pairs.items() if not pair.trouble}
+    ours = sum(pair.ours for pair in both.values())
+    theirs = sum(pair.theirs for pair in both.values())
     ratio = ours / theirs if theirs else math.nan
     is_whole = not any(pair.is_ours for pair in pairs.values())
-    return Figure(
+    yield Figure(
         f"TPC-H scale {settings.scale} on 2 single-core executors, {len(both)} queries; "
         f"{rival.name}",
         f"{ours:.2f} s", f"{theirs:.2f} s", ratio, f"≤ {rival.goal}",
         is_whole and ratio <= rival.goal,
+    )  # fmt: skip
+    if rival.query_goal is None or not both:
+        return
+    query, worst = max(both.items(), key=lambda item: item[1].ours / item[1].theirs)
+    ratio = worst.ours / worst.theirs
+    yield Figure(
+        f"the slowest of these queries by comparison, {query}; {rival.name}",
+        f"{worst.ours * 1000:.0f} ms", f"{worst.theirs * 1000:.0f} ms", ratio,
+        f"≤ {rival.query_goal:g}", ratio <= rival.query_goal,
     )  # fmt: skip
 
 

@@ -13,6 +13,8 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench import quotas
+
 BIN = Path(sys.executable).parent
 _START_S = 30.0
 
@@ -66,21 +68,25 @@ def roapi(tables: Sequence[str]) -> Iterator[str]:
 
 
 def resident_mb(process: subprocess.Popen[bytes]) -> float:
-    """Return the resident memory of a process."""
-    return _status(process, "VmRSS")
+    """Return the resident memory of a process and its engine processes.
+
+    The row memory that they share counts in each of them.
+    """
+    return sum(_status(pid, "VmRSS") for pid in quotas.descendants(process.pid))
 
 
 def peak_mb(process: subprocess.Popen[bytes]) -> float:
-    """Return the peak resident memory of a process since `reset_peak`."""
-    return _status(process, "VmHWM")
+    """Return the sum of the peaks of their resident memory since `reset_peak`."""
+    return sum(_status(pid, "VmHWM") for pid in quotas.descendants(process.pid))
 
 
 def reset_peak(process: subprocess.Popen[bytes]) -> None:
-    Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+    for pid in quotas.descendants(process.pid):
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def _status(process: subprocess.Popen[bytes], name: str) -> float:
-    text = Path(f"/proc/{process.pid}/status").read_text()
+def _status(pid: int, name: str) -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
     match = re.search(rf"{name}:\s+(\d+) kB", text)
     assert match is not None
     return int(match[1]) / 1024

@@ -9,7 +9,7 @@ from bench.report import Figure
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "quickstart"
 _RUNS = 5
-_GOAL_S = 2.0
+_GOAL_S = 1.5
 
 
 def measure() -> list[Figure]:
@@ -20,5 +20,5 @@ def measure() -> list[Figure]:
         with servers.caraway(EXAMPLE):
             times.append(time.perf_counter() - started)
     median = statistics.median(times)
-    return [Figure("start of the example until ready; the goal of 2 s", f"{median:.2f} s",
-                   f"{_GOAL_S:.0f} s", median / _GOAL_S, "≤ 1", median <= _GOAL_S)]  # fmt: skip
+    return [Figure("start of the example until ready; the goal of 1.5 s", f"{median:.2f} s",
+                   f"{_GOAL_S:g} s", median / _GOAL_S, "≤ 1", median <= _GOAL_S)]  # fmt: skip

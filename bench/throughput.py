@@ -32,7 +32,7 @@ def measure() -> list[Figure]:
         Figure("SELECT 1, 8 connections, results cache on (default); roapi", f"{cached:.0f} /s",
                f"{roapi:.0f} /s", cached / roapi, "≥ 1", cached >= roapi),
         Figure("SELECT 1, 8 connections, uncached (`no-cache`); roapi", f"{computed:.0f} /s",
-               f"{roapi:.0f} /s", computed / roapi, "none", True),
+               f"{roapi:.0f} /s", computed / roapi, "≥ 0.5", computed >= 0.5 * roapi),
     ]  # fmt: skip
 
 
