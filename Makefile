@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest --hypothesis-seed=$(SEED)
-WORKERS ?= 3
+# The engine's allocator is set as in processes of the runtime: caraway_core.settings.ENGINE_VARIABLES.
+PYTEST = MIMALLOC_PURGE_DELAY=1000 $(BIN)/python -m pytest --hypothesis-seed=$(SEED)
+WORKERS ?= 4
 # Generated inputs are the same in every run, so that a run tells of the change and not of its luck.
 # `make test-full` draws others; `SEED=1 make test` does so here.
 SEED ?= 12
@@ -36,8 +37,8 @@ run: setup
 SHM_MB = $(shell df --output=avail --block-size=1M /dev/shm 2>/dev/null | tail -1)
 IN_MEMORY = $(shell test "$(SHM_MB)" -ge 6000 2>/dev/null && echo /dev/shm)
 
-# One process more than there are cores, because many tests wait for other processes and would leave
-# a third of two cores idle. The tests of one module stay in one. Modules come in the order of
+# Twice as many processes as there are cores, because many tests wait for other processes and would
+# leave a third of two cores idle. The tests of one module stay in one. Modules come in the order of
 # tests/kit/longest_first.py, since those with the most tests are not the longest.
 test: setup
 	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder

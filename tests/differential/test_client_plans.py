@@ -86,7 +86,7 @@ def _plain(answer: pa.Table) -> pa.Table:
     return answer.cast(plain_schema(answer.schema))
 
 
-@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.full)])
 def test_the_corpus(every: int, small: Dataset, small_reference: Runner) -> None:
     planned, counted = Planned(small_reference, small), Counter[str]()
     pair = Pair(small_reference, small_reference)

@@ -28,6 +28,9 @@ LONGEST = (
     "tests/scheduler/api/test_acceleration.py",
     "tests/scheduler/api/test_changes_bad_days.py",
     "tests/scheduler/api/test_acceleration_bad_days.py",
+    "tests/scheduler/api/test_writes.py",
+    "tests/scheduler/flight/test_ingesting.py",
+    "tests/differential/test_judge.py",
 )
 """The modules that take longest in `make test`, by the table that `suite_times` prints."""
 

@@ -43,6 +43,18 @@ class Pools:
         self.main = _pool(settings, 1 - _PRODUCTS_SHARE)
         self.serial = _pool(settings, _PRODUCTS_SHARE)
         self.crowd = Crowd(settings.target_partitions)
+        self._settings = settings
+        self._planned: dict[tuple[int, bool], SessionContext] = {}
+
+    def planned(self, partitions: int, measured: bool) -> SessionContext:
+        """Return the context that runs plans that are optimized already.
+
+        It has no tables, because plans bring theirs. Object stores belong to the runtime.
+        """
+        key = partitions, measured
+        if key not in self._planned:
+            self._planned[key] = new(self._settings, partitions, self.main, measured, _UNCHANGED)
+        return self._planned[key]
 
     @cached_property
     def reading(self) -> SessionContext:
@@ -65,9 +77,8 @@ class Contexts:
         # Products run in one partition. DataFusion does not cancel them at once, and each partition
         # of a cancelled product occupies a worker thread. See docs/decisions/0002.
         self.serial = new(settings, 1, pools.serial, measured, _ONE_AFTER_ANOTHER)
-        # Only for plans that are optimized already.
-        self.planned = new(settings, self._partitions, pools.main, measured, _UNCHANGED)
-        self.narrow = new(settings, 1, pools.main, measured, _UNCHANGED)
+        self.planned = pools.planned(self._partitions, measured)
+        self.narrow = pools.planned(1, measured)
         # Only for planning: plans of shares must not depend on statistics of whole files.
         self.unmeasured = {
             self.main: without_statistics(settings.target_partitions),
@@ -75,8 +86,7 @@ class Contexts:
         }
 
     def __iter__(self) -> Iterator[SessionContext]:
-        others = (self.planned, self.narrow, *self.unmeasured.values())
-        return iter((self.main, self.serial, *others))
+        return iter((self.main, self.serial, *self.unmeasured.values()))
 
     @property
     def crowd(self) -> Crowd:

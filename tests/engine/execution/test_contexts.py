@@ -37,15 +37,17 @@ def setting(context: object, name: str) -> str:
 def test_contexts_of_a_session_differ_in_what_they_are_for(measured: bool) -> None:
     made = Contexts(EngineSettings(3), measured=measured)
     partitions = [setting(each, "datafusion.execution.target_partitions") for each in made]
-    assert partitions == ["3", "1", "3", "1", "3", "1"]
+    assert partitions == ["3", "1", "3", "1"]
     statistics = [setting(each, "datafusion.execution.collect_statistics") for each in made]
-    assert statistics == [str(measured).lower()] * 4 + ["false"] * 2
-    passes = [setting(each, "datafusion.optimizer.max_passes") for each in made]
-    assert passes == ["3", "3", "0", "0", "3", "3"]
+    assert statistics == [str(measured).lower()] * 2 + ["false"] * 2
+    for each, count in ((made.planned, "3"), (made.narrow, "1")):
+        assert setting(each, "datafusion.execution.target_partitions") == count
+        assert setting(each, "datafusion.execution.collect_statistics") == str(measured).lower()
+        assert setting(each, "datafusion.optimizer.max_passes") == "0"
     filters = "datafusion.optimizer.enable_join_dynamic_filter_pushdown"
     # A plan whose partitions run one after another would wait for itself.
     assert [setting(each, filters) for each in (made.main, made.serial)] == ["true", "false"]
-    for each in made:
+    for each in (*made, made.planned, made.narrow):
         assert setting(each, "datafusion.catalog.default_catalog") == contexts.CATALOG
         # Known to answer wrongly; see the comments in the module.
         for off in ("enable_aggregate_dynamic_filter_pushdown", "enable_topk_aggregation"):
