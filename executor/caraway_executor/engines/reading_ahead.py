@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pyarrow as pa
 
@@ -38,6 +38,22 @@ class AheadReader:
         finally:
             self._is_ended = True
             self._changed.set()
+
+    async def only_batch(self, begins_s: float, ends_s: float) -> pa.RecordBatch | None:
+        """Return the batch of a stream that has one; None if that is not known soon enough.
+
+        Waits for the batch, and after it for the end, as long as given. The batch stays to be
+        taken.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(begins_s):
+                while not (self._batches or self._is_ended):
+                    await self._next_change()
+            async with asyncio.timeout(ends_s):
+                while len(self._batches) == 1 and not self._is_ended:
+                    await self._next_change()
+        is_whole = self._is_ended and self._error is None
+        return self._batches[0] if is_whole and len(self._batches) == 1 else None
 
     async def take(self, most_rows: Callable[[], int]) -> list[pa.RecordBatch]:
         """Return the batches at hand, together about so many rows; none means the end.

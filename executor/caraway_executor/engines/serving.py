@@ -46,6 +46,9 @@ logger = logging.getLogger(__name__)
 CREDIT = 4
 """The number of messages with rows of a stream that may be in transit to its reader."""
 _LARGE_BYTES = 64 * 1024
+_SOON_S, _AT_ONCE_S = 0.05, 0.002
+"""How long to wait for the first rows of a result, and after them for its end, before it is said
+that it has begun."""
 _SHOW_S = 10.0
 
 
@@ -211,15 +214,20 @@ class Serving:
         flow, rows = self._flows[number], RowsOut(stream.schema)
         at_hand: pa.RecordBatch | None = getattr(stream, "at_hand", None)
         if at_hand is not None and at_hand.nbytes < _LARGE_BYTES:
-            answered = messages.Answered(
-                number, serialized, stream.reads_only_catalog, rows.is_whole
-            )
-            self._send(answered, rows.body(at_hand))
+            self._send_answer(number, serialized, stream, rows, at_hand)
             return True
-        self._send(messages.Opened(number, serialized, stream.reads_only_catalog, stream.written))
+        opened = messages.Opened(number, serialized, stream.reads_only_catalog, stream.written)
         if stream.written is not None:
+            self._send(opened)
             await flow.begun.wait()
         async with reading_ahead(stream) as ahead:
+            if stream.written is None:
+                # One message takes less time than three.
+                only = await ahead.only_batch(_SOON_S, _AT_ONCE_S)
+                if only is not None and only.nbytes < _LARGE_BYTES:
+                    self._send_answer(number, serialized, stream, rows, only)
+                    return True
+                self._send(opened)
             while batches := await ahead.take(rows.most_rows):
                 await flow.credit.acquire()
                 if sum(each.nbytes for each in batches) < _LARGE_BYTES:
@@ -232,6 +240,19 @@ class Serving:
                 if held is not None:
                     held.is_sent = True
         return False
+
+    def _send_answer(
+        self,
+        number: int,
+        serialized: bytes,
+        stream: BatchStream,
+        rows: RowsOut,
+        batch: pa.RecordBatch,
+    ) -> None:
+        """Send a stream that has one batch."""
+        steady = stream.reads_only_catalog
+        answered = messages.Answered(number, serialized, steady, rows.is_whole)
+        self._send(answered, rows.body(batch))
 
     async def _keep(self, table: TableName) -> None:
         """Send the rows of a table in memory to the serving process, to outlive this one."""

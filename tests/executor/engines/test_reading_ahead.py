@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -68,3 +69,50 @@ async def test_error_comes_after_the_batches_before_it() -> None:
         assert await ahead.take(any_number) == [BATCH]
         with pytest.raises(ValueError, match="broken"):
             await ahead.take(any_number)
+
+
+LONG_S = 60.0
+
+
+async def test_the_only_batch_is_known_at_the_end_and_stays_to_be_taken() -> None:
+    stream: Any = Batches(BATCH)
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.only_batch(LONG_S, LONG_S) == BATCH
+        assert await ahead.take(any_number) == [BATCH]
+        assert await ahead.take(any_number) == []
+
+
+@pytest.mark.parametrize(
+    "steps", [(), (BATCH, BATCH), (ValueError("no"),), (BATCH, ValueError("no"))]
+)
+async def test_other_streams_have_no_only_batch(steps: tuple[Any, ...]) -> None:
+    stream: Any = Batches(*steps)
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.only_batch(LONG_S, LONG_S) is None
+        for step in steps:
+            if isinstance(step, ValueError):
+                with pytest.raises(ValueError, match="no"):
+                    await ahead.take(any_number)
+            else:
+                assert await ahead.take(lambda: 2) == [BATCH]
+
+
+class Pausing:
+    """A stream that pauses for good after some batches."""
+
+    def __init__(self, *batches: pa.RecordBatch) -> None:
+        self._batches = batches
+
+    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        for batch in self._batches:
+            yield batch
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("batches", [(), (BATCH,)], ids=["rows", "end"])
+async def test_what_comes_late_is_not_waited_for(batches: tuple[pa.RecordBatch, ...]) -> None:
+    stream: Any = Pausing(*batches)
+    async with reading_ahead(stream) as ahead:
+        assert await ahead.only_batch(0.01, 0.01) is None
+        if batches:
+            assert await ahead.take(any_number) == [BATCH]
