@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
-from caraway_engine.known_faults.scopes import Types
+from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.syntax import Tree
 
 _WORDS = {"Except": "EXCEPT", "Intersect": "INTERSECT"}

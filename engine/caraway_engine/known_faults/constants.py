@@ -16,7 +16,8 @@ from typing import Any
 from datafusion import LogicalPlan, SessionContext
 
 from caraway_engine.known_faults import columns, joining, scopes, syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.statements import plan_nodes
 from caraway_engine.statements.plan_nodes import HiddenError, PlanNode

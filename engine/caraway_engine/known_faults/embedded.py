@@ -7,7 +7,8 @@ element of the result as a vector cannot even be planned.
 import pyarrow as pa
 
 from caraway_engine.known_faults import scopes, syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.searching.embedding import EMBED, EMBED_ARRAY
 

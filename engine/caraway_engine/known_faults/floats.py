@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from caraway_engine.known_faults import columns, scopes, syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _SQL_TYPES = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _ANY_SIDE = "LEFT, RIGHT or FULL"

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})

@@ -33,8 +33,9 @@ from caraway_engine.known_faults import (
     windows,
 )
 from caraway_engine.known_faults.constants import Believed
+from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.schemas import KnownSchemas
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.statements import bounds
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.errors import engine_messages
 from caraway_engine.known_faults import joining, scopes, syntax
+from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.joining import JoinedRelation
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _KEEPS_LEFT = frozenset({"Join", "Inner", "Left", "LeftOuter"})

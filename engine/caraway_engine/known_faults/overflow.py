@@ -11,8 +11,9 @@ from itertools import chain, islice
 import pyarrow as pa
 
 from caraway_engine.known_faults import ranges, scopes, sums, syntax
+from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.ranges import Range
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _SIGNS = {"Plus": "+", "Minus": "-", "Multiply": "*"}

@@ -11,7 +11,8 @@ from typing import Any
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import ordering, scopes, syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _THREE_VALUED = (

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from caraway_engine.errors.engine_messages import OVERFLOW
 from caraway_engine.known_faults import ranges, scopes, syntax
-from caraway_engine.known_faults.scopes import SelectScope, Types
+from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _AVERAGES = frozenset({"avg", "mean"})

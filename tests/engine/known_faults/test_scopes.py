@@ -4,7 +4,7 @@ from datafusion import SessionContext
 
 from caraway_core.sqltext import builtin_functions
 from caraway_engine.known_faults import KnownSchemas, mend, scopes, syntax
-from caraway_engine.known_faults.scopes import Types
+from caraway_engine.known_faults.expression_types import Types
 from tests.engine.known_faults.memory import Asked
 
 # Each adds 1 to the largest BIGINT, or what it reads, somewhere that types are hard to find.

@@ -1,0 +1,167 @@
+"""Gets the types of expressions in a statement from the engine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext, SQLOptions
+
+from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults.schemas import KnownSchemas
+from caraway_engine.known_faults.scopes import SelectScope
+from caraway_engine.known_faults.syntax import Tree
+
+_READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Types:
+    """Gets the types of expressions from the engine, by planning statements that never run."""
+
+    def __init__(
+        self,
+        context: SessionContext,
+        parameters: Mapping[str, Any] = _NOTHING,
+        known: KnownSchemas | None = None,
+    ) -> None:
+        self._context = context
+        self._parameters = dict(parameters)
+        # A parameter has the type of its value.
+        self._key = "".join(f"{name} {_type(value)} " for name, value in self._parameters.items())
+        self._known = known or KnownSchemas()
+
+    def has_value(self, placeholder: str) -> bool:
+        """Return whether a value is bound to a placeholder, and is not NULL."""
+        value = self._parameters.get(placeholder[1:])
+        return value.is_valid if isinstance(value, pa.Scalar) else value is not None
+
+    def of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
+        """Return the type of each expression in a SELECT, or None if it is unknown."""
+        known = scope.types
+        unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
+        plain = [each for each in unknown if not scopes.has_aggregate(each)]
+        grouped = [each for each in unknown if scopes.has_aggregate(each)]
+        for group, is_grouped in ((plain, False), (grouped, True)):
+            for each, type_ in zip(group, self._of(scope, group, is_grouped), strict=True):
+                known[id(each)] = type_
+        return [known[id(each)] for each in expressions]
+
+    def name(self, scope: SelectScope, expression: Tree) -> str | None:
+        """Return the name that the engine gives to a column, or None if it is unknown."""
+        for each in (scope, *_around(scope)):
+            for is_grouped in (False, True):
+                schema = self._planned(each, [{"UnnamedExpr": expression}], is_grouped)
+                if schema is not None:
+                    return str(schema.names[0])
+        return None
+
+    def columns(self, scope: SelectScope, relations: list[Tree]) -> list[str] | None:
+        """Return the column names of a FROM, or None if they are unknown."""
+        (star,) = syntax.parse("SELECT *")
+        schema = self._schema(
+            syntax.select(
+                star["Query"]["body"]["Select"]["projection"],
+                relations,
+                _needed(scope.with_, relations),
+            )
+        )
+        return None if schema is None else list(schema.names)
+
+    def can_stand_alone(self, query: Tree, scope: SelectScope) -> bool:
+        """Return whether a subquery can be planned without its outer query."""
+        return self.schema(query, scope.with_) is not None
+
+    def schema(self, query: Tree, with_: Tree) -> pa.Schema | None:
+        """Return the schema of a query, or None if it cannot be planned."""
+        own = query["with"]
+        if with_ and own:
+            kept = [
+                each
+                for each in with_["cte_tables"]
+                if not any(each is one for one in own["cte_tables"])
+            ]
+            with_ = {**with_, "cte_tables": kept}
+        with_ = _needed(scopes.combined_with(with_, own), query["body"])
+        return self._schema(syntax.restored({"Query": {**query, "with": with_}}))
+
+    def _of(
+        self, scope: SelectScope, expressions: Sequence[Tree], is_grouped: bool
+    ) -> list[pa.DataType | None]:
+        if not expressions:
+            return []
+        items = [scopes.named(each, f"c{number}") for number, each in enumerate(expressions)]
+        for each in (scope, *_around(scope)):
+            schema = self._planned(each, items, is_grouped)
+            if schema is not None:
+                return list(schema.types)
+        # Inner columns take precedence over outer ones of the same name.
+        schema = self._nested(scope, items, is_grouped)
+        if schema is not None:
+            return list(schema.types)
+        if len(expressions) == 1:
+            return [None]
+        return [type_ for each in expressions for type_ in self._of(scope, [each], is_grouped)]
+
+    def _nested(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
+        """Return the types of expressions that are subqueries of the outer queries."""
+        outer = scope.parent
+        if outer is None:
+            return None
+        group_by = scopes.group_by(scope) if is_grouped else None
+        wrapped = [_one_value(each, scope.select["from"], group_by) for each in items]
+        schema = self._planned(outer, wrapped, False)
+        if schema is not None:
+            return schema
+        return self._nested(outer, wrapped, False)
+
+    def _planned(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
+        group_by = scopes.group_by(scope) if is_grouped else None
+        with_ = _needed(scope.with_, [scope.select["from"], items])
+        return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
+
+    def _schema(self, sql: str) -> pa.Schema | None:
+        key = self._key + sql
+        if (known := self._known.recall(key)) is not None:
+            return known
+        try:
+            frame = self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
+            schema = pa.schema(frame.schema())
+        except Exception:  # On any engine error, the type is unknown.
+            return None
+        self._known.remember(key, schema)
+        return schema
+
+
+def _type(value: Any) -> str:
+    return str(value.type) if isinstance(value, pa.Scalar) else type(value).__name__
+
+
+def _needed(with_: Tree, tree: Tree) -> Tree:
+    """Return only the CTEs that a tree reads, directly or through others."""
+    if with_ is None:
+        return None
+    names = set(scopes.read(tree))
+    kept: list[Tree] = []
+    for cte in reversed(with_["cte_tables"]):
+        if syntax.spelled(cte["alias"]["name"]) in names:
+            names.update(scopes.read(cte["query"]))
+            kept.insert(0, cte)
+    return {**with_, "cte_tables": kept} if kept else None
+
+
+def _around(scope: SelectScope) -> Iterator[SelectScope]:
+    """Yield the scope with the FROM of its outer queries added, one level at a time."""
+    from_, outer = [*scope.select["from"]], scope.parent
+    while outer is not None:
+        from_ += outer.select["from"]
+        yield SelectScope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
+        outer = outer.parent
+
+
+def _one_value(item: Tree, from_: list[Tree], group_by: Tree) -> Tree:
+    select = syntax.selected([item], from_, None)
+    if group_by is not None:
+        select["group_by"] = group_by
+    name = item["ExprWithAlias"]["alias"]["value"]
+    return scopes.named({"Subquery": syntax.query({"Select": select})}, name)
