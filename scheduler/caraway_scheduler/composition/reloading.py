@@ -21,6 +21,8 @@ class Reloader:
         self._manifest = manifest
         self._services = services
         self._requested = requested
+        # Before watching begins, which takes a moment: a change in it would never be seen.
+        self._seen = _modified(manifest)
 
     async def run(self, watch: bool) -> None:
         """Reload whenever it is asked for, until cancelled."""
@@ -65,15 +67,14 @@ class Reloader:
         """Watch the folders: editors and ConfigMaps replace files instead of writing to them."""
         import watchfiles  # Here: most processes do not watch.
 
-        seen = _modified(self._manifest)
         while True:
             folders = {file.parent for file in self._manifest.files}
             async for _ in watchfiles.awatch(
                 *folders, recursive=False, debounce=_DEBOUNCE_MS, step=50, rust_timeout=1_000,
                 yield_on_timeout=True,
             ):  # fmt: skip
-                if (now := _modified(self._manifest)) != seen:
-                    seen = now
+                if (now := _modified(self._manifest)) != self._seen:
+                    self._seen = now
                     self._requested.set()
                 if {file.parent for file in self._manifest.files} != folders:
                     break
