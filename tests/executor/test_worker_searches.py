@@ -104,6 +104,8 @@ async def test_what_may_take_long_is_not_answered_at_once(
         assert at.open_at_once(statement(replace(WORDS, is_explained=True)), "here") is None
         assert at.open_at_once(statement(replace(WORDS, limit=1000)), "here") is None
         assert at.open_at_once(Statement("SELECT 1", {}), "here") is None
+        many = WordOrder(("body",), "fox~ " * 100, "english", (1.0,))
+        assert at.open_at_once(statement(replace(WORDS, by=many)), "here") is None
         monkeypatch.setattr(running, "_SHORT_S", -1.0)
         assert at.open_at_once(statement(WORDS), "here") is None
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, NotDistributableError
 from caraway_core.ids import TableName
-from caraway_core.index_orders import IndexOrder, VectorOrder
+from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SHORT_S = 0.005
 _FEW_ROWS = 100
+_SHORT_TEXT = 200
 _Kind = tuple[TableName, tuple[str, ...], bool]
 
 
@@ -58,6 +59,8 @@ class IndexedSearches:
         assert order is not None
         if order.where is not None or order.is_explained or statement.logs:
             return None
+        if isinstance(order.by, WordOrder) and len(order.by.text) > _SHORT_TEXT:
+            return None  # Its words decide how long it takes, not the search before.
         if self._took_s.get(_kind(order), math.inf) > _SHORT_S:
             return None
         return self.answered(session, statement, builds=False)
