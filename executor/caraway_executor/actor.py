@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -24,7 +24,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from caraway_core import ray_nodes
 from caraway_core.changes import Log
-from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import (
@@ -39,7 +39,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import AnswerParts, CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.wire import ActorStatus, InputShape, PageOrError, SentPage
+from caraway_core.protocols.wire import ActorStatus, InputShape, SentPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.statements import Statement
@@ -47,6 +47,7 @@ from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings, metrics
+from caraway_executor.channel_server import ChannelServer
 from caraway_executor.endings import Ending
 from caraway_executor.host_files import HostFiles
 from caraway_executor.part_options import PartServing
@@ -78,6 +79,7 @@ class ExecutorActor:
         identity: Description,
         settings: EngineSettings,
         files: Path,
+        token_file: Path,
         serving: PartServing | None = None,
     ) -> None:
         # Ray's workers outlive a killed raylet by some seconds, and keep their memory in that time.
@@ -90,6 +92,12 @@ class ExecutorActor:
         host_files = HostFiles(files, clock)
         self._worker = Worker(identity, settings, clock, host_files, files.with_name(MODELS))
         self._loop = uvloop.new_event_loop()
+        host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        # Ray keeps what an actor is made with, hence the name of the file and not the token.
+        token = ray_nodes.read_token(token_file)
+        self._channels = ChannelServer(host, token, identity.executor_id, self._opened)
+        self._worker.is_called_at(self._channels.place)
+        self._serving = asyncio.run_coroutine_threadsafe(self._channels.serve(), self._loop)
         threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
         if serving is not None:
             # Imported here: its gRPC stack is slow to load, and few executors need it.
@@ -142,19 +150,7 @@ class ExecutorActor:
     async def open(self, arguments: bytes) -> SentPage:
         """See `Worker.open`."""
         call, query_id, statement, origin = wire.unpack_call(arguments)
-        page = self._worker.open_at_once(statement, origin)
-        if page is None:
-            page = await self._do(self._worker.open(query_id, statement, origin, call))
-        return wire.pack(page)
-
-    async def open_all(self, calls: bytes) -> bytes:
-        """Answer several calls of `open` at once; an error is the answer of its call alone."""
-        asked = [wire.unpack_call(each) for each in wire.unpack_call(calls)]
-        found = [self._worker.open_at_once(statement, origin) for _, _, statement, origin in asked]
-        rest = [each for each, page in zip(asked, found, strict=True) if page is None]
-        others = iter(await self._do(self._open_all(rest)) if rest else ())
-        pages = [next(others) if page is None else wire.pack(page) for page in found]
-        return wire.pack_answers(pages)
+        return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
 
     async def open_task(self, arguments: bytes, *tables: pa.Table) -> SentPage:
         """See `Worker.open_task`. The tables of all inputs follow as separate objects."""
@@ -232,19 +228,18 @@ class ExecutorActor:
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
-    async def _open_all(self, calls: Sequence[tuple[Any, ...]]) -> Sequence[PageOrError]:
-        return await asyncio.gather(*(self._opened(*each) for each in calls))
+    def _opened(self, arguments: bytes) -> SentPage | Awaitable[SentPage]:
+        """Answer a call of `open` that came over a channel; in the loop of the worker."""
+        call, query_id, statement, origin = wire.unpack_call(arguments)
+        page = self._worker.open_at_once(statement, origin)
+        if page is not None:
+            return wire.pack(page)
+        return self._opened_later(call, query_id, statement, origin)
 
-    async def _opened(
+    async def _opened_later(
         self, call: str, query_id: QueryId, statement: Statement, origin: str
-    ) -> PageOrError:
-        try:
-            return wire.pack(await self._worker.open(query_id, statement, origin, call))
-        except CarawayError as exc:
-            return exc
-        except Exception as exc:
-            cause = f"{type(exc).__name__}: {exc}".split("\n")[0]
-            return ExecutionError(f"executor '{self._executor_id}': {cause}")
+    ) -> SentPage:
+        return wire.pack(await self._worker.open(query_id, statement, origin, call))
 
     async def _run(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
@@ -347,12 +342,13 @@ class ActorKeeper:
         settings: EngineSettings,
         files: Path,
         wait_s: float,
+        token_file: Path,
         serving: PartServing | None = None,
     ) -> Description:
         """Create the actor. Replaces an actor of the same name that an earlier process left.
 
-        `files` is the directory for its copies of schedulers' files; `serving` says where it serves
-        parts of answers, if it does.
+        `files` is the directory for its copies of schedulers' files, and `token_file` has the
+        token of the cluster; `serving` says where it serves parts of answers, if it does.
         """
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._end_namesake()
@@ -366,7 +362,7 @@ class ActorKeeper:
             max_concurrency=_CALLS_AT_ONCE,
             num_cpus=0,
             scheduling_strategy=here,
-        ).remote(identity, settings, files, serving)
+        ).remote(identity, settings, files, token_file, serving)
         described: Description = self._ask(self._actor.describe, wait_s)
         return described
 

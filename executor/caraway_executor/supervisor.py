@@ -150,6 +150,7 @@ class Supervisor:
             self._engine,
             self._files,
             _DEPLOY_S,
+            self._node_options.token_file.absolute(),
             self._parts,
         )
         logger.info(

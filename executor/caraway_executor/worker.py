@@ -5,7 +5,6 @@ import os
 import tempfile
 import time
 import uuid
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -37,6 +36,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
+from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
@@ -79,8 +79,6 @@ class Worker:
         self._running: dict[str, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
-        self._at_once: deque[None] = deque()
-        """One item for each answer that other threads gave and that is not counted yet."""
         self.stopped = 0
         """The number of times that work was cancelled. Some of it may still be running."""
 
@@ -88,14 +86,15 @@ class Worker:
         """Note where clients fetch parts of answers; before any call."""
         self._identity = replace(self._identity, flight=place)
 
+    def is_called_at(self, place: Address) -> None:
+        """Note where schedulers make short calls; before any call."""
+        self._identity = replace(self._identity, channels=place)
+
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
         """Return the heartbeat; keep the catalog versions of this origin that are pinned."""
         await self._cursors.close_forgotten()
         self.offers.end_stalled()
         await self.models.tend()
-        while self._at_once:
-            self._at_once.pop()
-            self._finished += 1
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
         return replace(
@@ -173,10 +172,7 @@ class Worker:
         return await self._work(call, origin, self._open(call, query_id, statement, origin))
 
     def open_at_once(self, statement: Statement, origin: str) -> AnswerPage | None:
-        """Answer like `open` if that takes no longer than to wake a thread, or return None.
-
-        May be called from any thread, and does not wait.
-        """
+        """Answer like `open` if that takes no longer than to wake a thread, or return None."""
         if statement.index is None or self._is_draining:
             return None
         try:
@@ -186,7 +182,7 @@ class Worker:
         if found is None:
             return None
         self._catalogs.touch(origin)
-        self._at_once.append(None)
+        self._finished += 1
         batches = () if found.at_hand is None else (found.at_hand,)
         is_steady = found.reads_only_catalog
         return AnswerPage("", batches, True, found.schema, reads_only_catalog=is_steady)

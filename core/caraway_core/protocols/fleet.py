@@ -19,12 +19,13 @@ from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.settings import Address
 from caraway_core.statements import GivenRows, Statement
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 15
+PROTOCOL_VERSION = 16
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
@@ -100,6 +101,8 @@ class Description:
     """How the previous process ended, if a statement may have ended it."""
     flight: FlightPlace | None = None
     """Where it serves parts of answers, if it does."""
+    channels: Address | None = None
+    """Where it listens for the channels of schedulers, if it does."""
     gpus: int = 0
     models: tuple[str, ...] = ()
     """The keys of the models that it hosts."""

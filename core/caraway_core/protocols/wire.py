@@ -6,7 +6,6 @@ takes about two thirds of the processor time.
 """
 
 import pickle
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -60,7 +59,7 @@ class PackedPage:
 SentPage = bytes | PackedPage
 """A page on its way; small ones are pickled."""
 PageOrError = SentPage | CarawayError
-"""The answer to one of several calls that were sent as one."""
+"""The answer to a call over a channel."""
 _SMALL_BYTES = 64 * 1024
 
 
@@ -73,17 +72,6 @@ def unpack_call(packed: bytes) -> tuple[Any, ...]:
     """Return the arguments of a call; only a peer of the same cluster can have sent them."""
     arguments: tuple[Any, ...] = pickle.loads(packed)
     return arguments
-
-
-def pack_answers(answers: Sequence[PageOrError]) -> bytes:
-    """Pickle the answers to several calls."""
-    return pickle.dumps(answers, protocol=5)
-
-
-def unpack_answers(packed: bytes) -> Sequence[PageOrError]:
-    """Return the answers to several calls, in their order."""
-    answers: Sequence[PageOrError] = pickle.loads(packed)
-    return answers
 
 
 def pack(page: AnswerPage) -> SentPage:

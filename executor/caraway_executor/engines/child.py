@@ -13,10 +13,10 @@ import threading
 import uvloop
 
 from caraway_core import logs
+from caraway_core.channels.channel import Channel
 from caraway_engine.execution import processes
 from caraway_executor import ceilings
 from caraway_executor.engines import served
-from caraway_executor.engines.channel import Channel
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.serving import Serving
 from caraway_executor.engines.shared_memory import WritableMemory

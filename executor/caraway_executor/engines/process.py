@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
+from caraway_core.channels.channel import Channel
 from caraway_core.errors import CarawayError, ExecutionError, NotFoundError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.embedding import TextVectors
@@ -23,7 +24,6 @@ from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, Vie
 from caraway_core.tasks import Tasks
 from caraway_executor.engines import messages
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError
-from caraway_executor.engines.channel import Channel
 from caraway_executor.engines.crossing import Outward, SchemaCache, read, written
 from caraway_executor.engines.messages import (
     Answered,

@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core import tasks
+from caraway_core.channels.channel import Channel
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import SystemTable
 from caraway_executor.engines import messages
-from caraway_executor.engines.channel import Channel
 from caraway_executor.engines.crossing import (
     CrossingCatalog,
     CrossingStatement,

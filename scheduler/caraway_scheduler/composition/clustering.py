@@ -51,9 +51,9 @@ async def join(
     store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
     node = await _start_node(options.join, data.path / "ray")
     stack.push_async_callback(node.stop)
-    fleet: Fleet = await RayFleet.join(
-        options.join.head, options.join.node_ip, ray_nodes.environment(options.join.token_file)
-    )
+    token = ray_nodes.read_token(options.join.token_file)
+    variables = ray_nodes.environment(options.join.token_file)
+    fleet: Fleet = await RayFleet.join(options.join.head, options.join.node_ip, variables, token)
     scheduler_id = options.scheduler_id or data.node_id
     membership = Membership(fleet, store, scheduler_id)
     local = registry.ENGINES.load("planner")(engine, engines)
@@ -85,9 +85,7 @@ async def join(
         is_shared=options.state is not None,
         hosting=hosting,
         engines=local.report,
-        operating=Operating(
-            membership, ray_nodes.read_token(options.join.token_file), dispatch.take
-        ),
+        operating=Operating(membership, token, dispatch.take),
     )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from caraway_core.channels.channel import Channel
 from caraway_core.errors import ExecutionError
 from caraway_executor.engines import shared_memory
-from caraway_executor.engines.channel import Channel
 from caraway_executor.engines.messages import BatchesSent
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.serving import Serving

@@ -8,6 +8,10 @@ from typing import Any
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Description, Input
 from caraway_core.protocols.wire import InputShape
+from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
+
+NO_ANSWER = "it no longer answers"
+"""Why calls fail once their executor is known to be gone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -18,9 +22,14 @@ class Peer:
     actor: Any
     gone: "asyncio.Future[None]"
     asked: "asyncio.Future[Description] | None" = field(default=None)
+    direct: DirectCalls | None = field(default=None)
+    """Its channel, while it has one."""
 
     def let_go(self) -> None:
         """Fail the running calls; later calls wait again."""
+        if self.direct is not None:
+            self.direct.close(NO_ANSWER)
+            self.direct = None
         gone, self.gone = self.gone, asyncio.get_running_loop().create_future()
         if not gone.done():
             gone.set_result(None)

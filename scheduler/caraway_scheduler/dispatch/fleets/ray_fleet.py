@@ -40,10 +40,10 @@ from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.fleets import model_answers, own_files
+from caraway_scheduler.dispatch.fleets.connecting import Connecting
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
-from caraway_scheduler.dispatch.fleets.peers import Peer, got, handles, send, shapes
+from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer, got, handles, send, shapes
 from caraway_scheduler.dispatch.fleets.ray_failures import translate
-from caraway_scheduler.dispatch.fleets.shared_calls import SharedCalls
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
@@ -65,22 +65,24 @@ _DEAD = (
 class RayFleet:
     """Joins Ray as a driver and calls the actors of executors by name."""
 
-    def __init__(self, *, leaves: bool = False) -> None:
+    def __init__(self, token: str, *, leaves: bool = False) -> None:
         self._leaves = leaves
+        self._connecting = Connecting(token)
         self._peers: dict[ExecutorId, Peer] = {}
         self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
         self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
         self._is_blind = False
         self._catalog: tuple[TableCatalog, Any] | None = None
         self._abandoned = tasks.Tasks()
-        self._shared = SharedCalls()
         self._calls = 0
 
     @classmethod
     async def join(
-        cls, head: Address, node_ip: str | None, variables: Mapping[str, str]
+        cls, head: Address, node_ip: str | None, variables: Mapping[str, str], token: str
     ) -> "RayFleet":
         """Join the cluster through the node at that address, whose process must be running.
+
+        `token` is that of the cluster.
 
         Raises:
             CarawayError: the cluster cannot be joined.
@@ -97,7 +99,7 @@ class RayFleet:
                 f"cannot join the Ray cluster at {head}: {exc or 'no answer'}; is `caraway head` "
                 "running, and is the token file the same?"
             ) from exc
-        return cls(leaves=True)
+        return cls(token, leaves=True)
 
     async def describe(
         self, origin: str = "", pinned: Pinned | None = None
@@ -238,8 +240,10 @@ class RayFleet:
         peer = self._peer(executor_id)
         call = self._call(query_id)
         arguments = wire.pack_call(call, query_id, statement, catalog)
-        opened = self._shared.open(peer, arguments, statement.index)
-        packed = await self._work(peer, call, opened)
+        if peer.direct is not None and peer.direct.is_open:
+            packed = await self._directly(peer, call, peer.direct.open(arguments))
+        else:
+            packed = await self._work(peer, call, peer.actor.open.remote(arguments))
         return self._paged(peer, call, wire.unpack(packed))
 
     async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
@@ -266,6 +270,7 @@ class RayFleet:
 
     async def aclose(self) -> None:
         self._abandoned.cancel()
+        self._connecting.close()
         for executor_id in list(self._peers):
             self.lost(executor_id)
         self._peers.clear()
@@ -306,7 +311,11 @@ class RayFleet:
             if peer.asked is None or peer.asked.done():
                 peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
             done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
-            return peer.asked.result() if done else None
+            if not done:
+                return None
+            described = peer.asked.result()
+            self._connecting.look(peer, described.channels)
+            return described
         except exceptions.RayError as exc:
             self._forget_if_dead(peer, exc)
         except Exception as exc:
@@ -345,6 +354,15 @@ class RayFleet:
             self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
             raise
 
+    async def _directly(self, peer: Peer, call: str, answer: Any) -> Any:
+        try:
+            # Whoever is cancelled must not cancel the answer, which is awaited again to close it.
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            send(peer.actor.cancel, call)
+            self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
+            raise
+
     async def _answer(self, peer: Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
         answered = tasks.begin(got(answer))
         try:
@@ -352,7 +370,7 @@ class RayFleet:
         finally:
             answered.cancel()
         if not answered.done():
-            raise ExecutorLostError(peer.executor_id, "it no longer answers")
+            raise ExecutorLostError(peer.executor_id, NO_ANSWER)
         try:
             return answered.result()
         except exceptions.RayError as exc:

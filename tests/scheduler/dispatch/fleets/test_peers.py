@@ -44,7 +44,7 @@ async def test_executor_that_cannot_be_called_does_not_hide_the_others(
         return {each: actor for each, actor in actors.items() if each not in known}
 
     monkeypatch.setattr(ray_fleet, "_find", find)
-    fleet = RayFleet()
+    fleet = RayFleet("token")
     assert [each.executor_id for each in await fleet.describe()] == [WELL]
     assert list(fleet._peers) == [WELL]
     actors[ILL] = Actor(identity(ILL))

@@ -1,8 +1,9 @@
-"""Messages between two processes of one host, over a Unix socket.
+"""Messages between two processes over a socket.
 
 A message is any picklable value, with an optional body of bytes that is neither pickled nor copied
-in Python. Both ends are processes of one runtime with the same code, and one is a child of the
-other. So unpickling is safe: nobody else can send messages.
+in Python. Unpickling runs code of the sender's choice, so both ends must be processes of one
+runtime: either one is a child of the other, or they have shown each other the cluster's token (see
+`handshake`).
 """
 
 import asyncio
@@ -42,12 +43,13 @@ class Channel(asyncio.BufferedProtocol):
         end: socket.socket,
         receive: Receive,
         lost: Callable[[], None],
-        # Serve one end of a socket pair; the channel closes it.
     ) -> "Channel":
-        """Serve one end of a socket pair; the channel closes it."""
+        """Serve one end of a connection; the channel closes it."""
         end.setblocking(False)
         loop = asyncio.get_running_loop()
-        _, channel = await loop.create_unix_connection(lambda: cls(receive, lost), sock=end)
+        is_local = end.family == socket.AF_UNIX
+        connect = loop.create_unix_connection if is_local else loop.create_connection
+        _, channel = await connect(lambda: cls(receive, lost), sock=end)
         return channel
 
     @property

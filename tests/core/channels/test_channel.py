@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_executor.engines.channel import Channel
+from caraway_core.channels.channel import Channel
 
 
 @dataclass

@@ -1,0 +1,133 @@
+"""Answers the short calls of schedulers over channels, next to the calls that come through Ray.
+
+A call of an actor takes each side more than a millisecond of processor time, whatever it asks for.
+A message over a channel takes about a tenth of that.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core.channels import handshake
+from caraway_core.channels.channel import Channel
+from caraway_core.channels.handshake import NoProofError
+from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.wire import PackedPage, PageOrError, SentPage
+from caraway_core.settings import Address
+from caraway_core.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+_BACKLOG = 128
+_MOST_UNPROVEN = 32
+"""The connections that may show their proof at once; others wait to be accepted."""
+Open = Callable[[bytes], SentPage | Awaitable[SentPage]]
+"""Answers a call of `open` with its packed arguments, at once or later."""
+
+
+class ChannelServer:
+    """Listens on a port of its own from the start, and answers once `serve` runs."""
+
+    def __init__(self, host: str, token: str, executor_id: ExecutorId, open_: Open) -> None:
+        is_v6 = ipaddress.ip_address(host).version == 6
+        family = socket.AF_INET6 if is_v6 else socket.AF_INET
+        try:
+            self._listener = socket.create_server((host, 0), family=family, backlog=_BACKLOG)
+        except OSError as exc:
+            raise CarawayError(f"cannot listen on '{host}': {exc.strerror}") from exc
+        self._listener.setblocking(False)
+        self.place = Address(host, self._listener.getsockname()[1])
+        self._token = token
+        self._executor_id = executor_id
+        self._open = open_
+        self._tasks = Tasks()
+        self._channels: set[Channel] = set()
+        self._proving = asyncio.Semaphore(_MOST_UNPROVEN)
+
+    async def serve(self) -> None:
+        """Accept connections until cancelled; then close all of them."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await self._proving.acquire()
+                end, _ = await loop.sock_accept(self._listener)
+                self._tasks.spawn(self._admit(end), "admit a channel")
+        finally:
+            self._listener.close()
+            self._tasks.cancel()
+            for channel in list(self._channels):
+                channel.close()
+
+    async def _admit(self, end: socket.socket) -> None:
+        try:
+            end.setblocking(False)
+            await handshake.as_listener(end, self._token)
+            await _Caller(self).attach(end)
+        except NoProofError as exc:
+            end.close()
+            logger.warning("connection refused", extra={"cause": exc.message})
+        except BaseException:
+            end.close()
+            raise
+        finally:
+            self._proving.release()
+
+    async def answered(self, answer: Awaitable[SentPage]) -> PageOrError:
+        """Wait for an answer; an error is one, too."""
+        try:
+            return await answer
+        except CarawayError as exc:
+            return exc
+        except Exception as exc:
+            return self.failure(exc)
+
+    def failure(self, exc: Exception) -> CarawayError:
+        """Return the error for a failure that is nobody's intention."""
+        cause = f"{type(exc).__name__}: {exc}".split("\n")[0]
+        return ExecutionError(f"executor '{self._executor_id}': {cause}")
+
+
+class _Caller:
+    """The channel of one scheduler. Its calls are cancelled by name, through Ray."""
+
+    def __init__(self, server: ChannelServer) -> None:
+        self._server = server
+        self._channel: Channel | None = None
+
+    async def attach(self, end: socket.socket) -> None:
+        self._channel = await Channel.open(end, self._receive, self._lost)
+        self._server._channels.add(self._channel)
+
+    def _lost(self) -> None:
+        if self._channel is not None:
+            self._server._channels.discard(self._channel)
+
+    def _receive(self, message: tuple[int, bytes], _body: pa.Buffer | None) -> None:
+        number, arguments = message
+        try:
+            opened = self._server._open(arguments)
+        except CarawayError as exc:
+            self._send(number, exc)
+            return
+        except Exception as exc:
+            self._send(number, self._server.failure(exc))
+            return
+        if isinstance(opened, SentPage):
+            self._send(number, opened)
+        else:
+            self._server._tasks.spawn(self._later(number, opened), "answer a call")
+
+    async def _later(self, number: int, answer: Awaitable[SentPage]) -> None:
+        self._send(number, await self._server.answered(answer))
+
+    def _send(self, number: int, answer: PageOrError) -> None:
+        assert self._channel is not None
+        body = None
+        if isinstance(answer, PackedPage) and isinstance(answer.rows, pa.Buffer):
+            body, answer = answer.rows, replace(answer, rows=None)
+        self._channel.send((number, answer), body)

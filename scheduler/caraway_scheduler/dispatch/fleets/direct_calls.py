@@ -1,0 +1,108 @@
+"""Calls executors over channels: statements that have short answers take most of their time in Ray.
+
+Ray finds executors, tells that they live, and carries tasks and their tables. Only `open` travels
+here, and only while there is a channel.
+"""
+
+import asyncio
+import logging
+import socket
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core.channels import handshake
+from caraway_core.channels.channel import Channel
+from caraway_core.channels.handshake import NoProofError
+from caraway_core.errors import CarawayError, ExecutorLostError
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.wire import PackedPage, PageOrError, SentPage
+from caraway_core.settings import Address
+
+_CONNECT_S = 5.0
+_KEEP_ALIVE_S = 30
+logger = logging.getLogger(__name__)
+
+
+class DirectCalls:
+    """The calls over one channel. They fail with it."""
+
+    def __init__(self, executor_id: ExecutorId, place: Address) -> None:
+        self.place = place
+        self._executor_id = executor_id
+        self._channel: Channel | None = None
+        self._waiting: dict[int, asyncio.Future[SentPage]] = {}
+        self._count = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls can be made."""
+        return self._channel is not None and self._channel.is_open
+
+    async def connect(self, token: str) -> None:
+        """Connect, and check that both ends know the token.
+
+        Raises:
+            NoProofError: the other end does not know it, or cannot be reached.
+        """
+        try:
+            end = await self._connected()
+        except (OSError, TimeoutError) as exc:
+            raise NoProofError(f"cannot connect to {self.place}: {exc or 'timed out'}") from exc
+        try:
+            await handshake.as_caller(end, token)
+            self._channel = await Channel.open(end, self._receive, self._lost)
+        except BaseException:
+            end.close()
+            raise
+
+    def open(self, arguments: bytes) -> "asyncio.Future[SentPage]":
+        """Call `open` with packed arguments; never cancel the answer, which may hold a cursor."""
+        assert self._channel is not None
+        self._count += 1
+        answer: asyncio.Future[SentPage] = asyncio.get_running_loop().create_future()
+        self._waiting[self._count] = answer
+        self._channel.send((self._count, arguments))
+        return answer
+
+    def close(self, cause: str) -> None:
+        """Close the channel; calls under way fail with the cause."""
+        if self._channel is not None:
+            self._channel.close()
+        self._fail(cause)
+
+    async def _connected(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self.place.host else socket.AF_INET
+        end = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            end.setblocking(False)
+            # Otherwise a firewall may forget a connection that is idle.
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEP_ALIVE_S)
+            async with asyncio.timeout(_CONNECT_S):
+                place = (self.place.host, self.place.port)
+                await asyncio.get_running_loop().sock_connect(end, place)
+        except BaseException:
+            end.close()
+            raise
+        return end
+
+    def _receive(self, message: tuple[int, PageOrError], body: pa.Buffer | None) -> None:
+        number, answer = message
+        waiting = self._waiting.pop(number, None)
+        if waiting is None:
+            return
+        if isinstance(answer, CarawayError):
+            waiting.set_exception(answer)
+        elif isinstance(answer, PackedPage) and body is not None:
+            waiting.set_result(replace(answer, rows=body))
+        else:
+            waiting.set_result(answer)
+
+    def _lost(self) -> None:
+        self._fail("its connection was closed")
+
+    def _fail(self, cause: str) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for each in waiting.values():
+            each.set_exception(ExecutorLostError(self._executor_id, cause))
