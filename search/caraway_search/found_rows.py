@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -54,11 +55,26 @@ def first(rows: pa.Table, ties: Sequence[int], score: int, limit: int) -> Any:
 
     `score` and `ties` are places of columns.
     """
+    if (best := _of_distinct(rows.column(score), limit)) is not None:
+        return best
     columns = {"score": rows.column(score)}
     columns |= {str(place): _sortable(rows.column(place)) for place in ties}
     keys = [("score", "descending", "at_end")]
     keys += [(str(place), "ascending", "at_end") for place in ties]
     return pc.sort_indices(pa.table(columns), keys)[:limit]
+
+
+def _of_distinct(scores: pa.ChunkedArray, limit: int) -> pa.Array | None:
+    """The numbers of the best rows, if no tie decides between them; else None."""
+    if scores.null_count or limit <= 0 or not pa.types.is_float64(scores.type):
+        return None
+    values = scores.to_numpy()
+    order = np.argsort(-values, kind="stable")[: limit + 1]
+    kept = values[order]
+    # NaN is not greater than anything, either.
+    if not np.all(kept[:-1] > kept[1:]):
+        return None
+    return pa.array(order[:limit])
 
 
 def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:

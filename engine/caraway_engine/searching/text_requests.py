@@ -3,7 +3,7 @@
 import functools
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 from caraway_search.queries.parsing import parse
@@ -26,7 +26,7 @@ class TextRequest:
 
     def encoded(self) -> str:
         """Return the request as text."""
-        return json.dumps(asdict(self))
+        return json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def decoded(cls, text: str | None) -> Self:

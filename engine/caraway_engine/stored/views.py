@@ -26,6 +26,8 @@ class StoredShare:
     table: Table
     holders: Sequence[object]
     used_s: float = 0.0
+    units: Sequence[RowUnit] | None = None
+    """Its rows as indexes see them, once a search has asked."""
 
     def fill(self, chunks: Chunks) -> None:
         """Do nothing: the rows are already in memory."""
@@ -44,6 +46,8 @@ class VersionView:
         self._lineage: Lineage | None = None
         self._is_plain = not log and content.spec.keys is None
         self._filled: Sequence[object] | None = None
+        self._units: Sequence[RowUnit] | None = None
+        """All rows as indexes see them, once a search has asked."""
         self._shares: dict[tuple[str, ...], StoredShare] = {}
         self._lock = Lock()
         self.table = making.table([[]] * content.partitions, content.spec.schema)
@@ -149,12 +153,7 @@ class VersionView:
         content = self._content
         wanted = content.names if names is None else names
         if self._is_plain:
-            # Its table keeps the rows in memory, and with them their segments.
-            check_present([self.share(wanted, chunks)])
-            found = content.plain_units(wanted, chunks)
-            if isinstance(found, MissingChunks):
-                raise ChunksAwayError([found])
-            return found
+            return self._plain_units(wanted, chunks)
         merged = self._merged(wanted, chunks)
         if isinstance(merged, MissingChunks):
             raise ChunksAwayError([merged])
@@ -175,6 +174,28 @@ class VersionView:
             }
         finally:
             self._lock.release()
+
+    def _plain_units(self, names: tuple[str, ...], chunks: Chunks) -> Sequence[RowUnit]:
+        # A table of the rows keeps them in memory, and with them their segments.
+        share = None
+        if names == self._content.names:
+            check_present([self.fill(chunks)])
+            known = self._units
+        else:
+            share = self.part(names, chunks)
+            if isinstance(share, MissingChunks):
+                raise ChunksAwayError([share])
+            known = share.units
+        if known is not None:
+            return known
+        found = self._content.plain_units(names, chunks)
+        if isinstance(found, MissingChunks):
+            raise ChunksAwayError([found])
+        if share is None:
+            self._units = found
+        else:
+            share.units = found
+        return found
 
     def _rows(self, names: tuple[str, ...], chunks: Chunks) -> VersionRows | MissingChunks:
         content = self._content

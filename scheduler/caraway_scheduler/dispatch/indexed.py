@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ from caraway_search import found_rows
 Counted = tuple[str, tuple[str, ...], WordOrder]
 """A query of words, and the rows that were counted: a version, and the changes of its log."""
 _MOST_COUNTED = 1_000
+_MOST_DEALT = 100
 
 
 class FoundStream:
@@ -66,6 +67,8 @@ class IndexedRunner:
         self._policy = policy
         self.building = IndexBuilding(whole, policy)
         self._counted: OrderedDict[Counted, tuple[int, ...]] = OrderedDict()
+        self._dealt: OrderedDict[str, _Dealt] = OrderedDict()
+        """The shares of the versions that were searched last, by their keys."""
 
     async def run_order(
         self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot
@@ -162,17 +165,37 @@ class IndexedRunner:
     ) -> tuple[pa.Table, bool]:
         wanted = replace(statement, index=replace(order, pieces=pieces))
         try:
-            stream = await self._whole.at(executor_id, query_id, wanted)
-            batches = [batch async for batch in stream]
+            return await self._whole.rows_at(executor_id, query_id, wanted)
         except ShuttingDownError as exc:
             raise _LeavingError(executor_id) from exc
-        return pa.Table.from_batches(batches, stream.schema), stream.reads_only_catalog
 
     def _shares(self, spec: StoredTable, log: Log, leaving: Collection[ExecutorId]) -> Shares:
         """Return the pieces of each executor; None stands for all of them."""
         ready = [each.executor_id for each in self._membership.ready()]
-        owners = [each for each in ready if each not in leaving]
-        return shares_of(spec, log, owners, self._policy)
+        owners = tuple(each for each in ready if each not in leaving)
+        known = self._dealt.get(spec.key)
+        if known is not None and known.is_of(spec, owners, has_log=bool(log)):
+            return known.shares
+        shares = shares_of(spec, log, owners, self._policy)
+        self._dealt[spec.key] = _Dealt(spec, owners, bool(log), shares)
+        self._dealt.move_to_end(spec.key)
+        if len(self._dealt) > _MOST_DEALT:
+            self._dealt.popitem(last=False)
+        return shares
+
+
+@dataclass(frozen=True, slots=True)
+class _Dealt:
+    """The shares of a version among some owners."""
+
+    spec: StoredTable
+    owners: tuple[ExecutorId, ...]
+    has_log: bool
+    shares: Shares
+
+    def is_of(self, spec: StoredTable, owners: tuple[ExecutorId, ...], *, has_log: bool) -> bool:
+        """Whether the shares are those of this version; to compare the object is enough."""
+        return self.spec is spec and self.owners == owners and self.has_log == has_log
 
 
 def _no_index(order: IndexOrder | None) -> str:

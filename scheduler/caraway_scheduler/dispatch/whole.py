@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+
 from caraway_core.errors import (
     CarawayError,
     CatalogMovedError,
@@ -16,6 +18,7 @@ from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.statements import Statement
+from caraway_engine.rows import plain
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.placing import none_ready
@@ -24,6 +27,8 @@ from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord, StoredTotal
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
+
+_Ended = Callable[[int, int], None]
 
 
 class WholeRunner:
@@ -119,25 +124,8 @@ class WholeRunner:
         Raises:
             ExecutorLostError, ShuttingDownError: it must be run elsewhere.
         """
-        self._under_way[executor_id] += 1
-        self._tallies.assigned(executor_id)
-        started = time.perf_counter()
-
-        def ended(rows: int = 0, size_bytes: int = 0) -> None:
-            self._under_way[executor_id] -= 1
-            elapsed_ms = (time.perf_counter() - started) * 1000
-            self._on_ran(
-                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
-                    elapsed_ms, time.time_ns())
-            )  # fmt: skip
-
-        try:
-            stream = await self._fleet.execute(executor_id, query_id, statement, self._origin)
-        except BaseException as exc:
-            ended()
-            if isinstance(exc, ExecutorLostError):
-                await self._on_loss(query_id, executor_id)
-            raise
+        ended = self._begun(executor_id, query_id)
+        stream = await self._opened(executor_id, query_id, statement, ended)
         merged = MergedStream(
             [stream],
             stream.schema,
@@ -149,6 +137,54 @@ class WholeRunner:
         if statement.store is not None:
             merged.measure = StoredTotal(statement.store.most_bytes).add
         return merged
+
+    async def rows_at(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
+    ) -> tuple[pa.Table, bool]:
+        """Run a statement with few rows that only reads; return all of them.
+
+        The last value says whether they stay the same while no table changes.
+
+        Raises:
+            ExecutorLostError, ShuttingDownError: it must be run elsewhere.
+        """
+        ended = self._begun(executor_id, query_id)
+        stream = await self._opened(executor_id, query_id, statement, ended)
+        rows = stream.schema.empty_table()
+        try:
+            batches = [plain.restored(batch, stream.schema) async for batch in stream]
+            rows = pa.Table.from_batches(batches, stream.schema)
+        finally:
+            await stream.aclose()
+            ended(rows.num_rows, rows.nbytes)
+        return rows, stream.reads_only_catalog
+
+    def _begun(self, executor_id: ExecutorId, query_id: QueryId) -> _Ended:
+        """Count a statement as under way; the result is called once, with its rows and bytes."""
+        self._under_way[executor_id] += 1
+        self._tallies.assigned(executor_id)
+        started = time.perf_counter()
+
+        def ended(rows: int, size_bytes: int) -> None:
+            self._under_way[executor_id] -= 1
+            elapsed_ms = (time.perf_counter() - started) * 1000
+            self._on_ran(
+                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
+                    elapsed_ms, time.time_ns())
+            )  # fmt: skip
+
+        return ended
+
+    async def _opened(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, ended: _Ended
+    ) -> BatchStream:
+        try:
+            return await self._fleet.execute(executor_id, query_id, statement, self._origin)
+        except BaseException as exc:
+            ended(0, 0)
+            if isinstance(exc, ExecutorLostError):
+                await self._on_loss(query_id, executor_id)
+            raise
 
     def _ready(self) -> list[ExecutorId]:
         return [member.executor_id for member in self._membership.ready()]

@@ -103,7 +103,7 @@ def _first_rows(
     if len(ranked) == 1:
         rows, scores = ranked[0].rows, ranked[0].scores
     else:
-        merged = merging.merged(ranked, table.key, keeps_scores=False)[: search.limit]
+        merged = merging.merged(ranked, table.key, search.limit, keeps_scores=False)
         firsts = [each.places[0] for each in merged]
         parts = [ranked[each.ranking].rows.slice(each.row, 1) for each in firsts]
         rows = pa.concat_tables(parts) if parts else ranked[0].rows.slice(0, 0)

@@ -1,16 +1,19 @@
 """Merges the rankings of a search: rows of one table by reciprocal ranks, and tables by scores."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from caraway_engine.rows import times
 from caraway_scheduler.search.tables import RankedTable
-from caraway_search.ranking.fusion import RankedList, fuse
+from caraway_search.ranking.fusion import FusedRow, RankedList, fuse
 
 types = pa.types
+_SCORE = attrgetter("score")
 
 
 class RankedPlace(NamedTuple):
@@ -29,46 +32,46 @@ class MergedRow:
 
 
 def merged(
-    rankings: Sequence[RankedTable], key: Sequence[str], *, keeps_scores: bool
+    rankings: Sequence[RankedTable], key: Sequence[str], limit: int, *, keeps_scores: bool
 ) -> list[MergedRow]:
-    """Merge the rankings of one table, best row first; ties are in the order of the key.
+    """Merge the rankings of one table: the best rows, best first.
 
-    With `keeps_scores`, which one ranking alone can have, scores stay as they are; otherwise they
-    are sums of 1 / (k + rank).
+    Ties are in the order of the key. With `keeps_scores`, which one ranking alone can have, scores
+    stay as they are; otherwise they are sums of 1 / (k + rank).
     """
-    rows: dict[Hashable, MergedRow] = {}
-    lists: list[RankedList[Hashable]] = []
-    for number, ranking in enumerate(rankings):
-        scores = ranking.scores.to_pylist()
-        found = _identities(ranking.rows, key)
-        lists.append(RankedList(found))
-        for place, identity in enumerate(found):
-            row = rows.get(identity)
-            if row is None:
-                rows[identity] = MergedRow(scores[place], [RankedPlace(number, place)])
-            elif row.places[-1].ranking != number:
-                # Rows that nothing tells apart are one row.
-                row.places.append(RankedPlace(number, place))
+    found = [_identities(each.rows, key) for each in rankings]
+    # Rows that nothing tells apart are one row, at the first of their places.
+    places: list[dict[Any, int]] = []
+    for identities in found:
+        own: dict[Any, int] = {}
+        for place, identity in enumerate(identities):
+            own.setdefault(identity, place)
+        places.append(own)
+    scored: Iterable[tuple[Any, float]]
     if keeps_scores:
-        return list(rows.values())
-    for fused in fuse(lists):
-        rows[fused.key].score = fused.score
-    return [row for _, row in _in_order(rows)]
+        (own,), scores = places, rankings[0].scores.to_pylist()
+        scored = ((identity, scores[place]) for identity, place in own.items())
+    else:
+        scored = _in_order(fuse([RankedList(each) for each in found]))
+    return [
+        MergedRow(
+            score,
+            [RankedPlace(n, own[identity]) for n, own in enumerate(places) if identity in own],
+        )
+        for identity, score in islice(scored, limit)
+    ]
 
 
-def _in_order(rows: Mapping[Hashable, MergedRow]) -> Iterable[tuple[Any, MergedRow]]:
-    """Order rows by their scores, and those of one score by what tells them apart."""
-    by_score: dict[float, list[tuple[Any, MergedRow]]] = {}
-    for item in rows.items():
-        by_score.setdefault(item[1].score, []).append(item)
-    for score in sorted(by_score, reverse=True):
-        equal = by_score[score]
+def _in_order(fused: Iterable[FusedRow[Any]]) -> Iterator[FusedRow[Any]]:
+    """Order rows of one score, which follow each other, by what tells them apart."""
+    for _, equal in groupby(fused, _SCORE):
+        rows = list(equal)
         # Most rows share no score, and then need no comparison of their keys.
-        yield from equal if len(equal) == 1 else sorted(equal, key=_by_key)
+        yield from rows if len(rows) == 1 else sorted(rows, key=_by_key)
 
 
-def _by_key(item: tuple[Any, MergedRow]) -> list[tuple[bool, bool, Any]]:
-    return list(map(_orderable, item[0]))
+def _by_key(row: FusedRow[Any]) -> list[tuple[bool, bool, Any]]:
+    return list(map(_orderable, row.key))
 
 
 def _orderable(value: Any) -> tuple[bool, bool, Any]:

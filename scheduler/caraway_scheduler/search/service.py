@@ -259,14 +259,30 @@ def _objects(
     """
     if not columns or not places:
         return [None for _ in places]
-    rows = (searched.ranked[each.ranking].rows.slice(each.row, 1) for each in places)
-    parts = [each.select(columns) for each in rows]
+    selected = {
+        number: searched.ranked[number].rows.select(columns)
+        for number in {each.ranking for each in places}
+    }
+    parts = [selected[each.ranking].slice(each.row, count) for each, count in _runs(places)]
     encoder = formats.make("ndjson")
     pieces = [encoder.begin(parts[0].schema)]
     for batch in pa.concat_tables(parts).combine_chunks().to_batches():
         pieces.append(encoder.encode(batch))
     pieces.append(encoder.end(0))
     return list(map(orjson.Fragment, b"".join(pieces).splitlines()))
+
+
+def _runs(places: Sequence[RankedPlace]) -> list[tuple[RankedPlace, int]]:
+    """Return the first of places that follow each other in their ranking, and how many do."""
+    runs: list[tuple[RankedPlace, int]] = []
+    for each in places:
+        if runs:
+            first, count = runs[-1]
+            if each == (first.ranking, first.row + count):
+                runs[-1] = first, count + 1
+                continue
+        runs.append((each, 1))
+    return runs
 
 
 def _result(

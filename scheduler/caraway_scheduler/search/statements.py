@@ -1,5 +1,6 @@
 """Words searches in SQL: ranked rows of a table by a function of the engine."""
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -122,7 +123,7 @@ def _texts(columns: Iterable[str]) -> str:
 
 def packed_vector(vector: Sequence[float]) -> bytes:
     """Return a vector as 32-bit floats."""
-    return bytes(pa.array(vector, pa.float32()).buffers()[1].to_pybytes()[: 4 * len(vector)])
+    return array("f", vector).tobytes()
 
 
 def bound_vector(packed: bytes) -> Scalar:

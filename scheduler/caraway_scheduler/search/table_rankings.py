@@ -19,7 +19,7 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class SearchedTable:
-    """A table with its rankings and their merged rows."""
+    """A table with its rankings and the best of their merged rows."""
 
     table: SearchableTable
     ranked: Sequence[RankedTable]
@@ -65,7 +65,9 @@ class TableRankings:
     ) -> SearchedTable:
         ranked = await tasks.together([self._ranked(each, limit) for each in made])
         return SearchedTable(
-            table, ranked, merging.merged(ranked, table.key, keeps_scores=keeps_scores)
+            table,
+            ranked,
+            merging.merged(ranked, table.key, self._request.limit, keeps_scores=keeps_scores),
         )
 
     async def _ranked(self, ranking: Ranking, limit: int) -> RankedTable:

@@ -143,11 +143,17 @@ class TableRanker:
         wanted = TextRequest(request.words, language, (1.0,) * len(ranking.columns))
         by = WordOrder(ranking.columns, wanted.text, language, wanted.boosts)
         best = _rows(ranking, request)
-        counting = statements.text_statistics(table.name, ranking.columns, wanted.encoded())
-        # An index counts what scores need in the same call, or fails: no statement does both.
-        at_once = replace(counting, index=replace(best.order(by), is_required=True))
+        # An index counts what scores need in the same call, or fails: no statement does both. Its
+        # text and parameter only tell the statement from others.
+        at_once = SearchStatement(
+            f"SELECT {statements.text_score(ranking.columns)} FROM "
+            f"{statements.quoted_table(table.name)}",
+            {"request": request.words},
+            replace(best.order(by), is_required=True),
+        )
         with suppress(NotDistributableError):
             return _ranked(ranking, request, *await self.read(at_once, at))
+        counting = statements.text_statistics(table.name, ranking.columns, wanted.encoded())
         counting = replace(counting, index=IndexOrder(table.name, by))
         counted, is_steady = await self.read(counting, at)
         (found,) = counted.column(0).to_pylist()

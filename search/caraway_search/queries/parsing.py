@@ -10,6 +10,7 @@ separator, so every text is a query.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -33,6 +34,8 @@ MOST_CHARACTERS = 100_000
 """The characters of a query that are read."""
 _LONGEST_WORD = MOST_LEAVES * LONGEST_TERM
 """The characters of one word that are read: it may be of so many leaves."""
+_LONGEST_KEPT = 1_000
+"""The characters of a query that is kept."""
 DEEPEST = 8
 """Groups below this depth belong to the group around them."""
 
@@ -49,6 +52,18 @@ _OPERATORS = {"AND": Occurrence.MUST, "OR": None, "NOT": Occurrence.MUST_NOT}
 
 def parse(text: str, analyzer: Analyzer) -> Group:
     """The query of a text, in the terms of an analyzer."""
+    if len(text) > _LONGEST_KEPT:
+        return _parsed(text, analyzer)
+    return _kept(text, analyzer)
+
+
+@lru_cache(maxsize=1024)
+def _kept(text: str, analyzer: Analyzer) -> Group:
+    # A search needs the query of its text several times, and often of the same text again.
+    return _parsed(text, analyzer)
+
+
+def _parsed(text: str, analyzer: Analyzer) -> Group:
     return _Parser(analyzer).group(_parts(text[:MOST_CHARACTERS]), 0)
 
 

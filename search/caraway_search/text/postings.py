@@ -93,6 +93,11 @@ class Postings:
         """The tokens of all rows."""
         return int(self.lengths.sum(dtype=np.int64))
 
+    @cached_property
+    def _least_length(self) -> int:
+        filled = self.lengths[self.lengths > 0]
+        return int(filled.min(initial=np.iinfo(filled.dtype).max)) if len(filled) else 0
+
     def of(self, sought: CountedTerm) -> TermPostings:
         """The rows of a term, or of all terms with a prefix or at a distance, taken as one."""
         if sought.is_prefix or sought.edits:
@@ -156,6 +161,10 @@ class Postings:
                 self._divisors.clear()
             self._divisors[average_length] = kept
         return kept
+
+    def least_divisor(self, average_length: float) -> float:
+        """The least of `divisors` of all rows with a text."""
+        return K1 * ((1 - B) + B * (self._least_length / average_length))
 
     def arrays(self, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:
         """The arrays to serialise, each under a name with a prefix."""

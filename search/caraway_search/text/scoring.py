@@ -59,26 +59,39 @@ class ScoredColumn:
                 (sought,) = counted(leaf)
                 self._add(self.postings.of(sought), self._idf(sought), into)
 
+    def of(self, term: QueryTerm) -> tuple[TermPostings, float]:
+        """The rows of a term, and how much the term tells."""
+        (sought,) = counted(term)
+        return self.postings.of(sought), self._idf(sought)
+
+    def scores(self, found: TermPostings, idf: float) -> Floats:
+        """What each row of a term has by it."""
+        if len(found.rows) == 0:
+            return np.zeros(0)
+        divisors = self.postings.divisors(self.statistics.average_length)[found.rows]
+        scores: Floats = (self.boost * idf) * (found.counts * (K1 + 1) / (found.counts + divisors))
+        return scores
+
+    def most(self, found: TermPostings, idf: float) -> float:
+        """What no row has more of by a term."""
+        count = float(found.counts.max(initial=0))
+        least = self.postings.least_divisor(self.statistics.average_length)
+        return self.boost * idf * count * (K1 + 1) / (count + least)
+
     def _add(self, found: TermPostings, idf: float, into: Scored) -> None:
-        into.scores[found.rows] += self._scores(found, idf)
-        into.found[found.rows] = True
+        rows = found.rows.astype(np.intp)  # once, and not at each use
+        into.scores[rows] += self.scores(found, idf)
+        into.found[rows] = True
 
     def _add_fuzzy(self, leaf: Fuzzy, into: Scored) -> None:
         """A row has the best of its scores at each distance, which count less the further off."""
         best = np.zeros_like(into.scores)
         for sought in counted(leaf):
             found = self.postings.of(sought)
-            scores = self._scores(found, self._idf(sought)) / (1 + sought.edits)
+            scores = self.scores(found, self._idf(sought)) / (1 + sought.edits)
             best[found.rows] = np.maximum(best[found.rows], scores)
             into.found[found.rows] = True
         into.scores[:] += best
-
-    def _scores(self, found: TermPostings, idf: float) -> Floats:
-        if len(found.rows) == 0:
-            return np.zeros(0)
-        divisors = self.postings.divisors(self.statistics.average_length)[found.rows]
-        scores: Floats = (self.boost * idf) * (found.counts * (K1 + 1) / (found.counts + divisors))
-        return scores
 
     def _idf(self, sought: CountedTerm) -> float:
         frequency = self.statistics.frequencies.get(sought, 0)

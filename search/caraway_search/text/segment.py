@@ -14,6 +14,7 @@ from caraway_search.packing import Packed, pack, unpack
 from caraway_search.queries.tree import QueryNode, counted, leaves
 from caraway_search.selecting import best
 from caraway_search.text.postings import Postings
+from caraway_search.text.pruning import candidates
 from caraway_search.text.scoring import Scored, columns_of, score
 from caraway_search.text.statistics import ColumnStatistics, TextStatistics
 
@@ -115,9 +116,13 @@ class TextSegment:
         self, query: QueryNode, statistics: TextStatistics, limit: int, mask: Flags | None = None
     ) -> Hits:
         """The best rows, of those that `mask` tells, and all rows that tie with the last."""
-        scored = self.scores(query, statistics)
-        rows = np.flatnonzero(scored.found if mask is None else scored.found & mask)
-        scores = scored.scores[rows]
+        columns = columns_of(self.postings, self.spec.boosts, statistics)
+        if found := candidates(query, columns, self.row_count, limit, mask):
+            rows, scores = found.rows, found.scores
+        else:
+            scored = score(query, columns, self.row_count)
+            rows = np.flatnonzero(scored.found if mask is None else scored.found & mask)
+            scores = scored.scores[rows]
         kept = best(scores, limit)
         return Hits(rows[kept], scores[kept])
 
