@@ -208,7 +208,8 @@ async def main(arguments: list[str]) -> None:
     host, port = head.rsplit(":", 1)
     ips = {ExecutorId(name): ip for name, ip in (each.split("=") for each in executors)}
     variables = ray_nodes.environment(Path(token_file))
-    fleet = await RayFleet.join(Address(host, int(port)), node_ip, variables)
+    token = ray_nodes.read_token(Path(token_file))
+    fleet = await RayFleet.join(Address(host, int(port)), node_ip, variables, token)
     try:
         await fleet.describe()
         found = await shuffle(fleet, ips, int(size_mb), int(rounds))

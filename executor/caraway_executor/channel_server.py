@@ -101,6 +101,7 @@ class _Caller:
 
     async def attach(self, end: socket.socket) -> None:
         self._channel = await Channel.open(end, self._receive, self._lost)
+        self._channel.send_at_once()
         self._server._channels.add(self._channel)
 
     def _lost(self) -> None:

@@ -33,7 +33,7 @@ def test_logs_hold_nothing_of_ray(cluster: RayCluster) -> None:
 
 
 async def test_refusal_is_logged_and_makes_it_unready(cluster: RayCluster) -> None:
-    fleet = RayFleet(cluster.token.read_text())
+    fleet = RayFleet(cluster.token.read_text().strip())
     async with asyncio.timeout(60):
         while ExecutorId("e2") not in [each.executor_id for each in await fleet.describe()]:
             pass

@@ -159,7 +159,9 @@ class RayCluster:
         from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
         variables = ray_nodes.environment(self.token)
-        fleet = asyncio.run(RayFleet.join(self.head_address, self.node_ip("e1"), variables))
+        token = ray_nodes.read_token(self.token)
+        joining = RayFleet.join(self.head_address, self.node_ip("e1"), variables, token)
+        fleet = asyncio.run(joining)
         try:
             yield
         finally:

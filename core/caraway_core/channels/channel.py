@@ -57,6 +57,15 @@ class Channel(asyncio.BufferedProtocol):
         """Whether messages can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
+    def send_at_once(self) -> None:
+        """Send each message when it is given, and not after what else the loop has to do.
+
+        So the other end begins its work while this one goes on, for the price of more calls of the
+        system.
+        """
+        if self._transport is not None:
+            self._transport.set_write_buffer_limits(high=0)
+
     def send(self, message: object, body: pa.Buffer | None = None) -> None:
         """Send a message; does nothing if the other end is closed."""
         if self._transport is None or self._transport.is_closing():

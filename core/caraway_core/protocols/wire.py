@@ -52,6 +52,9 @@ class PackedPage:
     rows: pa.Buffer | bytes | None = field(repr=False)
     is_last: bool
     schema: pa.Schema | None = None
+    """The schema of the result, if it is another one than that of the rows."""
+    has_schema: bool = False
+    """Whether this is the first page, which has the schema."""
     reads_only_catalog: bool = False
     written: TableName | None = None
 
@@ -77,11 +80,15 @@ def unpack_call(packed: bytes) -> tuple[Any, ...]:
 def pack(page: AnswerPage) -> SentPage:
     """Encode a page. The rows of a large one stay a buffer, which Ray does not copy."""
     rows = _written(page.batches) if page.batches else None
+    schema = page.schema
+    if page.batches and schema is not None and schema.equals(page.batches[0].schema, True):
+        schema = None  # It is in the stream.
     packed = PackedPage(
         page.cursor,
         rows,
         page.is_last,
-        page.schema,
+        schema,
+        page.schema is not None,
         page.reads_only_catalog,
         page.written,
     )
@@ -96,14 +103,17 @@ def unpack(sent: SentPage) -> AnswerPage:
     """Decode a page; its batches share the memory of the encoded one."""
     packed: PackedPage = pickle.loads(sent) if isinstance(sent, bytes) else sent
     batches: tuple[pa.RecordBatch, ...] = ()
+    schema = packed.schema
     if packed.rows is not None:
         with ipc.open_stream(packed.rows) as reader:
             batches = tuple(reader)
+            if packed.has_schema and schema is None:
+                schema = reader.schema
     return AnswerPage(
         packed.cursor,
         batches,
         packed.is_last,
-        packed.schema,
+        schema,
         packed.reads_only_catalog,
         packed.written,
     )

@@ -134,7 +134,7 @@ def _plain_field(field: pa.Field) -> pa.Field:
 
 def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return rows from an exchange with the names and types of the statement."""
-    if not len(schema):
+    if not len(schema) or batch.schema.equals(schema, check_metadata=True):
         return batch
     columns = [
         column if column.type == field.type else column.cast(field.type)

@@ -177,15 +177,11 @@ class VersionView:
 
     def _plain_units(self, names: tuple[str, ...], chunks: Chunks) -> Sequence[RowUnit]:
         # A table of the rows keeps them in memory, and with them their segments.
-        share = None
-        if names == self._content.names:
-            check_present([self.fill(chunks)])
-            known = self._units
-        else:
-            share = self.part(names, chunks)
-            if isinstance(share, MissingChunks):
-                raise ChunksAwayError([share])
-            known = share.units
+        is_whole = names == self._content.names
+        share = self.fill(chunks) if is_whole else self.part(names, chunks)
+        if isinstance(share, MissingChunks):
+            raise ChunksAwayError([share])
+        known = self._units if share is None else share.units
         if known is not None:
             return known
         found = self._content.plain_units(names, chunks)

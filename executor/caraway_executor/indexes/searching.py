@@ -28,7 +28,9 @@ from caraway_search.vectors.exact import QueryVector
 from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
 
 _FEW_ROWS = 256
-"""So few rows are cut out one by one, which is faster than taking some of each batch."""
+"""So few rows are taken one by one, which is faster than taking some of each batch."""
+_SOME_ROWS = 32
+"""More numbers are taken at once from the batches as they are."""
 Flags = NDArray[np.bool_]
 Masks = Sequence[Flags | None]
 
@@ -238,12 +240,7 @@ def _taken(
     if len(rows) == 0:
         return pa.array([], type_)
     if len(rows) <= _FEW_ROWS:
-        owners = places.tolist()
-        columns = {place: share.units[place].batch.column(name) for place in set(owners)}
-        cut = [
-            columns[place].slice(row, 1) for place, row in zip(owners, rows.tolist(), strict=True)
-        ]
-        return _compact(pa.concat_arrays(cut))
+        return _few(share, name, type_, places, rows)
     order = np.argsort(places, kind="stable")
     parts = []
     for place in np.unique(places):
@@ -254,6 +251,32 @@ def _taken(
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return choosing.take(pa.concat_arrays(parts), pa.array(back))
+
+
+def _few(
+    share: SearchedShare,
+    name: str,
+    type_: pa.DataType,
+    places: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> pa.Array:
+    if len(rows) > _SOME_ROWS and pa.types.is_primitive(type_):
+        number = share.schema.get_field_index(name)
+        column = pa.chunked_array([unit.batch.column(number) for unit in share.units], type_)
+        ends = np.cumsum([unit.batch.num_rows for unit in share.units])
+        starts = np.concatenate(([0], ends[:-1]))
+        return _whole(column.take(pa.array(starts[places] + rows)))
+    owners = places.tolist()
+    columns = {place: share.units[place].batch.column(name) for place in set(owners)}
+    wanted = zip(owners, rows.tolist(), strict=True)
+    if pa.types.is_string_view(type_) or pa.types.is_binary_view(type_):
+        # To join slices takes longer: each of them has all texts of its batch.
+        return pa.array([columns[place][row].as_py() for place, row in wanted], type_)
+    return pa.concat_arrays([columns[place].slice(row, 1) for place, row in wanted])
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def _compact(column: pa.Array) -> pa.Array:

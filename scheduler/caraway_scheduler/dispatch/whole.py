@@ -150,14 +150,15 @@ class WholeRunner:
         """
         ended = self._begun(executor_id, query_id)
         stream = await self._opened(executor_id, query_id, statement, ended)
-        rows = stream.schema.empty_table()
+        batches: list[pa.RecordBatch] = []
         try:
-            batches = [plain.restored(batch, stream.schema) async for batch in stream]
-            rows = pa.Table.from_batches(batches, stream.schema)
+            async for batch in stream:
+                batches.append(plain.restored(batch, stream.schema))
         finally:
             await stream.aclose()
-            ended(rows.num_rows, rows.nbytes)
-        return rows, stream.reads_only_catalog
+            sizes = (each.get_total_buffer_size() for each in batches)
+            ended(sum(each.num_rows for each in batches), sum(sizes))
+        return pa.Table.from_batches(batches, stream.schema), stream.reads_only_catalog
 
     def _begun(self, executor_id: ExecutorId, query_id: QueryId) -> _Ended:
         """Count a statement as under way; the result is called once, with its rows and bytes."""

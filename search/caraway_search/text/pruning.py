@@ -46,6 +46,8 @@ class _Term:
     def added(self, rows: Numbers) -> Floats:
         """What the term adds to the scores of some rows, which are ascending."""
         own = self.postings.rows
+        if not len(own):
+            return np.zeros(len(rows))
         # In one type, or the longer array is copied.
         places = np.searchsorted(own, rows.astype(own.dtype))
         places[places == len(own)] = 0
@@ -85,7 +87,9 @@ def candidates(
         rows = np.concatenate(seen)
         least = -np.partition(-sums[rows], limit - 1)[limit - 1] * _ROUNDING
         if rest[number + 1] < least:
-            rows = np.unique(rows[sums[rows] + rest[number + 1] >= least])
+            rows = np.sort(rows[sums[rows] + rest[number + 1] >= least])
+            # A score that is too small for a number leaves its row as if it were new.
+            rows = rows[np.append(True, rows[1:] != rows[:-1])] if len(rows) else rows
             return ScoredRows(rows, _scores(clauses, rows))
     return None
 
@@ -121,7 +125,8 @@ def _add(term: _Term, sums: Floats, mask: Flags | None) -> Numbers:
         rows, scores = rows[wanted], scores[wanted]
     before = sums[rows]
     sums[rows] = before + scores
-    return rows[before == 0]
+    new: Numbers = rows[before == 0]
+    return new
 
 
 def _scores(clauses: Sequence[Sequence[_Term]], rows: Numbers) -> Floats:

@@ -86,6 +86,30 @@ class CodeGroup:
         return sums * np.float32(self.scale), self.members[chosen].astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Likely values of products with some vectors, and the standard deviation of each.
+
+    `others` has, for each group of which some vectors are not here, the highest likely value that
+    those can have, and their deviation.
+    """
+
+    likely: Floats
+    deviations: Floats
+    numbers: Numbers
+    others: tuple[tuple[np.float32, np.float32], ...]
+
+    def above(self, z: float) -> Floats:
+        """What products are below, but for so many deviations."""
+        return self.likely + np.float32(z) * self.deviations
+
+    def bound(self, z: float) -> float:
+        """What products with vectors that are not here are below, but for so many deviations."""
+        # Rounded as those of `above`.
+        highest = (float(likely + np.float32(z) * own) for likely, own in self.others)
+        return max(highest, default=-math.inf)
+
+
 @dataclass(frozen=True)
 class VectorCodes:
     """The codes of some vectors, with the centre and the scales that give them a meaning.
@@ -152,26 +176,29 @@ class VectorCodes:
         own = sum(2 * group.codes.nbytes + group.members.nbytes for group in self.groups)
         return own + self.far.nbytes
 
-    def estimates(self, query: Floats, count: int, z: float) -> tuple[Floats, Numbers, float]:
-        """Return the highest estimates of dot products with a query, and their vectors.
-
-        An estimate is `z` standard deviations above the likely value. The last number is the
-        highest estimate that another vector may have.
-        """
+    def estimates(self, query: Floats, count: int) -> Estimates:
+        """Estimate dot products with a query: the highest, about `count` of each group."""
         faiss.omp_set_num_threads(1)
         turned = _turned(query[np.newaxis], self.dimensions)
         wide = query.astype(np.float64)
         middle = float(wide @ self.centre.astype(np.float64))
         deviation = float(np.linalg.norm(wide)) / math.sqrt(_even(self.dimensions))
-        found, numbers, bound = [], [], -math.inf
+        likely, deviations, numbers, others = [], [], [], []
         for group, index in zip(self.groups, self._indexed, strict=True):
-            estimates, members = group.estimates(index, turned, count)
-            estimates += np.float32(middle + z * deviation * group.error)
-            found.append(estimates)
+            found, members = group.estimates(index, turned, count)
+            found += np.float32(middle)
+            own = np.float32(deviation * group.error)
+            likely.append(found)
             numbers.append(members)
-            if len(group) > count and len(estimates):
-                bound = max(bound, float(estimates[-1]))
-        return np.concatenate(found), np.concatenate(numbers), bound
+            deviations.append(np.full(len(found), own, np.float32))
+            if len(group) > count and len(found):
+                others.append((found[-1], own))
+        return Estimates(
+            np.concatenate(likely),
+            np.concatenate(deviations),
+            np.concatenate(numbers),
+            tuple(others),
+        )
 
 
 class _Encoder:

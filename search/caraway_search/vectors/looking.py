@@ -2,7 +2,6 @@
 
 import math
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from caraway_search.errors import InvalidSearchError
 from caraway_search.hits import Hits
 from caraway_search.selecting import best
 from caraway_search.vectors import exact
+from caraway_search.vectors.codes import Estimates
 from caraway_search.vectors.exact import QueryVector
 from caraway_search.vectors.segment import VectorSegment
 
@@ -34,6 +34,9 @@ _LARGEST_NORM = 1e15
 """Products of longer vectors may not fit in 32 bits."""
 _LEAST_PRODUCT = 1e-30
 """Products of shorter vectors vanish in 32 bits."""
+_NO_ESTIMATES = Estimates(
+    np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64), ()
+)
 
 
 class Look:
@@ -41,12 +44,10 @@ class Look:
 
     def __init__(self, segment: VectorSegment, query: QueryVector, allowed: Flags) -> None:
         self.segment = segment
-        self.estimates = np.zeros(0, np.float32)
         self._query = query
         self._allowed = allowed
         self._allowed_count = int(np.count_nonzero(allowed))
-        self._estimated = np.zeros(0, np.int64)
-        self._bound = -math.inf
+        self._estimates = _NO_ESTIMATES
         self._scored = np.zeros(len(allowed), np.bool_)
         self._numbers: list[Numbers] = []
         self._scores: list[Floats] = []
@@ -75,34 +76,47 @@ class Look:
         codes = self.segment.codes
         assert codes is not None
         wanted = min(math.ceil(count * len(codes) / self._allowed_count), len(codes))
-        z = NormalDist().inv_cdf(self.segment.spec.recall)
-        estimates, places, self._bound = codes.estimates(self._estimate_query, wanted, z)
-        numbers = self.segment.coded[places]
+        found = codes.estimates(self._estimate_query, wanted)
+        numbers = self.segment.coded[found.numbers]
         allowed = self._allowed[numbers]
-        self.estimates, self._estimated = estimates[allowed], numbers[allowed]
+        self._estimates = Estimates(
+            found.likely[allowed], found.deviations[allowed], numbers[allowed], found.others
+        )
         self._asked = count
         if len(codes.far):
             far = self.segment.coded[codes.far]
             self._score(far[self._allowed[far]])
 
-    def score_estimated(self, least: float, bar: float = -math.inf) -> None:
-        """Score the vectors whose estimates are at least this high and that may reach a score."""
-        self._score(self._estimated[self.estimates >= least], bar)
+    @property
+    def likely(self) -> NDArray[np.float32]:
+        """The estimates of vectors that are allowed: their likely values."""
+        return self._estimates.likely
 
-    def score_candidates(self, bar: float, limit: int) -> None:
-        """Score the vectors that may reach a score."""
+    def apart(self, scores: Floats, bar: float) -> Floats:
+        """How far scores are from a bar, in standard deviations of the estimates."""
+        largest = float(self._estimates.deviations.max(initial=0.0))
+        if not math.isfinite(bar) or largest == 0:
+            return np.zeros(len(scores))
+        above: Floats = (self._estimate_of(scores) - self._estimate_of(bar)) / largest
+        return above
+
+    def score_likely(self, least: float) -> None:
+        """Score the vectors whose likely values are at least this high."""
+        self._score(self._estimates.numbers[self._estimates.likely >= least])
+
+    def score_candidates(self, bar: float, limit: int, z: float) -> None:
+        """Score the vectors that may reach a score, if estimates err by up to `z` deviations."""
         least = self._estimate_of(bar)
-        while self._bound >= least:
+        while self._estimates.bound(z) >= least:
             if self._asked * _MORE > LARGE_SHARE * self._allowed_count:
                 self.score_all(limit)
                 return
             self.estimate(self._asked * _MORE)
-        self.score_estimated(least, bar)
+        self._score(self._estimates.numbers[self._estimates.above(z) >= least], bar)
 
     def score_all(self, limit: int) -> None:
         """Score all vectors that are among the best of the segment, beyond doubt."""
-        self._bound = -math.inf
-        self._estimated, self.estimates = np.zeros(0, np.int64), np.zeros(0, np.float32)
+        self._estimates = _NO_ESTIMATES
         self._score(self._nearest(limit))
 
     def row_scores(self) -> Hits:
@@ -130,6 +144,8 @@ class Look:
     def _score(self, numbers: Numbers, bar: float = -math.inf) -> None:
         # In the order in which they are in memory, from where they are taken sooner.
         new = np.sort(numbers[~self._scored[numbers]])
+        if not len(new):
+            return
         self._scored[new] = True
         vectors = self.segment.vectors.matrix.take(new)
         if len(new) > _MANY_SCORES and math.isfinite(bar):
@@ -151,9 +167,9 @@ class Look:
             values = np.append(values, 1.0)
         return values.astype(np.float32)
 
-    def _estimate_of(self, score: float) -> float:
-        """The value that estimates and `_compared` have for a score."""
-        if self._query.metric != "l2" or not math.isfinite(score):
+    def _estimate_of(self, score: Any) -> Any:
+        """The value that estimates and `_compared` have for a score, or for each of several."""
+        if self._query.metric != "l2" or not np.all(np.isfinite(score)):
             return score
         return (self._query.norm**2 - score**2) / 2
 

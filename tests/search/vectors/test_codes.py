@@ -48,29 +48,29 @@ def test_estimates_are_as_wrong_as_they_say(shape: str, dimensions: int) -> None
     vectors = SHAPES[shape](1500, dimensions)
     codes = built(vectors)
     query = normal(1, dimensions)[0]
-    found, numbers, _ = codes.estimates(query, len(vectors), 0.0)
-    above, _, _ = codes.estimates(query, len(vectors), 1.0)
+    estimates = codes.estimates(query, len(vectors))
+    found, numbers = estimates.likely, estimates.numbers
     assert {*numbers.tolist(), *codes.far.tolist()} == set(range(len(vectors)))
     exact = vectors.astype(np.float64) @ query.astype(np.float64)
     trusted = ~np.isin(numbers, codes.far)
-    deviations = above.astype(np.float64) - found
-    errors = ((found - exact[numbers]) / deviations)[trusted]
+    errors = ((found - exact[numbers]) / estimates.deviations)[trusted]
     assert np.abs(errors).max() < 6 and abs(errors.mean()) < 0.25
 
 
 @pytest.mark.parametrize("dimensions", [2, 3, 4, 5])
 def test_vectors_with_the_lowest_estimate_are_there(dimensions: int) -> None:
     codes, query = built(normal(3000, dimensions)), normal(1, dimensions)[0]
-    found, numbers, _ = codes.estimates(query, 3000, 2.0)
+    estimates = codes.estimates(query, 3000)
+    numbers = estimates.numbers
     assert {*numbers.tolist(), *codes.far.tolist()} == set(range(3000))
-    assert len(found) == len(set(numbers.tolist())) == len(codes)
+    assert len(estimates.likely) == len(set(numbers.tolist())) == len(codes)
 
 
 def test_fewer_estimates_are_the_best_ones() -> None:
     vectors = normal(2000, 32)
     codes, query = built(vectors), normal(1, 32)[0]
-    every, _, _ = codes.estimates(query, 10_000, 2.0)
-    few, _, _ = codes.estimates(query, 7, 2.0)
+    every = codes.estimates(query, 10_000).likely
+    few = codes.estimates(query, 7).likely
     assert sorted(few)[-7:] == sorted(every)[-7:]
 
 
@@ -163,10 +163,11 @@ def test_no_estimate_is_above_the_bound_that_is_told() -> None:
     made = VectorCodes.build(lambda: iter([vectors]), 32)
     assert made is not None
     query = queries(32)[0]
-    every, numbers, bound = made.estimates(query, 5_000, 2.0)
-    assert bound == -math.inf and len(every) == len(made)
-    by_number = dict(zip(numbers.tolist(), every.tolist(), strict=True))
-    for count in (1, 64, 700):
-        _, some, bound = made.estimates(query, count, 2.0)
-        others = by_number.keys() - set(some.tolist())
-        assert max(by_number[each] for each in others) <= bound
+    every = made.estimates(query, 5_000)
+    assert every.bound(2.0) == -math.inf and len(every.likely) == len(made)
+    for z in (0.0, 2.0):
+        by_number = dict(zip(every.numbers.tolist(), every.above(z).tolist(), strict=True))
+        for count in (1, 64, 700):
+            some = made.estimates(query, count)
+            others = by_number.keys() - set(some.numbers.tolist())
+            assert max(by_number[each] for each in others) <= some.bound(z)

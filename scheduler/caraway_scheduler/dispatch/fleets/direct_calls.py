@@ -52,6 +52,7 @@ class DirectCalls:
         try:
             await handshake.as_caller(end, token)
             self._channel = await Channel.open(end, self._receive, self._lost)
+            self._channel.send_at_once()
         except BaseException:
             end.close()
             raise

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from caraway_core import ray_nodes
 from caraway_core.errors import (
     ExecutorLostError,
     InvalidQueryError,
@@ -44,9 +45,10 @@ ENDLESS = (
 
 
 @contextlib.asynccontextmanager
-async def fleet(rows: int = 4) -> AsyncIterator[RayFleet]:
-    made = RayFleet()
+async def fleet(cluster: RayCluster, rows: int = 4) -> AsyncIterator[RayFleet]:
+    made = RayFleet(ray_nodes.read_token(cluster.token))
     await heard(made, ONE, TWO)
+    await connected(made, ONE, TWO)
     for each in (ONE, TWO):
         assert await made.install(each, catalog({"t": memory(v=list(range(rows)))})) == {}
     try:
@@ -62,6 +64,16 @@ async def heard(made: RayFleet, *executors: ExecutorId) -> dict[ExecutorId, Desc
             told = {each.executor_id: each for each in await made.describe()}
             if told.keys() >= set(executors):
                 return told
+
+
+async def connected(made: RayFleet, *executors: ExecutorId) -> None:
+    """Send heartbeats until there is a channel to each executor."""
+    async with asyncio.timeout(60):
+        while not all(
+            (direct := made._peers[each].direct) is not None and direct.is_open
+            for each in executors
+        ):
+            await made.describe()
 
 
 def statement(sql: str) -> Statement:
@@ -86,7 +98,7 @@ async def test_searches_that_begin_together_have_an_answer_each(cluster: RayClus
     order = IndexOrder(
         TableName("t"), WordOrder(("v",), "tea", "english", (1.0,)), is_required=True
     )
-    async with fleet() as made:
+    async with fleet(cluster) as made:
         answers = await asyncio.gather(
             made.execute(ONE, new_query_id(), replace(statement("SELECT 1"), index=order), "here"),
             made.execute(ONE, new_query_id(), replace(statement("SELECT 2"), index=order), "here"),
@@ -113,7 +125,7 @@ async def test_file_that_executors_do_not_see_is_sent_to_them(
     (file,) = OwnFiles(path.parent).find(web.tables)
     # A file with another size under the same path is not the same file.
     unseen = replace(web, files=(replace(file, size_bytes=file.size_bytes + 1),))
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         failed = await asyncio.gather(*(of.install(each, unseen) for each in (ONE, TWO)))
         assert failed == [{}, {}]
         path.unlink()
@@ -124,7 +136,7 @@ async def test_file_that_executors_do_not_see_is_sent_to_them(
 
 
 async def test_executors_describe_themselves(cluster: RayCluster) -> None:
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         told = await heard(of, ONE, TWO)
         assert told[TWO].address == cluster.node_ip("e2")
         assert (told[TWO].cores, told[TWO].memory_bytes) == (1, 512 * 2**20)
@@ -133,7 +145,7 @@ async def test_executors_describe_themselves(cluster: RayCluster) -> None:
 
 
 async def test_whole_statements_run_and_fail_with_their_own_error(cluster: RayCluster) -> None:
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         stream = await of.execute(TWO, new_query_id(), statement("SELECT v FROM t"), "here")
         assert stream.reads_only_catalog
         assert (await table(stream)).column(0).to_pylist() == [0, 1, 2, 3]
@@ -146,7 +158,7 @@ async def test_long_answers_come_page_by_page_with_their_own_types(cluster: RayC
         "SELECT value AS n, arrow_cast(concat('row ', value), 'Utf8View') AS s "
         "FROM generate_series(1, 400000)"
     )
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         stream = await of.execute(TWO, new_query_id(), statement(sql), "here")
         assert stream.schema.field("s").type == pa.string_view()
         read = await table(stream)
@@ -157,7 +169,7 @@ async def test_long_answers_come_page_by_page_with_their_own_types(cluster: RayC
 
 async def test_answer_that_is_left_unread_is_closed_on_the_executor(cluster: RayCluster) -> None:
     sql = "SELECT value FROM generate_series(1, 50000000)"
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         stream = await of.execute(TWO, new_query_id(), statement(sql), "here")
         assert await active(of, TWO)
         await stream.aclose()
@@ -165,7 +177,7 @@ async def test_answer_that_is_left_unread_is_closed_on_the_executor(cluster: Ray
 
 
 async def test_parts_of_one_executor_are_read_by_the_other(cluster: RayCluster) -> None:
-    async with fleet(200_000) as of:
+    async with fleet(cluster, 200_000) as of:
         made = [
             await of.run(each, task(sql, {"t": NUMBERS}), ())
             for each, sql in (
@@ -184,7 +196,7 @@ async def test_parts_of_one_executor_are_read_by_the_other(cluster: RayCluster) 
 
 
 async def test_task_leaves_a_part_for_each_hash_partition(cluster: RayCluster) -> None:
-    async with fleet(10_000) as of:
+    async with fleet(cluster, 10_000) as of:
         made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}, split=Split((0,), 4)), ())
         assert len(made.parts) == 4
         assert sum(part.rows for part in made.parts) == 10_000
@@ -192,7 +204,7 @@ async def test_task_leaves_a_part_for_each_hash_partition(cluster: RayCluster) -
 
 
 async def test_dropped_parts_free_their_memory(cluster: RayCluster) -> None:
-    async with fleet(6_000_000) as of:
+    async with fleet(cluster, 6_000_000) as of:
         for _ in range(4):
             made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
             assert made.parts[0].size_bytes > 45_000_000
@@ -204,7 +216,7 @@ async def test_dropped_parts_free_their_memory(cluster: RayCluster) -> None:
 
 
 async def test_control_calls_are_answered_while_queries_run(cluster: RayCluster) -> None:
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         queries = [
             asyncio.ensure_future(of.execute(TWO, new_query_id(), statement(ENDLESS), "here"))
             for _ in range(3)
@@ -219,7 +231,7 @@ async def test_control_calls_are_answered_while_queries_run(cluster: RayCluster)
 
 
 async def test_killed_executor_fails_its_calls_and_comes_back(cluster: RayCluster) -> None:
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         before = (await heard(of, TWO))[TWO]
         made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
         assert made.parts[0].rows == 4
@@ -235,7 +247,7 @@ async def test_killed_executor_fails_its_calls_and_comes_back(cluster: RayCluste
 
 
 async def test_stopped_executor_blocks_nothing_once_it_is_lost(cluster: RayCluster) -> None:
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         pid = cluster.actor_pid("e2")
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -252,7 +264,7 @@ async def test_stopped_executor_blocks_nothing_once_it_is_lost(cluster: RayClust
 
 
 async def test_parts_are_lost_with_their_node_which_joins_again(cluster: RayCluster) -> None:
-    async with fleet(500_000) as of:
+    async with fleet(cluster, 500_000) as of:
         made = await of.run(TWO, task("SELECT v FROM t", {"t": NUMBERS}), ())
         before = (await heard(of, TWO))[TWO]
         os.kill(cluster.raylet_pid("e2"), signal.SIGKILL)
@@ -268,7 +280,7 @@ async def test_parts_are_lost_with_their_node_which_joins_again(cluster: RayClus
 
 async def test_stopping_executor_drains_and_leaves_nothing(cluster: RayCluster) -> None:
     third = cluster.begin("e3").wait_up()
-    async with fleet() as of:
+    async with fleet(cluster) as of:
         await heard(of, ExecutorId("e3"))
         assert third.terminate() == 0
     assert "draining" in third.log.read_text()
