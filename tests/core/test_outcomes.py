@@ -15,8 +15,8 @@ PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_schedu
             "caraway_executor", "caraway_cluster", "caraway_ai")  # fmt: skip
 INSIDE = {
     # Always caught, or raised where no client waits for a response.
-    "NodeFailedError", "ChunksAwayError", "ActorFailedError", "MovedError", "DisplacedError",
-    "TransitionError",
+    "NodeFailedError", "NoProofError", "ChunksAwayError", "ActorFailedError", "MovedError",
+    "DisplacedError", "TransitionError",
 }  # fmt: skip
 """Classes without a kind of their own: to a client each of them is an internal error."""
 

@@ -1,6 +1,7 @@
 """Shares of a search become one answer: the best scores, then the least ties."""
 
 import datetime
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -103,3 +104,17 @@ def test_a_score_that_is_no_number_comes_last() -> None:
     rows = pa.table({"s": pa.array([float("nan"), None, -1.0, float("inf"), float("-inf")])})
     found = pc.take(rows.column(0), found_rows.first(rows, [], 0, 3)).to_pylist()
     assert found == [float("inf"), -1.0, float("-inf")]
+
+
+@given(
+    st.lists(st.sampled_from([0.5, 1.0, 2.0, 3.0, math.nan, None]) | st.floats(0, 9), max_size=12),
+    st.integers(0, 14),
+)
+def test_ties_are_looked_at_only_where_there_are_some(
+    scores: list[float | None], limit: int
+) -> None:
+    ties = [-number for number in range(len(scores))]
+    rows = pa.table({"t": pa.array(ties, pa.int64()), "s": pa.array(scores, pa.float64())})
+    by = [("s", "descending", "at_end"), ("t", "ascending", "at_end")]
+    expected = pc.sort_indices(rows, by)[:limit]
+    assert found_rows.first(rows, [0], 1, limit).to_pylist() == expected.to_pylist()

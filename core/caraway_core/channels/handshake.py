@@ -61,7 +61,8 @@ async def _sent(end: socket.socket, text: str) -> None:
         async with asyncio.timeout(LIMIT_S):
             await asyncio.get_running_loop().sock_sendall(end, text.encode())
     except (OSError, TimeoutError) as exc:
-        raise NoProofError(f"the connection ended before its proof: {exc}") from exc
+        cause = str(exc) or "timed out"
+        raise NoProofError(f"the connection ended before its proof: {cause}") from exc
 
 
 async def _received(end: socket.socket, count: int) -> str:
@@ -75,5 +76,6 @@ async def _received(end: socket.socket, count: int) -> str:
                     raise NoProofError("the other end closed the connection before its proof")
                 read += more
     except (OSError, TimeoutError) as exc:
-        raise NoProofError(f"no proof came over the connection: {exc or 'timed out'}") from exc
+        cause = str(exc) or "timed out"
+        raise NoProofError(f"no proof came over the connection: {cause}") from exc
     return read.decode("latin-1")

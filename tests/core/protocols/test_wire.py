@@ -1,6 +1,7 @@
 """Calls and pages between schedulers and executors come out as they went in."""
 
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -37,6 +38,17 @@ def test_a_page_comes_out_as_it_went_in(page: AnswerPage) -> None:
     sent = wire.pack(page)
     # Ray pickles what is not bytes.
     assert wire.unpack(pickle.loads(pickle.dumps(sent))) == page
+
+
+def test_a_schema_that_the_rows_have_is_sent_once() -> None:
+    page = AnswerPage("", (SMALL,), True, SMALL.schema)
+    packed = wire.pack(page)
+    assert isinstance(packed, bytes)
+    same = pickle.loads(packed)
+    assert isinstance(same, PackedPage) and same.schema is None
+    other = replace(page, schema=SMALL.schema.with_metadata({"made": "by hand"}))
+    found = wire.unpack(wire.pack(other)).schema
+    assert found is not None and found.equals(other.schema, check_metadata=True)
 
 
 def test_only_the_rows_of_large_pages_stay_a_buffer() -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -147,6 +148,23 @@ def small(keys: Keys | None = None) -> tuple[Memory, StoredVersion, pa.Schema]:
     infos = [memory.add(pa.record_batch({"k": [number]}, schema=schema)) for number in range(3)]
     table = StoredTable(schema, ResultPlace("file", "nowhere"), "t", tuple(infos), keys)
     return memory, StoredVersion(T, table, 1), schema
+
+
+def test_units_are_the_same_objects_until_their_share_is_let_go() -> None:
+    memory, version, _ = small()
+    view = version.at(())
+    for names in (version.names, version.names[:2]):
+        first = view.units(names, memory)
+        assert [unit.batch.column(0).to_pylist() for unit in first] == [
+            [number] for number in range(len(names))
+        ]
+        assert view.units(names, memory) is first
+    some = view.units(version.names[:2], memory)
+    other = view.units(version.names[1:], memory)
+    assert [unit.batch.column(0).to_pylist() for unit in other] == [[1], [2]]
+    view.let_go(math.inf)  # all but what was read last
+    assert view.units(version.names[1:], memory) is other
+    assert view.units(version.names[:2], memory) is not some
 
 
 @pytest.mark.parametrize("keys", [None, Keys(("k",), "refuse")])

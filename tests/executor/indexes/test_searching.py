@@ -196,16 +196,20 @@ def _numbers(batch: pa.RecordBatch) -> list[int]:
     return list(numbers)
 
 
-def test_many_rows_of_several_units_come_in_their_order(kept: KeptSegments) -> None:
+@pytest.mark.parametrize("limit", [5, 31, 33, 150, 500])
+def test_many_rows_of_several_units_come_in_their_order(kept: KeptSegments, limit: int) -> None:
+    ranks = [0, 1, 2, None]
     units = [
-        [(n % 4, 0, n % 3, True) for n in range(start, start + 200)] for start in (0, 200, 400)
+        [(ranks[n % 4], 0, n % 6, True) for n in range(start, start + 200)]
+        for start in (0, 200, 400)
     ]
     by = VectorOrder("v", np.array([1, 0], np.float32).tobytes(), "dot", 1.0)
-    order = IndexOrder(T, by, ("id", "body"), ("rank", "id"), None, 500, ("p",))
+    order = IndexOrder(T, by, ("id", "body"), ("rank", "id"), None, limit, ("p",))
     found = searching.answered(order, _share(units), kept)
-    expected = sorted(range(600), key=lambda n: (n % 4, n))[:500]
+    expected = sorted(range(600), key=lambda n: (n % 4, n))[:limit]
     assert found.column(0).to_pylist() == expected
-    assert found.column(1).to_pylist() == [WORDS[n % 3] for n in expected]
+    assert found.column(1).to_pylist() == [WORDS[n % 6] for n in expected]
+    assert found.column(2).to_pylist() == [ranks[n % 4] for n in expected]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Vector searches find the rows that a comparison with all vectors finds."""
 
 from itertools import pairwise
+from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
@@ -260,3 +261,32 @@ def test_what_cannot_be_searched_is_an_error() -> None:
 def test_limits_are_those_that_were_measured() -> None:
     """The decision page names them."""
     assert (segment.FEWEST_CODED, looking.FEW_VECTORS, looking.SMALL_SHARE) == (4096, 2048, 0.05)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_of_many_rows_the_share_that_is_asked_for_is_found(
+    unclustered: Floats, metric: Metric
+) -> None:
+    built = VectorSegment.build(VectorIndexSpec(48, metric, recall=0.98), column(unclustered))
+    random = np.random.default_rng(8)
+    wanted = found = 0
+    for _ in range(20):
+        query = QueryVector.of(random.standard_normal(48), metric)
+        (hits,) = searching.search([built], query, 100)
+        expected = brute(unclustered, query, np.ones(12_000, np.bool_), 100)
+        assert len(hits.rows) >= 100
+        wanted, found = wanted + 100, found + len(expected.keys() & set(hits.rows.tolist()))
+    assert 0.98 <= found / wanted < 1
+
+
+def test_estimates_need_less_room_where_the_best_rows_are_far_above_the_last() -> None:
+    most = searching.needed_z(0.98, np.zeros(0))
+    assert most == pytest.approx(2.05, abs=0.01)
+    # Few rows, and many that are all at the bar: each could be missed.
+    assert searching.needed_z(0.98, np.linspace(0, 3, 10)) == most
+    assert searching.needed_z(0.98, np.zeros(100)) == pytest.approx(most)
+    far = searching.needed_z(0.98, np.linspace(0, 3, 100))
+    assert 0.3 * most <= far < 0.8 * most
+    missed = [1 - NormalDist().cdf(far + each) for each in np.linspace(0, 3, 100)]
+    assert sum(missed) / 100 <= 0.0201
+    assert searching.needed_z(0.5, np.linspace(0, 3, 100)) == 0

@@ -41,15 +41,14 @@ class Connecting:
         if failed is not None and failed[0] == place and self._clock() < failed[2]:
             return
         self._under_way.add(peer.executor_id)
-        self._tasks.spawn(self._connect(peer, place), "connect to an executor")
+        self._tasks.spawn(self._connect(peer, place, peer.gone), "connect to an executor")
 
     def close(self) -> None:
         """Stop connecting."""
         self._tasks.cancel()
 
-    async def _connect(self, peer: Peer, place: Address) -> None:
+    async def _connect(self, peer: Peer, place: Address, gone: "asyncio.Future[None]") -> None:
         direct = DirectCalls(peer.executor_id, place)
-        gone = peer.gone
         try:
             await direct.connect(self._token)
         except NoProofError as exc:

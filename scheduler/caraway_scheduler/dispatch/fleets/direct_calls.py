@@ -5,7 +5,6 @@ here, and only while there is a channel.
 """
 
 import asyncio
-import logging
 import socket
 from dataclasses import replace
 
@@ -21,7 +20,6 @@ from caraway_core.settings import Address
 
 _CONNECT_S = 5.0
 _KEEP_ALIVE_S = 30
-logger = logging.getLogger(__name__)
 
 
 class DirectCalls:
@@ -48,7 +46,8 @@ class DirectCalls:
         try:
             end = await self._connected()
         except (OSError, TimeoutError) as exc:
-            raise NoProofError(f"cannot connect to {self.place}: {exc or 'timed out'}") from exc
+            cause = str(exc) or "timed out"
+            raise NoProofError(f"cannot connect to {self.place}: {cause}") from exc
         try:
             await handshake.as_caller(end, token)
             self._channel = await Channel.open(end, self._receive, self._lost)
