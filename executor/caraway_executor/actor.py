@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -25,7 +25,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from caraway_core import ray_nodes
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError
-from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import (
     AnswerPage,
@@ -42,12 +42,11 @@ from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.protocols.wire import ActorStatus, InputShape, SentPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
-from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings, metrics
-from caraway_executor.channel_server import ChannelServer
+from caraway_executor.channel_server import ChannelServer, Opening
 from caraway_executor.endings import Ending
 from caraway_executor.host_files import HostFiles
 from caraway_executor.part_options import PartServing
@@ -92,12 +91,8 @@ class ExecutorActor:
         host_files = HostFiles(files, clock)
         self._worker = Worker(identity, settings, clock, host_files, files.with_name(MODELS))
         self._loop = uvloop.new_event_loop()
-        host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         # Ray keeps what an actor is made with, hence the name of the file and not the token.
-        token = ray_nodes.read_token(token_file)
-        self._channels = ChannelServer(host, token, identity.executor_id, self._opened)
-        self._worker.is_called_at(self._channels.place)
-        self._serving = asyncio.run_coroutine_threadsafe(self._channels.serve(), self._loop)
+        self._listen(ray_nodes.read_token(token_file), identity.executor_id)
         threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
         if serving is not None:
             # Imported here: its gRPC stack is slow to load, and few executors need it.
@@ -228,18 +223,17 @@ class ExecutorActor:
         page = metrics.render(self._tallies, description.active_tasks)
         return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
-    def _opened(self, arguments: bytes) -> SentPage | Awaitable[SentPage]:
-        """Answer a call of `open` that came over a channel; in the loop of the worker."""
-        call, query_id, statement, origin = wire.unpack_call(arguments)
-        page = self._worker.open_at_once(statement, origin)
-        if page is not None:
-            return wire.pack(page)
-        return self._opened_later(call, query_id, statement, origin)
-
-    async def _opened_later(
-        self, call: str, query_id: QueryId, statement: Statement, origin: str
-    ) -> SentPage:
-        return wire.pack(await self._worker.open(query_id, statement, origin, call))
+    def _listen(self, token: str, executor_id: ExecutorId) -> None:
+        host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+        try:
+            server = ChannelServer(host, token, executor_id, Opening(self._worker))
+        except OSError as exc:
+            # Ray listens on every address, so an executor may have one that is not of its host.
+            extra = {"address": host, "cause": exc.strerror}
+            logger.warning("no channels, so all calls come through Ray", extra=extra)
+            return
+        self._worker.is_called_at(server.place)
+        self._serving = asyncio.run_coroutine_threadsafe(server.serve(), self._loop)
 
     async def _run(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]

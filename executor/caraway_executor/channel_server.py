@@ -5,7 +5,6 @@ A message over a channel takes about a tenth of that.
 """
 
 import asyncio
-import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable
@@ -17,10 +16,13 @@ from caraway_core.channels import handshake
 from caraway_core.channels.channel import Channel
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.errors import CarawayError, ExecutionError
-from caraway_core.ids import ExecutorId
+from caraway_core.ids import ExecutorId, QueryId
+from caraway_core.protocols import wire
 from caraway_core.protocols.wire import PackedPage, PageOrError, SentPage
 from caraway_core.settings import Address
+from caraway_core.statements import Statement
 from caraway_core.tasks import Tasks
+from caraway_executor.worker import Worker
 
 logger = logging.getLogger(__name__)
 _BACKLOG = 128
@@ -30,16 +32,37 @@ Open = Callable[[bytes], SentPage | Awaitable[SentPage]]
 """Answers a call of `open` with its packed arguments, at once or later."""
 
 
+class Opening:
+    """Answers calls of `open` by a worker, in its loop: at once if that is short."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def __call__(self, arguments: bytes) -> SentPage | Awaitable[SentPage]:
+        """Answer a call with its packed arguments."""
+        call, query_id, statement, origin = wire.unpack_call(arguments)
+        page = self._worker.open_at_once(statement, origin)
+        if page is not None:
+            return wire.pack(page)
+        return self._later(call, query_id, statement, origin)
+
+    async def _later(
+        self, call: str, query_id: QueryId, statement: Statement, origin: str
+    ) -> SentPage:
+        return wire.pack(await self._worker.open(query_id, statement, origin, call))
+
+
 class ChannelServer:
     """Listens on a port of its own from the start, and answers once `serve` runs."""
 
     def __init__(self, host: str, token: str, executor_id: ExecutorId, open_: Open) -> None:
-        is_v6 = ipaddress.ip_address(host).version == 6
-        family = socket.AF_INET6 if is_v6 else socket.AF_INET
-        try:
-            self._listener = socket.create_server((host, 0), family=family, backlog=_BACKLOG)
-        except OSError as exc:
-            raise CarawayError(f"cannot listen on '{host}': {exc.strerror}") from exc
+        """Listen on a free port.
+
+        Raises:
+            OSError: the address is not one of this host.
+        """
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, 0), family=family, backlog=_BACKLOG)
         self._listener.setblocking(False)
         self.place = Address(host, self._listener.getsockname()[1])
         self._token = token
