@@ -13,7 +13,7 @@ from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.lineages import Lineage
 from caraway_engine.rows.merging import Merged
-from caraway_engine.rows.units import RowUnit
+from caraway_engine.rows.units import RowUnits
 from caraway_engine.stored import making
 from caraway_engine.stored.content import Content, VersionRows
 from caraway_engine.stored.wanted import ChunksAwayError, MissingChunks, check_present
@@ -26,7 +26,7 @@ class StoredShare:
     table: Table
     holders: Sequence[object]
     used_s: float = 0.0
-    units: Sequence[RowUnit] | None = None
+    units: RowUnits | None = None
     """Its rows as indexes see them, once a search has asked."""
 
     def fill(self, chunks: Chunks) -> None:
@@ -46,7 +46,7 @@ class VersionView:
         self._lineage: Lineage | None = None
         self._is_plain = not log and content.spec.keys is None
         self._filled: Sequence[object] | None = None
-        self._units: Sequence[RowUnit] | None = None
+        self._units: RowUnits | None = None
         """All rows as indexes see them, once a search has asked."""
         self._shares: dict[tuple[str, ...], StoredShare] = {}
         self._lock = Lock()
@@ -142,7 +142,7 @@ class VersionView:
         with content.merging:
             return content.found(seeking, merged, self.count)
 
-    def units(self, names: tuple[str, ...] | None, chunks: Chunks) -> Sequence[RowUnit]:
+    def units(self, names: tuple[str, ...] | None, chunks: Chunks) -> RowUnits:
         """Return some of the pieces, or all, batch by batch, for indexes.
 
         Raises:
@@ -158,7 +158,7 @@ class VersionView:
         if isinstance(merged, MissingChunks):
             raise ChunksAwayError([merged])
         with content.merging:
-            return [unit for each in merged for unit in each.units(self.count)]
+            return RowUnits(unit for each in merged for unit in each.units(self.count))
 
     def let_go(self, before_s: float) -> None:
         """Release shares that were not read since a time, except the one that was read last."""
@@ -175,7 +175,7 @@ class VersionView:
         finally:
             self._lock.release()
 
-    def _plain_units(self, names: tuple[str, ...], chunks: Chunks) -> Sequence[RowUnit]:
+    def _plain_units(self, names: tuple[str, ...], chunks: Chunks) -> RowUnits:
         # A table of the rows keeps them in memory, and with them their segments.
         is_whole = names == self._content.names
         share = self.fill(chunks) if is_whole else self.part(names, chunks)
@@ -187,11 +187,12 @@ class VersionView:
         found = self._content.plain_units(names, chunks)
         if isinstance(found, MissingChunks):
             raise ChunksAwayError([found])
+        known = RowUnits(found)
         if share is None:
-            self._units = found
+            self._units = known
         else:
-            share.units = found
-        return found
+            share.units = known
+        return known
 
     def _rows(self, names: tuple[str, ...], chunks: Chunks) -> VersionRows | MissingChunks:
         content = self._content

@@ -13,7 +13,7 @@ from caraway_core.errors import NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_engine.rows import choosing
-from caraway_engine.rows.units import RowUnit
+from caraway_engine.rows.units import RowUnit, RowUnits
 from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
 from caraway_search import found_rows
 from caraway_search.hits import Hits
@@ -29,8 +29,8 @@ from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
 
 _FEW_ROWS = 256
 """So few rows are taken one by one, which is faster than taking some of each batch."""
-_SOME_ROWS = 32
-"""More numbers are taken at once from the batches as they are."""
+_SOME_ROWS = 16
+"""More numbers are taken at once."""
 Flags = NDArray[np.bool_]
 Masks = Sequence[Flags | None]
 
@@ -49,7 +49,7 @@ class SearchedShare:
 
     table: TableName
     schema: pa.Schema
-    units: Sequence[RowUnit]
+    units: RowUnits
     make_filter: Callable[[], ShareFilter]
     builds: bool = True
     """Whether missing segments of indexes are built."""
@@ -203,14 +203,15 @@ def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits])
     places = np.concatenate([np.zeros(0, np.int64), *(each.places for each in found)])
     rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
     scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in found)])
-    ties = [_taken(share, name, places, rows) for name in order.ties]
+    chosen = _Chosen.of(share.units, places, rows)
+    ties = [_taken(share, name, chosen) for name in order.ties]
     deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
     first = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit)
     best = first.to_numpy()
     decided = {name: choosing.take(tie, first) for name, tie in zip(order.ties, ties, strict=True)}
+    chosen = _Chosen.of(share.units, places[best], rows[best])
     columns = [
-        decided[name] if name in decided else _taken(share, name, places[best], rows[best])
-        for name in order.columns
+        decided[name] if name in decided else _taken(share, name, chosen) for name in order.columns
     ]
     columns += decided.values()
     columns.append(pa.array(scores[best]))
@@ -232,15 +233,30 @@ def _batch(rows: pa.Table) -> pa.RecordBatch:
     return rows.combine_chunks().to_batches()[0]
 
 
-def _taken(
-    share: SearchedShare, name: str, places: NDArray[np.int64], rows: NDArray[np.int64]
-) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Some rows: their units, their numbers in these, and their numbers among all rows."""
+
+    places: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, units: RowUnits, places: NDArray[np.int64], rows: NDArray[np.int64]) -> "_Chosen":
+        """Choose rows of units."""
+        return cls(places, rows, np.asarray(units.starts, np.int64)[places] + rows)
+
+
+def _taken(share: SearchedShare, name: str, chosen: _Chosen) -> Any:
     """The values of a column in some rows, in their order."""
     type_ = share.schema.field(name).type
-    if len(rows) == 0:
+    if len(chosen.rows) == 0:
         return pa.array([], type_)
-    if len(rows) <= _FEW_ROWS:
-        return _few(share, name, type_, places, rows)
+    if len(chosen.rows) > _SOME_ROWS and pa.types.is_primitive(type_):
+        return _whole(share.units.column(name).take(pa.array(chosen.numbers)))
+    if len(chosen.rows) <= _FEW_ROWS:
+        return _few(share, name, type_, chosen)
+    places, rows = chosen.places, chosen.rows
     order = np.argsort(places, kind="stable")
     parts = []
     for place in np.unique(places):
@@ -253,26 +269,13 @@ def _taken(
     return choosing.take(pa.concat_arrays(parts), pa.array(back))
 
 
-def _few(
-    share: SearchedShare,
-    name: str,
-    type_: pa.DataType,
-    places: NDArray[np.int64],
-    rows: NDArray[np.int64],
-) -> pa.Array:
-    if len(rows) > _SOME_ROWS and pa.types.is_primitive(type_):
-        number = share.schema.get_field_index(name)
-        column = pa.chunked_array([unit.batch.column(number) for unit in share.units], type_)
-        ends = np.cumsum([unit.batch.num_rows for unit in share.units])
-        starts = np.concatenate(([0], ends[:-1]))
-        return _whole(column.take(pa.array(starts[places] + rows)))
-    owners = places.tolist()
-    columns = {place: share.units[place].batch.column(name) for place in set(owners)}
-    wanted = zip(owners, rows.tolist(), strict=True)
+def _few(share: SearchedShare, name: str, type_: pa.DataType, chosen: _Chosen) -> pa.Array:
+    column = share.units.column(name)
     if pa.types.is_string_view(type_) or pa.types.is_binary_view(type_):
         # To join slices takes longer: each of them has all texts of its batch.
-        return pa.array([columns[place][row].as_py() for place, row in wanted], type_)
-    return pa.concat_arrays([columns[place].slice(row, 1) for place, row in wanted])
+        return pa.array([column[number].as_py() for number in chosen.numbers.tolist()], type_)
+    wanted = zip(chosen.places.tolist(), chosen.rows.tolist(), strict=True)
+    return pa.concat_arrays([column.chunk(place).slice(row, 1) for place, row in wanted])
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -164,6 +164,9 @@ class IndexedRunner:
         pieces: tuple[str, ...] | None,
     ) -> tuple[pa.Table, bool]:
         wanted = replace(statement, index=replace(order, pieces=pieces))
+        if pieces is not None:
+            # Nothing but the index can answer for a share, and a vector takes some room.
+            wanted = replace(wanted, sql="", parameters={})
         try:
             return await self._whole.rows_at(executor_id, query_id, wanted)
         except ShuttingDownError as exc:

@@ -13,7 +13,7 @@ from caraway_core.ids import TableName
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows.held import Chunk
-from caraway_engine.rows.units import RowUnit
+from caraway_engine.rows.units import RowUnit, RowUnits
 from caraway_executor.indexes import searching
 from caraway_executor.indexes.kept import KeptSegments
 from caraway_executor.indexes.searching import Flags, SearchedShare
@@ -91,7 +91,7 @@ def _share(units: Sequence[Sequence[Row]]) -> SearchedShare:
         seen = bytes(row[3] for row in rows)
         key = _Key()
         made.append(RowUnit(batch, key, place, key, None if all(seen) else seen))
-    return SearchedShare(T, SCHEMA, made, lambda: _Filter(made))
+    return SearchedShare(T, SCHEMA, RowUnits(made), lambda: _Filter(made))
 
 
 def _scores(units: Sequence[Sequence[Row]], query: list[float], metric: str) -> dict[int, float]:
