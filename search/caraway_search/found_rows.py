@@ -23,10 +23,11 @@ def merged(order: IndexOrder, shares: Sequence[pa.Table], take: Take) -> pa.Tabl
     rows = pa.concat_tables(shares)
     width, score = len(order.columns), len(order.columns) + len(order.ties)
     best = first(rows, range(width, score), score, order.limit)
+    answered = answer(order, rows)
     if len(best) == 0:
-        return answer(order, rows.slice(0, 0))
-    columns = [take(_whole(column), best) for column in rows.columns]
-    return answer(order, pa.table(columns, rows.column_names))
+        return answered.slice(0, 0)
+    columns = [take(_whole(column), best) for column in answered.columns]
+    return pa.table(columns, answered.column_names)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

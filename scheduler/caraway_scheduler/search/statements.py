@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -126,6 +127,7 @@ def packed_vector(vector: Sequence[float]) -> bytes:
     return array("f", vector).tobytes()
 
 
+@lru_cache(maxsize=256)
 def bound_vector(packed: bytes) -> Scalar:
     """Return the value of `$vector`."""
     return ArrowValue.of(pa.array([packed], pa.binary()))
