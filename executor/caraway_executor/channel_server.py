@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 _BACKLOG = 128
 _MOST_UNPROVEN = 32
 """The connections that may show their proof at once; others wait to be accepted."""
+_PAUSE_S = 1.0
 Open = Callable[[bytes], SentPage | Awaitable[SentPage]]
 """Answers a call of `open` with its packed arguments, at once or later."""
 
@@ -78,7 +79,14 @@ class ChannelServer:
         try:
             while True:
                 await self._proving.acquire()
-                end, _ = await loop.sock_accept(self._listener)
+                try:
+                    end, _ = await loop.sock_accept(self._listener)
+                except OSError as exc:
+                    # As when the process has as many files open as it may.
+                    self._proving.release()
+                    logger.warning("cannot accept a channel", extra={"cause": exc.strerror})
+                    await asyncio.sleep(_PAUSE_S)
+                    continue
                 self._tasks.spawn(self._admit(end), "admit a channel")
         finally:
             self._listener.close()
@@ -116,11 +124,15 @@ class ChannelServer:
 
 
 class _Caller:
-    """The channel of one scheduler. Its calls are cancelled by name, through Ray."""
+    """The channel of one scheduler. Its calls end with it.
+
+    A single call is cancelled by its name, through Ray.
+    """
 
     def __init__(self, server: ChannelServer) -> None:
         self._server = server
         self._channel: Channel | None = None
+        self._tasks = Tasks()
 
     async def attach(self, end: socket.socket) -> None:
         self._channel = await Channel.open(end, self._receive, self._lost)
@@ -128,6 +140,8 @@ class _Caller:
         self._server._channels.add(self._channel)
 
     def _lost(self) -> None:
+        # Nobody waits for the answers any more, and the work may already run elsewhere.
+        self._tasks.cancel()
         if self._channel is not None:
             self._server._channels.discard(self._channel)
 
@@ -144,7 +158,7 @@ class _Caller:
         if isinstance(opened, SentPage):
             self._send(number, opened)
         else:
-            self._server._tasks.spawn(self._later(number, opened), "answer a call")
+            self._tasks.spawn(self._later(number, opened), "answer a call")
 
     async def _later(self, number: int, answer: Awaitable[SentPage]) -> None:
         self._send(number, await self._server.answered(answer))

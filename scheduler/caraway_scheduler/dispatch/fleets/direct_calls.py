@@ -57,7 +57,10 @@ class DirectCalls:
             raise
 
     def open(self, arguments: bytes) -> "asyncio.Future[SentPage]":
-        """Call `open` with packed arguments; never cancel the answer, which may hold a cursor."""
+        """Call `open` with packed arguments.
+
+        Shield the answer, which may hold a cursor: whoever waits for it may have to close that.
+        """
         assert self._channel is not None
         self._count += 1
         answer: asyncio.Future[SentPage] = asyncio.get_running_loop().create_future()
@@ -90,8 +93,8 @@ class DirectCalls:
     def _receive(self, message: tuple[int, PageOrError], body: pa.Buffer | None) -> None:
         number, answer = message
         waiting = self._waiting.pop(number, None)
-        if waiting is None:
-            return
+        if waiting is None or waiting.done():
+            return  # Nobody waits for it any more.
         if isinstance(answer, CarawayError):
             waiting.set_exception(answer)
         elif isinstance(answer, PackedPage) and body is not None:
@@ -105,4 +108,6 @@ class DirectCalls:
     def _fail(self, cause: str) -> None:
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
+            if each.done():
+                continue
             each.set_exception(ExecutorLostError(self._executor_id, cause))

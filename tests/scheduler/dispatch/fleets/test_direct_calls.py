@@ -7,6 +7,7 @@ import pickle
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import AnswerPage
 from caraway_core.protocols.wire import PackedPage, SentPage
 from caraway_core.settings import Address
+from caraway_executor import channel_server
 from caraway_executor.channel_server import ChannelServer
 from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
 
@@ -150,6 +152,64 @@ async def test_a_caller_that_goes_away_does_not_end_its_answer() -> None:
         await asyncio.wait([caller])
         gate.set()
         assert wire.unpack(await answer).cursor == "cursor"
+
+
+async def test_an_answer_that_nobody_waits_for_is_dropped() -> None:
+    gate = asyncio.Event()
+
+    async def later() -> SentPage:
+        await gate.wait()
+        return echo(b"cursor")
+
+    async with connected(lambda each: later() if each else echo(b"well")) as direct:
+        dropped, kept = direct.open(b"later"), direct.open(b"later")
+        dropped.cancel()
+        gate.set()
+        assert wire.unpack(await kept).cursor == "cursor"
+        again = direct.open(b"later")
+        again.cancel()
+        direct.close("it is gone")
+        assert again.cancelled()
+
+
+async def test_the_work_of_calls_ends_with_their_channel() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def later() -> SentPage:
+        begun.set()
+        try:
+            return await asyncio.Future[SentPage]()
+        finally:
+            ended.set()
+
+    async with listening(lambda _: later()) as server:
+        direct = DirectCalls(ONE, server.place)
+        await direct.connect(TOKEN)
+        call = direct.open(b"")
+        await begun.wait()
+        direct.close("the scheduler ends")
+        async with asyncio.timeout(30):
+            await ended.wait()
+        with pytest.raises(ExecutorLostError):
+            await call
+
+
+async def test_a_process_without_room_for_connections_accepts_later_ones(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(channel_server, "_PAUSE_S", 0.01)
+    loop = asyncio.get_running_loop()
+    accept, failures = loop.sock_accept, [OSError(24, "Too many open files")]
+
+    async def sock_accept(listener: socket.socket) -> Any:
+        if failures:
+            raise failures.pop()
+        return await accept(listener)
+
+    monkeypatch.setattr(loop, "sock_accept", sock_accept)
+    async with connected(echo) as direct:
+        assert (await read(direct, b"well")).cursor == "well"
+    assert "cannot accept a channel" in caplog.text
 
 
 async def test_whoever_lacks_the_token_is_not_heard(caplog: pytest.LogCaptureFixture) -> None:
