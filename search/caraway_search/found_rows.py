@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from caraway_core.index_orders import IndexOrder, WordOrder
 
@@ -56,8 +57,11 @@ def first(rows: pa.Table, ties: Sequence[int], score: int, limit: int) -> Any:
 
     `score` and `ties` are places of columns.
     """
-    if (best := _of_distinct(rows.column(score), limit)) is not None:
-        return best
+    scores = rows.column(score)
+    if scores.null_count == 0 and pa.types.is_float64(scores.type):
+        best = first_of_distinct(scores.to_numpy(), limit)
+        if best is not None:
+            return pa.array(best)
     columns = {"score": rows.column(score)}
     columns |= {str(place): _sortable(rows.column(place)) for place in ties}
     keys = [("score", "descending", "at_end")]
@@ -65,17 +69,14 @@ def first(rows: pa.Table, ties: Sequence[int], score: int, limit: int) -> Any:
     return pc.sort_indices(pa.table(columns), keys)[:limit]
 
 
-def _of_distinct(scores: pa.ChunkedArray, limit: int) -> pa.Array | None:
+def first_of_distinct(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64] | None:
     """The numbers of the best rows, if no tie decides between them; else None."""
-    if scores.null_count or limit <= 0 or not pa.types.is_float64(scores.type):
+    if limit <= 0:
         return None
-    values = scores.to_numpy()
-    order = np.argsort(-values, kind="stable")[: limit + 1]
-    kept = values[order]
+    order: NDArray[np.int64] = np.argsort(-scores, kind="stable")[: limit + 1]
+    kept = scores[order]
     # NaN is not greater than anything, either.
-    if not np.all(kept[:-1] > kept[1:]):
-        return None
-    return pa.array(order[:limit])
+    return order[:limit] if np.all(kept[:-1] > kept[1:]) else None
 
 
 def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:

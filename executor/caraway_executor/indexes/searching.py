@@ -199,30 +199,28 @@ def _seen(unit: RowUnit) -> Flags | None:
 
 
 def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits]) -> pa.RecordBatch:
-    """Take the best rows: first only what decides between them, then all that was asked for."""
+    """Take the best rows: first what decides between equal scores, then all that was asked for."""
     places = np.concatenate([np.zeros(0, np.int64), *(each.places for each in found)])
     rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
     scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in found)])
-    chosen = _Chosen.of(share.units, places, rows)
-    ties = [_taken(share, name, chosen) for name in order.ties]
-    deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
-    first = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit)
-    best = first.to_numpy()
-    decided = {name: choosing.take(tie, first) for name, tie in zip(order.ties, ties, strict=True)}
+    best = found_rows.first_of_distinct(scores, order.limit)
+    if best is None:
+        chosen = _Chosen.of(share.units, places, rows)
+        ties = [_taken(share, name, chosen) for name in order.ties]
+        deciding = pa.table([pa.array(scores), *ties], [str(n) for n in range(len(ties) + 1)])
+        best = found_rows.first(deciding, range(1, len(ties) + 1), 0, order.limit).to_numpy()
     chosen = _Chosen.of(share.units, places[best], rows[best])
-    columns = [
-        decided[name] if name in decided else _taken(share, name, chosen) for name in order.columns
-    ]
-    columns += decided.values()
+    taken = {name: _taken(share, name, chosen) for name in {*order.columns, *order.ties}}
+    columns = [taken[name] for name in (*order.columns, *order.ties)]
     columns.append(pa.array(scores[best]))
     if isinstance(order.by, VectorOrder) and order.by.has_parts:
         hits = (each.hits for each in found)
         parts = [np.zeros(len(h.rows), np.int64) if h.parts is None else h.parts for h in hits]
         columns.append(pa.array(np.concatenate([np.zeros(0, np.int64), *parts])[best]))
-    share_rows = pa.table(columns, [f"c{n}" for n in range(len(columns))])
-    if order.pieces is None:
-        share_rows = found_rows.answer(order, share_rows)
-    return _batch(share_rows)
+    batch = pa.RecordBatch.from_arrays(columns, [f"c{n}" for n in range(len(columns))])
+    if order.pieces is not None:
+        return batch
+    return _batch(found_rows.answer(order, pa.Table.from_batches([batch])))
 
 
 def _batch(rows: pa.Table) -> pa.RecordBatch:
