@@ -1,6 +1,9 @@
 """Orders rows that searches found: by score, then by the columns that decide between equal ones."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,21 +17,52 @@ Take = Callable[[pa.Array, pa.Array], pa.Array]
 """Returns the values with some numbers; Arrow's own does so for some types only."""
 
 
+@dataclass(frozen=True)
+class FoundShares:
+    """The best rows of each share, in their order."""
+
+    order: IndexOrder
+    shares: Sequence[pa.Table]
+
+    def cut_short(self, asked: int) -> list[bool]:
+        """Whether each share may have more of the best rows than the number it was asked for.
+
+        That is where it returned so many, and even the last of them is among the best.
+        """
+        best = {*self._best.to_pylist()}
+        lasts = accumulate(each.num_rows for each in self.shares)
+        return [
+            each.num_rows >= asked and last - 1 in best
+            for each, last in zip(self.shares, lasts, strict=True)
+        ]
+
+    def answer(self, take: Take) -> pa.Table:
+        """The best rows of all shares, as the statement of the order returns them."""
+        answered = answer(self.order, self._rows)
+        if len(self._best) == 0:
+            return answered.slice(0, 0)
+        columns = [take(_whole(column), self._best) for column in answered.columns]
+        return pa.table(columns, answered.column_names)
+
+    @cached_property
+    def _rows(self) -> pa.Table:
+        return pa.concat_tables(self.shares)
+
+    @cached_property
+    def _best(self) -> pa.Array:
+        width = len(self.order.columns)
+        score = width + len(self.order.ties)
+        return first(self._rows, range(width, score), score, self.order.limit)
+
+
 def merged(order: IndexOrder, shares: Sequence[pa.Table], take: Take) -> pa.Table:
-    """The best rows of all shares, as the statement of the order returns them."""
+    """The rows of all shares, as the statement of the order returns them."""
     if order.is_explained:
         return pa.concat_tables(shares)
     if isinstance(order.by, WordOrder) and order.by.statistics is None:
         numbers = (each.column(0).to_pylist()[0] for each in shares)
         return counted([sum(each) for each in zip(*numbers, strict=True)])
-    rows = pa.concat_tables(shares)
-    width, score = len(order.columns), len(order.columns) + len(order.ties)
-    best = first(rows, range(width, score), score, order.limit)
-    answered = answer(order, rows)
-    if len(best) == 0:
-        return answered.slice(0, 0)
-    columns = [take(_whole(column), best) for column in answered.columns]
-    return pa.table(columns, answered.column_names)
+    return FoundShares(order, shares).answer(take)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

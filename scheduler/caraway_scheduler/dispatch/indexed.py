@@ -24,12 +24,16 @@ from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import following
 from caraway_scheduler.dispatch.index_building import IndexBuilding, Shares, shares_of
 from caraway_scheduler.dispatch.running import ATTEMPTS
+from caraway_scheduler.dispatch.share_limits import ShareLimits
 from caraway_scheduler.dispatch.whole import WholeRunner
 from caraway_scheduler.membership import Membership
 from caraway_search import found_rows
+from caraway_search.found_rows import FoundShares
 
 Counted = tuple[str, tuple[str, ...], WordOrder]
 """A query of words, and the rows that were counted: a version, and the changes of its log."""
+_Answers = dict[ExecutorId, tuple[pa.Table, bool]]
+"""The rows of each share, and whether they stay the same while no table changes."""
 _MOST_COUNTED = 1_000
 _MOST_DEALT = 100
 
@@ -67,6 +71,7 @@ class IndexedRunner:
         self._policy = policy
         self.building = IndexBuilding(whole, policy)
         self._counted: OrderedDict[Counted, tuple[int, ...]] = OrderedDict()
+        self._limits = ShareLimits()
         self._dealt: OrderedDict[str, _Dealt] = OrderedDict()
         """The shares of the versions that were searched last, by their keys."""
 
@@ -112,8 +117,10 @@ class IndexedRunner:
         """Return the rows, and whether they stay the same while no table changes."""
         by = order.by
         is_whole = None in shares.values() or order.is_explained or order.limit == 0
-        if is_whole or not isinstance(by, WordOrder) or by.statistics is not None:
-            return await self._searched(query_id, statement, order, shares)
+        if is_whole:
+            return _merged(order, shares, await self._asked(query_id, statement, order, shares))
+        if not isinstance(by, WordOrder) or by.statistics is not None:
+            return await self._best(query_id, statement, order, shares, version_key)
         # Scores need the numbers of the whole table, which no executor has.
         key = (
             version_key,
@@ -123,11 +130,12 @@ class IndexedRunner:
         statistics = self._counted.get(key)
         if statistics is None:
             counting = replace(order, columns=(), ties=(), where=None, limit=0)
-            counted, _ = await self._searched(query_id, statement, counting, shares)
+            counts = await self._asked(query_id, statement, counting, shares)
+            counted, _ = _merged(counting, shares, counts)
             statistics = tuple(counted.column(0)[0].as_py())
         self._keep(key, statistics)
         order = replace(order, by=replace(by, statistics=statistics))
-        return await self._searched(query_id, statement, order, shares)
+        return await self._best(query_id, statement, order, shares, version_key)
 
     def _keep(self, key: Counted, statistics: tuple[int, ...]) -> None:
         """Keep the numbers of the last queries: the same words are often sought again."""
@@ -136,24 +144,39 @@ class IndexedRunner:
         if len(self._counted) > _MOST_COUNTED:
             self._counted.popitem(last=False)
 
-    async def _searched(
-        self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
+    async def _best(
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        order: IndexOrder,
+        shares: Shares,
+        version_key: str,
     ) -> tuple[pa.Table, bool]:
+        """Ask each share for the rows that it probably has, and again where it may have more."""
+        limit = self._limits.of(version_key, order, shares)
+        answers = await self._asked(query_id, statement, replace(order, limit=limit), shares)
+        found = _found_shares(order, answers)
+        if limit < order.limit:
+            cut = zip(answers, found.cut_short(limit), strict=True)
+            again = {each: shares[each] for each, is_cut in cut if is_cut}
+            self._limits.note(version_key, order, was_missed=bool(again))
+            if again:
+                answers |= await self._asked(query_id, statement, order, again)
+                found = _found_shares(order, answers)
+        return found.answer(choosing.take), _are_steady(answers)
+
+    async def _asked(
+        self, query_id: QueryId, statement: Statement, order: IndexOrder, shares: Shares
+    ) -> _Answers:
         reads = [
             tasks.begin(self._share(query_id, statement, order, executor_id, pieces))
             for executor_id, pieces in shares.items()
         ]
         try:
-            answers = await asyncio.gather(*reads)
+            return dict(zip(shares, await asyncio.gather(*reads), strict=True))
         finally:
             for read in reads:
                 read.cancel()
-        found = [rows for rows, _ in answers]
-        is_steady = all(steady for _, steady in answers)
-        # One executor with the whole table has answered as the statement does.
-        if None in shares.values():
-            return found[0], is_steady
-        return found_rows.merged(order, found, choosing.take), is_steady
 
     async def _share(
         self,
@@ -199,6 +222,22 @@ class _Dealt:
     def is_of(self, spec: StoredTable, owners: tuple[ExecutorId, ...], *, has_log: bool) -> bool:
         """Whether the shares are those of this version; to compare the object is enough."""
         return self.spec is spec and self.owners == owners and self.has_log == has_log
+
+
+def _merged(order: IndexOrder, shares: Shares, answers: _Answers) -> tuple[pa.Table, bool]:
+    found = [rows for rows, _ in answers.values()]
+    # One executor with the whole table has answered as the statement does.
+    if None in shares.values():
+        return found[0], _are_steady(answers)
+    return found_rows.merged(order, found, choosing.take), _are_steady(answers)
+
+
+def _found_shares(order: IndexOrder, answers: _Answers) -> FoundShares:
+    return FoundShares(order, [rows for rows, _ in answers.values()])
+
+
+def _are_steady(answers: _Answers) -> bool:
+    return all(steady for _, steady in answers.values())
 
 
 def _no_index(order: IndexOrder | None) -> str:
