@@ -118,3 +118,28 @@ def test_ties_are_looked_at_only_where_there_are_some(
     by = [("s", "descending", "at_end"), ("t", "ascending", "at_end")]
     expected = pc.sort_indices(rows, by)[:limit]
     assert found_rows.first(rows, [0], 1, limit).to_pylist() == expected.to_pylist()
+
+
+@given(
+    st.lists(st.lists(ROW, max_size=9), min_size=1, max_size=4), st.integers(0, 12),
+    st.integers(1, 6),
+)  # fmt: skip
+def test_shares_that_are_not_cut_short_have_all_that_is_needed(
+    shares: list[list[Any]], limit: int, asked: int
+) -> None:
+    ordered = [
+        sorted(each, key=lambda row: (-row[1], row[2] is None, row[2] or 0)) for each in shares
+    ]
+
+    def tables(counts: list[int]) -> list[pa.Table]:
+        rows = [each[:count] for each, count in zip(ordered, counts, strict=True)]
+        return [share(each) if each else share([(0, 0.0, None)]).slice(1) for each in rows]
+
+    whole = found_rows.merged(order(limit), tables([99] * len(shares)), take)
+    first = found_rows.FoundShares(order(limit), tables([asked] * len(shares)))
+    cut = first.cut_short(asked)
+    again = tables([99 if is_cut else asked for is_cut in cut])
+    scores = [each["score"] for each in found_rows.merged(order(limit), again, take).to_pylist()]
+    assert scores == [each["score"] for each in whole.to_pylist()]
+    for each, is_cut in zip(ordered, cut, strict=True):
+        assert not is_cut or len(each) >= asked

@@ -16,8 +16,9 @@ _FEWEST = 50
 _DEVIATIONS = 3
 _MOST_KINDS = 1_000
 _MEMORY = 0.9
-_MOST_MISSED = 0.1
-"""Versions of which more searches had to ask again are not asked for fewer rows."""
+_MOST_MISSED = 0.15
+"""Where more searches had to ask again, shares are asked for all rows."""
+_FADING = 0.98
 _Key = tuple[str, type]
 """A version, and whether it was searched by vectors or by words."""
 
@@ -41,8 +42,12 @@ class ShareLimits:
 
     def of(self, version_key: str, order: IndexOrder, shares: Shares) -> int:
         """Return how many rows each share is asked for at first."""
-        missed = self._missed.get((version_key, type(order.by)), 0.0)
-        if len(shares) < 2 or missed > _MOST_MISSED:
+        if len(shares) < 2:
+            return order.limit
+        key = version_key, type(order.by)
+        missed = self._missed.get(key, 0.0)
+        if missed > _MOST_MISSED:
+            self._missed[key] = missed * _FADING  # Rows may be spread by now.
             return order.limit
         return likely_rows(order.limit, len(shares))
 

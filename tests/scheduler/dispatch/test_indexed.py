@@ -14,9 +14,9 @@ import pytest
 from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import LogEntry, Op
 from caraway_core.errors import NotDistributableError
-from caraway_core.ids import ExecutorId, TableName, new_query_id
+from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.index_orders import IndexOrder, VectorOrder, WordOrder
-from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.statements import Statement
 from caraway_core.tables import Keys, StoredTable
 from caraway_engine.execution.settings import EngineSettings
@@ -251,3 +251,31 @@ async def test_the_words_of_a_query_are_counted_once_for_a_state_of_the_rows(
         assert await search("red house", 3) == 2
         cluster.dispatch.follow(spec, log[:1])
         assert await search("red car", 3) == 2
+
+
+async def test_a_share_with_most_of_the_best_rows_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = pa.array([[1.0, n / 400] for n in range(400)], pa.list_(pa.float32(), 2))
+    rows = pa.table({"k": pa.array(range(400)), "vec": vectors})
+    # Two chunks in the order of the vectors, so one executor has all of the best rows.
+    spec = await stored(tmp_path / "chunks", rows, 2)
+    limits: list[int | None] = []
+    execute = LocalExecutor.execute
+
+    async def noted(self: LocalExecutor, query_id: QueryId, statement: Statement) -> BatchStream:
+        limits.append(statement.index.limit if statement.index else None)
+        return await execute(self, query_id, statement)
+
+    monkeypatch.setattr(LocalExecutor, "execute", noted)
+    by = VectorOrder("vec", np.array([1, 0], np.float32).tobytes())
+    statement = Statement("SELECT k", {}, index=IndexOrder(T, by, ("k",), ("k",), None, 100))
+    async with in_process_cluster(tmp_path, {"t": spec}, executors=2, policy=EAGER) as cluster:
+        asked = []
+        for _ in range(4):
+            limits.clear()
+            found = await answer(cluster.dispatch, statement)
+            assert [row["k"] for row in found] == list(range(100))
+            asked.append(sorted(each for each in limits if each))
+        # After some searches that had to ask again, all rows are asked for at once.
+        assert asked == [[65, 65, 100], [65, 65, 100], [100, 100], [100, 100]]
