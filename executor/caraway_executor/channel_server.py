@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.channels import handshake
 from caraway_core.channels.channel import Channel
 from caraway_core.channels.handshake import NoProofError
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 _BACKLOG = 128
 _MOST_UNPROVEN = 32
 """The connections that may show their proof at once; others wait to be accepted."""
-_PAUSE_S = 1.0
+_DELAYS = Delays(0.1, 10.0)
 Open = Callable[[bytes], SentPage | Awaitable[SentPage]]
 """Answers a call of `open` with its packed arguments, at once or later."""
 
@@ -76,6 +77,7 @@ class ChannelServer:
     async def serve(self) -> None:
         """Accept connections until cancelled; then close all of them."""
         loop = asyncio.get_running_loop()
+        again = Backoff(_DELAYS)
         try:
             while True:
                 await self._proving.acquire()
@@ -85,8 +87,9 @@ class ChannelServer:
                     # As when the process has as many files open as it may.
                     self._proving.release()
                     logger.warning("cannot accept a channel", extra={"cause": exc.strerror})
-                    await asyncio.sleep(_PAUSE_S)
+                    await asyncio.sleep(again.failed())
                     continue
+                again.succeeded()
                 self._tasks.spawn(self._admit(end), "admit a channel")
         finally:
             self._listener.close()

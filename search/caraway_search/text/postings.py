@@ -88,6 +88,11 @@ class Postings:
             np.asarray(texts.is_valid()),
         )
 
+    def prepare(self) -> None:
+        """Do now what the first search would have to."""
+        _ = self.token_count, self._least_length
+        self.vocabulary.find("")
+
     @cached_property
     def token_count(self) -> int:
         """The tokens of all rows."""

@@ -55,6 +55,8 @@ class TextSegment:
         analyzer = spec.analyzer
         postings = {name: Postings.build(columns[name], analyzer) for name in spec.boosts}
         (row_count,) = {len(each.lengths) for each in postings.values()}
+        for each in postings.values():
+            each.prepare()
         return cls(spec, row_count, postings)
 
     def packed(self) -> bytes:

@@ -163,6 +163,10 @@ class VectorCodes:
         """The length of a vector."""
         return len(self.centre)
 
+    def prepare(self) -> None:
+        """Do now what the first search would have to."""
+        _ = self._indexed
+
     @cached_property
     def _indexed(self) -> list[Any]:
         return [group.index(self.dimensions) for group in self.groups]

@@ -49,7 +49,10 @@ class VectorSegment:
         usable = np.count_nonzero(vectors.usable)
         if usable < FEWEST_CODED or spec.recall >= 1:
             return cls(spec, vectors, None)
-        return cls(spec, vectors, _coded(vectors, spec.metric))
+        codes = _coded(vectors, spec.metric)
+        if codes is not None:
+            codes.prepare()
+        return cls(spec, vectors, codes)
 
     def packed(self) -> bytes:
         """The serialised form, which has the codes and not the vectors."""

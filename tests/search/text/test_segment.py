@@ -106,3 +106,13 @@ def test_many_terms_keep_their_order() -> None:
     for word, row in (("w0", 0), ("w69999", 9999), ("w35001", 5000)):
         query = parse(word, spec.analyzer)
         assert segment.search(query, segment.statistics(query), 5).rows.tolist() == [row]
+
+
+@pytest.mark.parametrize("texts", [["a b", None, "", "b b"], [None, ""], []])
+def test_the_first_search_of_a_segment_finds_its_vocabulary_ready(texts: list[str | None]) -> None:
+    spec = TextIndexSpec({"t": 1.0}, "none")
+    postings = TextSegment.build(spec, {"t": pa.array(texts, pa.string())}).postings["t"]
+    ready = vars(postings)
+    assert ready["token_count"] == sum(len((text or "").split()) for text in texts)
+    assert ready["_least_length"] == min((len(t.split()) for t in texts if t), default=0)
+    assert len(vars(postings.vocabulary)["_landmarks"]) == bool(postings.token_count)

@@ -290,3 +290,11 @@ def test_estimates_need_less_room_where_the_best_rows_are_far_above_the_last() -
     missed = [1 - NormalDist().cdf(far + each) for each in np.linspace(0, 3, 100)]
     assert sum(missed) / 100 <= 0.0201
     assert searching.needed_z(0.5, np.linspace(0, 3, 100)) == 0
+
+
+def test_the_first_search_of_a_segment_finds_its_codes_ready(unclustered: Floats) -> None:
+    built = VectorSegment.build(VectorIndexSpec(48), column(unclustered))
+    assert built.codes is not None
+    ready = vars(built.codes)["_indexed"]
+    searching.search([built], QueryVector.of(unclustered[3]), 10)
+    assert built.codes._indexed is ready

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core import tasks
+from caraway_core.backoff import Delays
 from caraway_core.channels import channel
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.errors import ExecutionError, ExecutorLostError, InvalidQueryError
@@ -197,7 +198,7 @@ async def test_the_work_of_calls_ends_with_their_channel() -> None:
 async def test_a_process_without_room_for_connections_accepts_later_ones(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(channel_server, "_PAUSE_S", 0.01)
+    monkeypatch.setattr(channel_server, "_DELAYS", Delays(0.01, 0.01))
     loop = asyncio.get_running_loop()
     accept, failures = loop.sock_accept, [OSError(24, "Too many open files")]
 
