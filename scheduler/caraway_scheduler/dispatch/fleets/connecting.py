@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
-from caraway_core.backoff import Backoff, Delays
+from caraway_core import backoff
+from caraway_core.backoff import Backoff
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.ids import ExecutorId
 from caraway_core.settings import Address
@@ -13,7 +15,6 @@ from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
 from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer
 
 logger = logging.getLogger(__name__)
-_DELAYS = Delays(1.0, 60.0, jitter=0.2)
 
 
 class Connecting:
@@ -23,9 +24,9 @@ class Connecting:
     short statements more slowly; the log tells it once.
     """
 
-    def __init__(self, token: str, clock: Callable[[], float] | None = None) -> None:
+    def __init__(self, token: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._token = token
-        self._clock = clock or asyncio.get_running_loop().time
+        self._clock = clock
         self._tasks = Tasks()
         self._under_way: set[ExecutorId] = set()
         self._failed: dict[ExecutorId, tuple[Address, Backoff, float]] = {}
@@ -67,7 +68,7 @@ class Connecting:
 
     def _note(self, executor_id: ExecutorId, place: Address, exc: NoProofError) -> None:
         known = self._failed.get(executor_id)
-        again = known[1] if known is not None and known[0] == place else Backoff(_DELAYS)
+        again = known[1] if known is not None and known[0] == place else Backoff(backoff.USUAL)
         self._failed[executor_id] = place, again, self._clock() + again.failed()
         if again.failures == 1:
             logger.warning(
