@@ -1,4 +1,4 @@
-"""Calls executors over channels: statements that have short answers take most of their time in Ray.
+"""Calls executors over channels, because Ray takes longer for a call than a short statement does.
 
 Ray finds executors, tells that they live, and carries tasks and their tables. Only `open` travels
 here, and only while there is a channel.

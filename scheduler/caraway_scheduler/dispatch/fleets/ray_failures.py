@@ -61,6 +61,21 @@ FATES: Mapping[type[BaseException], Fate] = {
     exceptions.UserCodeException: "failed",
 }
 
+_DEAD = (
+    exceptions.ActorHandleNotFoundError,
+    exceptions.ActorUnschedulableError,
+    exceptions.NodeDiedError,
+    exceptions.RayActorError,
+)
+
+
+def is_dead(exc: BaseException) -> bool:
+    """Return whether an actor has to be looked up again by its name.
+
+    One that is only unavailable restarts under the same handle.
+    """
+    return isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
+
 
 def translate(
     exc: BaseException, executor_id: ExecutorId, inputs: Sequence[Input] = ()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -43,7 +43,7 @@ from caraway_scheduler.dispatch.fleets import model_answers, own_files
 from caraway_scheduler.dispatch.fleets.connecting import Connecting
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer, got, handles, send, shapes
-from caraway_scheduler.dispatch.fleets.ray_failures import translate
+from caraway_scheduler.dispatch.fleets.ray_failures import is_dead, translate
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
@@ -54,12 +54,6 @@ _FIND_S = 0.3
 """Below ANSWER_S, so that known executors are asked even while the head is away."""
 _ABANDONED_S = 60.0
 _CAUSE_LENGTH = 200
-_DEAD = (
-    exceptions.ActorHandleNotFoundError,
-    exceptions.ActorUnschedulableError,
-    exceptions.NodeDiedError,
-    exceptions.RayActorError,
-)
 
 
 class RayFleet:
@@ -241,7 +235,9 @@ class RayFleet:
         call = self._call(query_id)
         arguments = wire.pack_call(call, query_id, statement, catalog)
         if peer.direct is not None and peer.direct.is_open:
-            packed = await self._directly(peer, call, peer.direct.open(arguments))
+            opened = peer.direct.open(arguments)
+            # Whoever leaves must not cancel the answer, which is awaited again to close it.
+            packed = await self._unless_left(peer, call, opened, asyncio.shield(opened))
         else:
             packed = await self._work(peer, call, peer.actor.open.remote(arguments))
         return self._paged(peer, call, wire.unpack(packed))
@@ -347,17 +343,12 @@ class RayFleet:
         return PagedStream(first, fetch, close)
 
     async def _work(self, peer: Peer, call: str, answer: Any, inputs: Sequence[Input] = ()) -> Any:
-        try:
-            return await self._answer(peer, answer, inputs)
-        except asyncio.CancelledError:
-            send(peer.actor.cancel, call)
-            self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
-            raise
+        return await self._unless_left(peer, call, answer, self._answer(peer, answer, inputs))
 
-    async def _directly(self, peer: Peer, call: str, answer: Any) -> Any:
+    async def _unless_left(self, peer: Peer, call: str, answer: Any, wait: Awaitable[Any]) -> Any:
+        """Wait for an answer; if the caller leaves meanwhile, end its work on the executor."""
         try:
-            # Whoever is cancelled must not cancel the answer, which is awaited again to close it.
-            return await asyncio.shield(answer)
+            return await wait
         except asyncio.CancelledError:
             send(peer.actor.cancel, call)
             self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
@@ -387,10 +378,7 @@ class RayFleet:
             send(peer.actor.close, page.cursor)
 
     def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
-        # An actor that is only unavailable restarts under the same handle. Any other is looked up
-        # again by name.
-        is_dead = isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
-        if is_dead:
+        if is_dead(exc):
             self._forget(peer)
 
     def _forget(self, peer: Peer) -> None:
