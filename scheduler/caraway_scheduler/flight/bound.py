@@ -6,10 +6,13 @@ statement as metadata. They begin with bytes that no text begins with.
 
 import pyarrow as pa
 
-from caraway_serving.flight import statuses
+from caraway_serving.flight import ipc_sizes, statuses
+from caraway_serving.flight.ipc_sizes import StreamTooLargeError
 
 OFFERED = b"caraway-bound-tickets"
 """What a FlightInfo says of a statement that can be asked for like this, and has few rows."""
+MOST_VALUES = 1_000_000
+"""Of all columns, and of all lists in them."""
 _SQL = b"caraway.sql"
 _STREAM = b"\xff\xff\xff\xff"
 
@@ -19,17 +22,22 @@ def is_bound(ticket: bytes) -> bool:
     return ticket.startswith(_STREAM)
 
 
-def read(ticket: bytes) -> tuple[str, pa.Table]:
-    """Return the statement and its row of parameters.
+def read(ticket: bytes, most_bytes: int) -> tuple[str, pa.Table]:
+    """Return the statement and its row of parameters, which have at most `most_bytes` bytes.
 
     Raises:
-        InvalidArgument: it is none of these, or has more rows.
+        InvalidArgument: it is none of these, is too large, or has more rows.
     """
     try:
+        ipc_sizes.check(ticket, most_bytes, MOST_VALUES)
         with pa.ipc.open_stream(pa.py_buffer(ticket)) as reader:
             rows = reader.read_all()
         rows.validate(full=True)
         sql = (rows.schema.metadata or {})[_SQL].decode()
+    except StreamTooLargeError as exc:
+        raise statuses.InvalidArgument(
+            f"the parameters of the ticket are too large: {exc}; bind fewer or shorter values"
+        ) from exc
     except (pa.ArrowException, OSError, KeyError, ValueError) as exc:
         raise statuses.InvalidArgument(
             "the ticket cannot be read: it has to be an IPC stream with one row of parameters, and "

@@ -101,7 +101,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             if sql_messages.is_message(ticket.ticket):
                 return self._sql.stream(context, ticket.ticket)
             if bound.is_bound(ticket.ticket):
-                sql, values = bound.read(self._bounded(ticket.ticket))
+                sql, values = bound.read(
+                    self._bounded(ticket.ticket), self._services.max_body_bytes
+                )
                 request = replace(caller.request(sql), parameters=binding.values(sql, values))
                 return self._statements.rows(context, request)
             if tickets.is_part(ticket.ticket):
