@@ -30,6 +30,10 @@ _KEY = (
     "SELECT column_name FROM runtime.primary_keys "
     "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
 )
+_DESCRIPTIONS = (
+    "SELECT column_name, description FROM runtime.descriptions "
+    "WHERE table_schema = :schema AND table_name = :name"
+)
 _SCHEMAS = "SELECT DISTINCT table_schema FROM information_schema.tables ORDER BY table_schema"
 _HEADER = "adbc.flight.sql.authorization_header"
 _ROOTS = "adbc.flight.sql.client_option.tls_root_certs"
@@ -195,7 +199,9 @@ class CarawayDialect(default.DefaultDialect):
             raise NoSuchTableError(f"{schema}.{table_name}" if schema else table_name)
         quote = self.identifier_preparer.quote_identifier
         full = f"{quote(self._schema(schema))}.{quote(table_name)}"
-        return sqlalchemy_types.columns_of(_columns(connection, f"SELECT * FROM {full} LIMIT 0"))
+        schema_read = _columns(connection, f"SELECT * FROM {full} LIMIT 0")
+        described = self._descriptions(connection, table_name, schema)
+        return sqlalchemy_types.columns_of(schema_read, described)
 
     @cache
     def get_pk_constraint(
@@ -204,6 +210,20 @@ class CarawayDialect(default.DefaultDialect):
         names = {"schema": self._schema(schema), "name": table_name}
         columns = list(connection.execute(text(_KEY), names).scalars())
         return {"constrained_columns": columns, "name": None}
+
+    @cache
+    def get_table_comment(
+        self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
+    ) -> Any:
+        """Return the description of a dataset or a view in the manifest.
+
+        Raises:
+            NoSuchTableError: there is none.
+        """
+        told = self._descriptions(connection, table_name, schema).get(None)
+        if told is None and not self.has_table(connection, table_name, schema):
+            raise NoSuchTableError(f"{schema}.{table_name}" if schema else table_name)
+        return {"text": told}
 
     def get_foreign_keys(
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
@@ -229,6 +249,14 @@ class CarawayDialect(default.DefaultDialect):
     def _tables(self, connection: Connection, schema: str | None, kind: str) -> list[str]:
         names = {"schema": self._schema(schema), "kind": kind}
         return list(connection.execute(text(_TABLES), names).scalars())
+
+    def _descriptions(
+        self, connection: Connection, table: str, schema: str | None
+    ) -> dict[str | None, str]:
+        """Return the descriptions by column; that of the table has no column."""
+        names = {"schema": self._schema(schema), "name": table}
+        found = connection.execute(text(_DESCRIPTIONS), names)
+        return {row.column_name: row.description for row in found}
 
     def _schema(self, schema: str | None) -> str:
         return schema or self.default_schema_name

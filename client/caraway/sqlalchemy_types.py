@@ -3,7 +3,7 @@
 Imported with the dialect only: SQLAlchemy comes with the extra `sqlalchemy`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -108,7 +108,7 @@ class CarawayTypeCompiler(GenericTypeCompiler):
         return f"{self.process(type_.item_type, **kw)}{'[]' * (type_.dimensions or 1)}"
 
 
-def columns_of(schema: pa.Schema) -> Sequence[dict[str, Any]]:
+def columns_of(schema: pa.Schema, comments: Mapping[str | None, str]) -> Sequence[dict[str, Any]]:
     """Describe the columns of a table as SQLAlchemy's `get_columns` does."""
     return [
         {
@@ -117,7 +117,7 @@ def columns_of(schema: pa.Schema) -> Sequence[dict[str, Any]]:
             "nullable": column.nullable,
             "default": None,
             "autoincrement": False,
-            "comment": None,
+            "comment": comments.get(column.name),
         }
         for column in schema
     ]

@@ -60,7 +60,7 @@ def _digest(key: str) -> bytes:
 
 def presented_key(x_api_key: str | None, authorization: str | None) -> str | None:
     """Return the key from the headers; an empty key counts as absent."""
-    if x_api_key:
-        return x_api_key
+    if stripped := (x_api_key or "").strip():
+        return stripped
     scheme, _, token = (authorization or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

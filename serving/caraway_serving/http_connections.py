@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
+from starlette.responses import PlainTextResponse
+from uvicorn._types import ASGIApplication
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -18,6 +20,7 @@ from caraway_serving.departures import DEPARTURE, Departure
 WHOLE_BODY = "caraway.whole_body"
 """Set in the scope of a request whose body is complete, so that reading it does not block."""
 _HEAD_BYTES = 64 * 1024
+_NO_HOST = PlainTextResponse("a request of HTTP/1.1 has exactly one Host header; send one", 400)
 _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 
 
@@ -127,9 +130,14 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         self._end()
+        is_named = self._names_one_host()
+        if not is_named:
+            self.app = cast(ASGIApplication, _NO_HOST)
         super().on_headers_complete()
         if self.cycle is None:
             return
+        if not is_named:
+            self.cycle.keep_alive = False
         departure = Departure(self.flow.resume_reading)
         self._departures.append(departure)
         cast(dict[str, Any], self.scope)[DEPARTURE] = departure
@@ -152,6 +160,12 @@ class BoundedProtocol(HttpToolsProtocol):
         if cycle is not None and cycle.response_complete and cycle.more_body:
             # The rest of the body is ignored; the connection only waits for the end of the request.
             self._begin(self.transport.close)
+
+    def _names_one_host(self) -> bool:
+        """Return whether the head has one Host, as HTTP/1.1 requires."""
+        if self.parser.get_http_version() != "1.1":
+            return True
+        return sum(name == b"host" for name, _ in self.headers) == 1
 
     def _begin(self, then: Callable[[], None]) -> None:
         self._end()

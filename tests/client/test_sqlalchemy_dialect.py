@@ -35,8 +35,9 @@ datasets:
   - from: memory:items
     name: shop.items
     access: read_write
+    description: What the shop sells.
     columns:
-      - {name: id, type: bigint}
+      - {name: id, type: bigint, description: The number on the shelf.}
       - {name: small, type: smallint}
       - {name: price, type: 'decimal(12,2)'}
       - {name: ok, type: boolean}
@@ -109,6 +110,15 @@ def test_tables_are_reflected_by_exact_name(engine: sa.Engine) -> None:
         found.get_columns("nothing")
     odd = sa.Table("odd_names", sa.MetaData(), autoload_with=engine)
     assert selected(engine, sa.select(odd)) == []
+
+
+def test_descriptions_are_comments(engine: sa.Engine, items: sa.Table) -> None:
+    assert items.comment == "What the shop sells."
+    assert (items.c.id.comment, items.c.title.comment) == ("The number on the shelf.", None)
+    found = sa.inspect(engine)
+    assert found.get_table_comment("odd_names") == {"text": None}
+    with pytest.raises(sa.exc.NoSuchTableError, match="nothing"):
+        found.get_table_comment("nothing")
 
 
 def test_every_type_is_written_read_and_compared(engine: sa.Engine, items: sa.Table) -> None:

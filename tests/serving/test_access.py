@@ -31,6 +31,8 @@ def test_unknown_keys_are_rejected(key: str) -> None:
     ("x_api_key", "authorization", "key"),
     [
         ("k", None, "k"),
+        (" k ", None, "k"),
+        (" ", "Bearer k", "k"),
         (None, "Bearer k", "k"),
         (None, "bearer  k ", "k"),
         ("k", "Bearer other", "k"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -102,6 +103,24 @@ async def test_endless_head_is_431() -> None:
         line = b"x-more: " + b"y" * 1000 + b"\r\n"
         got = await answer(port, b"GET / HTTP/1.1\r\n", *[line] * 65)
         assert got.startswith(b"HTTP/1.1 431")
+
+
+@pytest.mark.parametrize(
+    ("version", "hosts", "status"),
+    [("1.1", 0, 400), ("1.1", 2, 400), ("1.1", 1, 200), ("1.0", 0, 200)],
+)
+async def test_http_1_1_needs_one_host(version: str, hosts: int, status: int) -> None:
+    async with served(LONG_S) as (_, port):
+        head = f"POST / HTTP/{version}\r\n".encode() + b"host: x\r\n" * hosts
+        ending = b"content-length: 3\r\nconnection: close\r\n\r\nabc"
+        got = await answer(port, head + ending)
+        assert got.startswith(b"HTTP/1.1 %d " % status), got
+
+
+async def test_a_request_without_host_ends_its_connection_in_turn() -> None:
+    async with served(LONG_S) as (_, port):
+        got = await answer(port, WHOLE + b"GET / HTTP/1.1\r\n\r\n" + WHOLE)
+        assert re.findall(rb"HTTP/1.1 (\d+)", got) == [b"200", b"400"]
 
 
 async def test_rest_of_an_unread_body_has_a_time_limit() -> None:

@@ -174,13 +174,10 @@ class BuiltinTools:
         components = self._data.components()
         if caller.tables is None:
             return components
+        # Other kinds have no tables: their names would tell what the runtime is used for.
         return {
-            kind: {
-                name: status
-                for name, status in states.items()
-                if kind not in ("datasets", "views") or name in caller.tables
-            }
-            for kind, states in components.items()
+            kind: {name: each for name, each in components[kind].items() if name in caller.tables}
+            for kind in ("datasets", "views")
         }
 
 

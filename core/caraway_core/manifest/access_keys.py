@@ -7,8 +7,13 @@ _WRITING: tuple[Access, ...] = ("rw", "admin")
 
 
 def split_key(expanded: str) -> tuple[str, Access]:
-    """Split a key, with its secrets filled in, from its suffix; none means read-only."""
+    """Split a key, with its secrets filled in, from its suffix; none means read-only.
+
+    Spaces and line ends around both are dropped: files of secrets often end with one, and HTTP
+    does not transport them.
+    """
+    expanded = expanded.strip()
     for access in _WRITING:
         if expanded.endswith(f":{access}"):
-            return expanded.removesuffix(f":{access}"), access
-    return expanded.removesuffix(":ro"), "ro"
+            return expanded.removesuffix(f":{access}").rstrip(), access
+    return expanded.removesuffix(":ro").rstrip(), "ro"

@@ -149,10 +149,22 @@ _kept = lru_cache(maxsize=1024)(_found)
 
 
 def by_name(values: Mapping[str, object] | list[object]) -> dict[str, object]:
-    """Return values by placeholder name; a leading `$` or `:` is dropped, lists count from 1."""
+    """Return values by placeholder name; a leading `$` or `:` is dropped, lists count from 1.
+
+    Raises:
+        ParametersError: a value is an object.
+    """
     if isinstance(values, list):
-        return {str(position): value for position, value in enumerate(values, start=1)}
-    return {name.lstrip("$:"): value for name, value in values.items()}
+        named = {str(position): value for position, value in enumerate(values, start=1)}
+    else:
+        named = {name.lstrip("$:"): value for name, value in values.items()}
+    for name, value in named.items():
+        if isinstance(value, dict):
+            raise ParametersError(
+                f"parameter ${name[:100]}: an object cannot be bound; use null, true, false, a "
+                "number, a string, or an array of one of these"
+            )
+    return named
 
 
 def _natural(name: str) -> tuple[int, str]:

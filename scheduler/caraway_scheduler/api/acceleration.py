@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from caraway_core import registry
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh.refreshing import status as status_of
@@ -30,6 +31,7 @@ class Message(BaseModel):
 
 def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     words = {
+        200: "The setting was changed.",
         201: "The refresh started, or is queued behind the running one.",
         400: "The dataset is not accelerated, or the body is invalid.",
         403: "The key is read-only.",
@@ -53,6 +55,7 @@ def _body(**fields: str) -> dict[str, Any]:
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema}}}}
 
 
+_CONFIGURED = ("refresh_sql",)
 _REFRESH_SQL = "A SELECT over the dataset that selects the rows to load."
 _OVERRIDES = _body(
     refresh_sql=_REFRESH_SQL,
@@ -74,10 +77,7 @@ async def refresh(request: Request, name: Name) -> Response:
 
 @router.patch(
     "/v1/datasets/{name}/acceleration",
-    responses={
-        200: {"description": "The setting was changed."},
-        **_answers(400, 403, 404, 408, 413, 415, 503, 507),
-    },
+    responses=_answers(200, 400, 403, 404, 408, 413, 415, 503, 507),
     openapi_extra=_body(refresh_sql=_REFRESH_SQL),
 )
 async def configure(request: Request, name: Name) -> Response:
@@ -112,7 +112,7 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
         return _refusal(400, str(exc))
     except ClientDisconnect:
         return errors.CLIENT_GONE
-    return JSONResponse({"message": message}, status) if message else Response(status_code=status)
+    return JSONResponse({"message": message}, status)
 
 
 async def _refresh(
@@ -127,11 +127,15 @@ async def _refresh(
 async def _configure(
     accelerations: Accelerations, name: TableName, body: Mapping[str, object]
 ) -> str:
+    if unknown := [field for field in body if field not in _CONFIGURED]:
+        raise ValueError(registry.unknown("field", unknown[0][:100], _CONFIGURED))
     sql = body.get("refresh_sql")
     if sql is not None and not isinstance(sql, str):
         raise ValueError("refresh_sql must be a string or null")
     await accelerations.set_refresh_sql(name, sql)
-    return ""
+    if sql is None:
+        return f"Dataset '{name}': nothing was changed."
+    return f"Dataset '{name}': refreshes use the new refresh_sql."
 
 
 def _parsed(body: bytes) -> Mapping[str, object]:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from caraway_scheduler.api import app_state
+from caraway_scheduler.api.component_errors import ComponentError
 from caraway_scheduler.catalog.states import DatasetState, Status
 from caraway_serving import listings
 from caraway_serving.listings import ListingFormat
@@ -14,14 +15,6 @@ from caraway_serving.listings import ListingFormat
 router = APIRouter(tags=["Datasets"])
 _COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "status", "error",
             "error_message")  # fmt: skip
-
-
-class ComponentError(BaseModel):
-    """The error of a component; `code` is stable."""
-
-    category: str
-    type: str
-    code: str
 
 
 class DatasetEntry(BaseModel):
@@ -67,8 +60,6 @@ def _entry(state: DatasetState, with_status: bool) -> dict[str, Any]:
     if with_status:
         error = state.error
         entry["status"] = state.status
-        entry["error"] = (
-            {"category": error.category, "type": error.type, "code": error.code} if error else None
-        )
+        entry["error"] = ComponentError.of(error).model_dump() if error else None
         entry["error_message"] = error.message if error else None
     return entry

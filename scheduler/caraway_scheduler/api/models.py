@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from caraway_core.errors import CarawayError
 from caraway_scheduler.api import app_state
-from caraway_scheduler.api.datasets import ComponentError
+from caraway_scheduler.api.component_errors import ComponentError
 from caraway_scheduler.models.states import ModelState, ModelStatus
 from caraway_serving import errors, listings, shapes
 from caraway_serving.listings import ListingFormat
@@ -108,9 +108,7 @@ def _entry(state: ModelState, with_status: bool) -> dict[str, Any]:
     if with_status:
         error = state.error
         entry["status"] = state.status
-        entry["error"] = (
-            {"category": "model", "type": error.type, "code": error.code} if error else None
-        )
+        entry["error"] = ComponentError.of(error).model_dump() if error else None
         entry["error_message"] = error.message if error else None
         entry |= _running(state)
     return entry

@@ -14,8 +14,8 @@ from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.statements import SystemTable
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.catalog import descriptions, missing, primary_keys
 from caraway_scheduler.catalog import functions as function_listing
-from caraway_scheduler.catalog import missing, primary_keys
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, searching, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
@@ -191,6 +191,9 @@ def _catalog(
         TableName("partitions"): lambda _viewer: accelerations.partitions(),
         TableName("primary_keys"): lambda _viewer: primary_keys.table(
             accelerations.catalog.datasets
+        ),
+        TableName("descriptions"): lambda _viewer: descriptions.table(
+            accelerations.catalog.datasets, accelerations.catalog.views
         ),
     }
     return Catalog(

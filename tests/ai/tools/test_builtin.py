@@ -235,7 +235,7 @@ async def test_a_search_of_nothing_is_refused() -> None:
         await call(of, "search", LIMITED, text="red")
 
 
-async def test_a_caller_with_few_tables_reads_the_status_of_no_others() -> None:
+async def test_a_caller_with_few_tables_reads_the_status_of_nothing_else() -> None:
     states = {
         "datasets": {"orders": "ready", "s.people": "error"},
         "views": {"v": "ready"},
@@ -247,7 +247,5 @@ async def test_a_caller_with_few_tables_reads_the_status_of_no_others() -> None:
     assert await call(of, "get_readiness", LIMITED) == {
         "datasets": {"orders": "ready"},
         "views": {},
-        "models": {"m": "ready"},
-        "tools": {"s.people": "ready"},
     }
     assert states["views"] == {"v": "ready"}

@@ -124,7 +124,7 @@ async def test_refresh_sql_chooses_rows_and_columns(tmp_path: Path) -> None:
         changed = await runtime.api.patch(
             "/v1/datasets/orders/acceleration", json={"refresh_sql": "SELECT * FROM orders"}
         )
-        assert (changed.status_code, changed.content) == (200, b"")
+        assert (changed.status_code, "refresh_sql" in changed.json()["message"]) == (200, True)
         await refresh(runtime)
         await at_version(runtime, 2)
         assert await count(runtime) == 100
@@ -135,6 +135,20 @@ async def test_refresh_sql_chooses_rows_and_columns(tmp_path: Path) -> None:
         await refresh(runtime)
         await at_version(runtime, 4)
         assert await count(runtime) == 100, "null leaves the statement that was set"
+
+
+async def test_unknown_settings_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 1)
+        path = "/v1/datasets/orders/acceleration"
+        for body in ({"refresh_sqll": "SELECT 1"}, {"refresh_sql": None, "enabled": False}):
+            refused = await runtime.api.patch(path, json=body)
+            assert refused.status_code == 400, refused.text
+            assert "known: refresh_sql" in refused.json()["message"].lower()
+        documented = (await runtime.api.get("/openapi.json")).json()["paths"]
+        answers = documented["/v1/datasets/{name}/acceleration"]["patch"]["responses"]
+        assert answers["200"]["content"]["application/json"]["schema"]["$ref"].endswith("Message")
 
 
 async def test_append_loads_newer_rows(tmp_path: Path) -> None:

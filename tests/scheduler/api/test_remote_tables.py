@@ -143,7 +143,7 @@ async def test_dataset_whose_database_fails_is_in_error(postgres: Server, tmp_pa
         assert codes == {
             "t": None,
             "wrong": "dataset.auth",
-            "away": "dataset.unavailable",
+            "away": "dataset.connection",
             "none": "dataset.not_found",
         }
         assert (await runtime.sql("SELECT count(*) AS n FROM t")).json() == [{"n": 1000}]

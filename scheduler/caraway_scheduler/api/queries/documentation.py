@@ -93,7 +93,7 @@ _SUBMISSION: Schema = {
         },
         "timeout_seconds": {
             "description": "The query fails with TIMEOUT after this many seconds; default: none.",
-            "anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}],
+            "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}],
         },
         "maximum_size": {
             "description": "The query fails if its stored answer exceeds this many bytes.",

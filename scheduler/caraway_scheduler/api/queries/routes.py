@@ -52,12 +52,14 @@ async def list_queries(
     status: Annotated[
         str, Query(description="Filter by status: `pending`, `running`, `succeeded`, `failed`, ...")
     ] = "",
-    limit: Annotated[int, Query(ge=0, description="The maximum number of queries.")] = _LISTED,
+    limit: Annotated[
+        int, Query(ge=0, le=_MOST_LISTED, description="The maximum number of queries.")
+    ] = _LISTED,
 ) -> Response:
     """List the caller's queries, newest first; expired ones only if the filter selects them."""
     wanted = documents.FILTERS.get(status.strip().lower())
     principal = scopes.principal(request)
-    jobs = await _service(request).list(principal.id, wanted, min(limit, _MOST_LISTED))
+    jobs = await _service(request).list(principal.id, wanted, limit)
     return JSONResponse(documents.listed(jobs))
 
 

@@ -50,6 +50,9 @@ def idempotency_key(header: str | None) -> str:
     """
     if header is None:
         return ""
+    header = header.strip(
+        " \t"
+    )  # Parsers of HTTP leave the space at the end, which is no part of it.
     if not _KEY.fullmatch(header):
         raise RefusedRequestError(
             400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
@@ -90,8 +93,12 @@ def _parameters(values: Any) -> dict[str, Any]:
 def _timeout_s(seconds: Any) -> float | None:
     if seconds is None:
         return None
-    if not _is_number(seconds) or not 0 <= seconds < math.inf:
-        raise RefusedRequestError(422, 'the field "timeout_seconds" must be a number, 0 or more')
+    if not _is_number(seconds) or not 0 < seconds < math.inf:
+        raise RefusedRequestError(
+            422,
+            'the field "timeout_seconds" must be a number greater than 0; leave it out for no '
+            "time limit",
+        )
     return float(min(seconds, _LONGEST_S))
 
 

@@ -109,7 +109,7 @@ async def test_a_wrong_parameter(server: Serving) -> None:
     job = await server.succeeded(rows(0, 1))
     for tail, says in wrong:
         assert says in (await refused(server, f"/{job.job_id}{tail}", 400))["error"], tail
-    for tail in ("?limit=x", "?limit=-1"):
+    for tail in ("?limit=x", "?limit=-1", "?limit=100000"):
         assert "limit" in (await refused(server, tail, 400))["error"], tail
 
 

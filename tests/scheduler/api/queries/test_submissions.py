@@ -43,7 +43,10 @@ def test_limits_beyond_every_date_and_size_are_cut() -> None:
         (b'{"sql": 1}', 422, '"sql"'),
         (b'{"sql": "SELECT 1", "parameters": 3}', 422, '"parameters"'),
         (b'{"sql": "SELECT 1", "parameters": "x"}', 422, '"parameters"'),
+        (b'{"sql": "SELECT $1", "parameters": [{}]}', 400, "parameter $1: an object"),
+        (b'{"sql": "SELECT :a", "parameters": {"a": {"b": 1}}}', 400, "parameter $a: an object"),
         (b'{"sql": "SELECT 1", "timeout_seconds": -1}', 422, '"timeout_seconds"'),
+        (b'{"sql": "SELECT 1", "timeout_seconds": 0}', 422, "greater than 0"),
         (b'{"sql": "SELECT 1", "timeout_seconds": "5"}', 422, '"timeout_seconds"'),
         (b'{"sql": "SELECT 1", "timeout_seconds": true}', 422, '"timeout_seconds"'),
         (b'{"sql": "SELECT 1", "timeout_seconds": 1e999}', 400, "out of range"),
@@ -68,7 +71,11 @@ async def test_another_content_type_is_415(server: Serving) -> None:
     assert "application/json" in response.json()["error"]
 
 
-@pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é", "a\x7f"])
+def test_space_around_an_idempotency_key_is_dropped() -> None:
+    assert submissions.idempotency_key(" a-b\t ") == "a-b"
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "é", "a\x7f"])
 def test_an_idempotency_key_that_is_no_key(key: str) -> None:
     with pytest.raises(RefusedRequestError, match="1 to 255 visible ASCII") as raised:
         submissions.idempotency_key(key)
