@@ -154,6 +154,18 @@ def test_expressions_compile_to_the_sql_of_the_runtime(engine: sa.Engine, items:
     assert selected(engine, page.limit(2).offset(1)) == [(3,), (4,)]
 
 
+def test_values_give_expressions_their_types(engine: sa.Engine, items: sa.Table) -> None:
+    rows = [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}, {"id": 3, "title": "a"}]
+    with engine.begin() as connection:
+        connection.execute(items.insert(), rows)
+    counted = sa.func.sum(sa.case((items.c.title == "a", 1), else_=0))
+    assert selected(engine, sa.select(counted)) == [(2,)]
+    assert selected(engine, sa.select(sa.func.sum(sa.literal(2.5))).select_from(items)) == [(7.5,)]
+    assert selected(engine, sa.select(sa.literal("a") + sa.literal("b"))) == [("ab",)]
+    many = sa.values(sa.column("v", sa.Float), name="many").data([(1,), (2.5,)])
+    assert selected(engine, sa.select(sa.func.max(many.c.v))) == [(2.5,)]
+
+
 def test_written_rows_are_counted(engine: sa.Engine, items: sa.Table) -> None:
     rows = [{"id": number, "title": "x"} for number in range(2500)]
     with engine.begin() as connection:

@@ -26,6 +26,9 @@ const operations = {
     'SELECT id FROM items WHERE id > $1 AND title = $2', { parameters: [1, "it's"] })),
   named: async () => rows(await client.sql(
     'SELECT id FROM items WHERE id = $id', { parameters: { id: 1 } })),
+  typed: async () => rows(await client.sql(
+    "SELECT sum(CASE WHEN title = $1 THEN $2 ELSE $3 END) AS n, max($4 || $5) AS s FROM items",
+    { parameters: ['one', 2, 1, 'a', 'b'] })),
   empty: async () => rows(await client.sql('SELECT id FROM items WHERE false')),
   streamed: async () => {
     let count = 0;

@@ -38,6 +38,7 @@ EXPECTED: dict[str, Any] = {
     "types": [{"b": True, "d": 1.5, "s": "é", "i": 7, "n": None}],
     "parameters": [{"id": 2}],
     "named": [{"id": 1}],
+    "typed": [{"n": 3, "s": "ab"}],
     "empty": [],
     "streamed": 100_000,
     "sqlJson": {"row_count": 2, "data": [{"id": 1}, {"id": 2}], "types": ["Int64"]},

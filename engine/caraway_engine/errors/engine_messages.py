@@ -74,6 +74,7 @@ SYNTAX = (
 )
 TOO_DEEP = _says("RecursionLimitExceeded")
 NO_VALUE = _says("was not provided a value")
+ROW_OF_EXPRESSIONS = _says("Only identifiers and literals are supported in tuples")
 AMBIGUOUS = _says(
     r"Ambiguous reference to unqualified field (?P<name>\S+)",
     "column {name} is ambiguous; qualify it with its table, as in t.{name}",

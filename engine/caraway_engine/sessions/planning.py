@@ -11,12 +11,7 @@ from datafusion import SessionContext, SQLOptions
 from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan as Substrait
 
-from caraway_core.errors import (
-    InvalidQueryError,
-    QueryError,
-    QueryForbiddenError,
-    SourceNotReadError,
-)
+from caraway_core.errors import InvalidQueryError, QueryForbiddenError, SourceNotReadError
 from caraway_core.ids import TableName
 from caraway_core.sqltext import explained, placeholders
 from caraway_core.statement_searches import StatementSearch
@@ -195,7 +190,7 @@ class StatementPlanner:
             with viewing.limits_of(statement):
                 error = self._registered.translate(exc, planning=True)
             error.message = stand_ins.without_schemas(error.message)
-            raise _refined(error, statement) from exc
+            raise statements.refined(error, may_write=statement.may_write) from exc
 
     @contextmanager
     def _read(self, statement: Statement) -> Iterator[Statement]:
@@ -229,7 +224,7 @@ class StatementPlanner:
         except BaseException as exc:
             with viewing.limits_of(statement):  # A message names only what it may read.
                 error = self._registered.translate(exc, planning=True)
-            raise _refined(error, statement) from exc
+            raise statements.refined(error, may_write=statement.may_write) from exc
         if statement.readable is not None:
             found = {each.name for each in statement.found or ()}
             statements.check_reads(facts, self._registered.behind(statement.readable) | found)
@@ -300,14 +295,15 @@ class StatementPlanner:
         found.check(statement.parameters)
         bounds.check(found.sql, statement.parameters, self._registered.sizes)
         values = scalars.values(statement.parameters)
-        return known_faults.planned(
+        frame = partial(
+            known_faults.planned,
             self._contexts.main,
-            scalars.within(found.sql, values),
-            lambda text: self._dataframe(statement, text, {}, options),
-            values,
-            self._registered.relations(),
-            self._schemas,
+            plan=lambda text: self._dataframe(statement, text, {}, options),
+            parameters=values,
+            relations=self._registered.relations(),
+            known=self._schemas,
         )
+        return scalars.planned(found.sql, values, frame)
 
     def _dataframe(
         self,
@@ -392,12 +388,3 @@ class StatementPlanner:
         if key and plan.effect.reads_only_catalog:
             self._positions.remember(key, made)
         return made
-
-
-def _refined(error: QueryError, statement: Statement) -> QueryError:
-    if isinstance(error, QueryForbiddenError) and statement.may_write:
-        return QueryForbiddenError(
-            f"{error.message.split(' ', 1)[0]} is refused: no dataset of this manifest is "
-            "`access: read_write`."
-        )
-    return error

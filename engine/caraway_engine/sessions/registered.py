@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -370,9 +371,9 @@ class Registered:
             QueryError: it cannot be planned.
         """
         values = scalars.values(statement.parameters)
-        sql = scalars.within(statement.sql, values)
+        plan = partial(self.contexts.main.sql, options=READ_ONLY, param_values=values)
         try:
-            return self.contexts.main.sql(sql, options=READ_ONLY, param_values=values)
+            return scalars.planned(statement.sql, values, plan)
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
 

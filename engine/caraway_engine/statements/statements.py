@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from caraway_core.errors import InvalidQueryError, QueryForbiddenError
+from caraway_core.errors import InvalidQueryError, QueryError, QueryForbiddenError
 from caraway_core.ids import TableName
 from caraway_core.sqltext import placeholders
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -86,3 +86,13 @@ def check_view(name: TableName, query: str, facts: PlanFacts) -> None:
             f"view '{name}' has the placeholder '${names[0]}', and a view takes no values; write "
             "the value, or declare a table function with a parameter"
         )
+
+
+def refined(error: QueryError, *, may_write: bool) -> QueryError:
+    """Return the error for a caller who may write, if a statement was refused as a write."""
+    if isinstance(error, QueryForbiddenError) and may_write:
+        return QueryForbiddenError(
+            f"{error.message.split(' ', 1)[0]} is refused: no dataset of this manifest is "
+            "`access: read_write`."
+        )
+    return error

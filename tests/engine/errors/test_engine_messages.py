@@ -49,6 +49,7 @@ SINGLES: Mapping[str, Said] = {
     "SYNTAX[1]": "SELECT 'a",
     "TOO_DEEP": provoking.nested,
     "NO_VALUE": provoking.no_value,
+    "ROW_OF_EXPRESSIONS": "SELECT i FROM t WHERE (i, i) = (CAST(1 AS INT), 1)",
     "AMBIGUOUS": "SELECT i FROM t a JOIN t b ON a.i = b.i",
     "TOO_LARGE[0]": "SELECT 9223372036854775807 + 1",
     "TOO_LARGE[1]": "SELECT CAST(300 AS TINYINT)",

@@ -84,6 +84,13 @@ async def test_every_format(runtime: Running) -> None:
 @pytest.mark.parametrize(
     ("parameters", "sql", "answer"),
     [
+        (
+            ["b", 5, 1],
+            "SELECT sum(CASE WHEN s = $1 THEN $2 ELSE $3 END) AS n FROM (VALUES ('a'), ('b')) x(s)",
+            [{"n": 6}],
+        ),
+        (["a", "b"], "SELECT ? || ? AS n", [{"n": "ab"}]),
+        ([2.5], "SELECT v FROM (VALUES (1), (?)) x(v) ORDER BY v", [{"v": 1.0}, {"v": 2.5}]),
         ({"n": "Ann"}, "SELECT id FROM people WHERE name = :n", [{"id": 1}]),
         ({"n": 3}, "SELECT name FROM people WHERE id = $n", [{"name": "Bob"}]),
         ([2, "Ann"], "SELECT id FROM people WHERE id < $1 AND name = $2", [{"id": 1}]),

@@ -46,6 +46,33 @@ async def test_parameters_keep_their_type(value: Any, kind: str) -> None:
     assert rows.column("kind").to_pylist() == [kind]
 
 
+@pytest.mark.parametrize(
+    ("sql", "values", "answer"),
+    [
+        ("SELECT sum(CASE WHEN s = ? THEN ? ELSE ? END) AS n FROM t", ("x", 5, 1), 6),
+        ("SELECT sum(?) AS n FROM t", (2,), 4),
+        ("SELECT ? || ? AS n", ("a", "b"), "ab"),
+        ("SELECT max(v) AS n FROM (VALUES (1), (?)) AS x(v)", (2.5,), 2.5),
+    ],
+)
+async def test_parameters_give_expressions_their_types(
+    sql: str, values: tuple[Any, ...], answer: Any
+) -> None:
+    def use(connection: Any) -> list[Any]:
+        found = []
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            found.append(cursor.fetch_arrow_table())
+            cursor.adbc_prepare(sql)
+            cursor.execute(sql, values)
+            found.append(cursor.fetch_arrow_table())
+        return found
+
+    async with serving(TABLES) as server:
+        for rows in await drive(server, use):
+            assert rows.to_pydict() == {"n": [answer]}
+
+
 async def test_parameters_are_bound_by_position() -> None:
     async with serving(TABLES) as server:
         rows = await drive(server, fetched("SELECT a FROM t WHERE a > ? AND s = ?", 0, "x"))
