@@ -165,6 +165,7 @@ class RunOptions:
     """The flags of `caraway run`. `ready_fd` is a descriptor that gets the bound addresses.
 
     `limits_file` holds the limits of whoever runs this; the manifest is the user's.
+    `shutdown_delay_s` is how long it serves on after SIGTERM, until no client is sent to it.
     """
 
     manifest: Path
@@ -175,4 +176,5 @@ class RunOptions:
     log_format: LogFormat = "text"
     watch: bool = False
     limits_file: Path | None = None
+    shutdown_delay_s: float = 0.0
     ready_fd: int | None = None

@@ -64,6 +64,14 @@ class ManifestInForce:
     current: Manifest
 
 
+@dataclass(slots=True)
+class Life:
+    """How far this process is between its start and its end."""
+
+    is_leaving: bool = False
+    """It serves on for a while, so that clients can move to other schedulers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The parts that the API, Flight and the metrics use; every route gets them.
@@ -104,6 +112,7 @@ class Services:
     limits: InForce = field(default_factory=InForce)
     operating: Operating | None = None
     """None where there is no cluster."""
+    life: Life = field(default_factory=Life)
 
     @property
     def is_stopping(self) -> bool:
@@ -133,6 +142,8 @@ class Services:
         ]
         if not self.catalog.version:
             waiting.append("catalog (initializing)")
+        if self.life.is_leaving:
+            waiting.append("this process (shutting down)")
         return readiness.evaluate(waiting, self.dispatch.executors(), gates)
 
 

@@ -25,9 +25,9 @@ _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 
 
 def bounded(
-    most_connections: int, head_timeout_s: float, is_draining: Callable[[], bool] = lambda: False
+    most_connections: int, head_timeout_s: float, is_leaving: Callable[[], bool] = lambda: False
 ) -> Callable[..., asyncio.Protocol]:
-    """Return a protocol factory; while draining, each connection serves one more request."""
+    """Return a protocol factory; while leaving, each connection serves one more request."""
 
     def make(
         config: Config,
@@ -38,7 +38,7 @@ def bounded(
         protocol = BoundedProtocol(config, server_state, app_state, _loop)
         protocol.most_connections = most_connections
         protocol.head_timeout_s = head_timeout_s
-        protocol.is_draining = is_draining
+        protocol.is_leaving = is_leaving
         return protocol
 
     return make
@@ -88,7 +88,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     most_connections = 0
     head_timeout_s = 0.0
-    is_draining: Callable[[], bool] = staticmethod(lambda: False)
+    is_leaving: Callable[[], bool] = staticmethod(lambda: False)
     _timer: asyncio.TimerHandle | None = None
     _is_in_head = False
     _head_bytes = 0
@@ -142,7 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._departures.append(departure)
         cast(dict[str, Any], self.scope)[DEPARTURE] = departure
         self.cycle.transport = cast(asyncio.Transport, JoinedHead(self.transport, self.loop))
-        if self.is_draining():
+        if self.is_leaving():
             # If the connection stays open, the client sends its next request to this process again.
             self.cycle.keep_alive = False
 
@@ -166,6 +166,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.parser.get_http_version() != "1.1":
             return True
         return sum(name == b"host" for name, _ in self.headers) == 1
+
+    def announce_close(self) -> None:
+        """Have the response to the request under way announce that the connection closes.
+
+        Where that response has begun, the next one announces it.
+        """
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = False
 
     def _begin(self, then: Callable[[], None]) -> None:
         self._end()

@@ -5,6 +5,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Iterator
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -12,6 +13,7 @@ from starlette.types import ASGIApp
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_serving import http_connections
+from caraway_serving.http_connections import BoundedProtocol
 
 _KEEP_ALIVE_S = 75
 _GRACE_S = 2
@@ -63,11 +65,11 @@ class HttpServer(uvicorn.Server):
         grace_s: int = _GRACE_S,
     ) -> None:
         """Take how long answers under way may still take after `stop`."""
-        self._is_draining = False
+        self._is_leaving = False
         config = uvicorn.Config(
             app,
             http=http_connections.bounded(  # type: ignore[arg-type] # it makes protocols, as the class does
-                most_connections, head_timeout_s, lambda: self._is_draining
+                most_connections, head_timeout_s, lambda: self._is_leaving
             ),
             ws="none",
             lifespan="off",
@@ -92,9 +94,15 @@ class HttpServer(uvicorn.Server):
         await super().startup(sockets)
         self.is_up.set()
 
+    def leave(self) -> None:
+        """Serve on, and announce with each response that its connection closes."""
+        self._is_leaving = True
+        for connection in self.server_state.connections:
+            cast(BoundedProtocol, connection).announce_close()
+
     def drain(self) -> None:
         """Close idle connections now, and busy ones after their current request."""
-        self._is_draining = True
+        self.leave()
         for connection in list(self.server_state.connections):
             connection.shutdown()
 

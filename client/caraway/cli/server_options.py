@@ -68,6 +68,16 @@ LimitsFile = Annotated[
         help="File with limits in addition to those of the manifest; reloaded when it changes.",
     ),
 ]
+ShutdownDelay = Annotated[
+    float,
+    typer.Option(
+        "--shutdown-delay",
+        envvar="CARAWAY_SHUTDOWN_DELAY",
+        min=0.0,
+        metavar="SECONDS",
+        help="How long to serve on after SIGTERM, while clients move to other schedulers.",
+    ),
+]
 ReadyFd = Annotated[
     int | None,
     typer.Option(
@@ -146,6 +156,7 @@ def _run_options(
     log_format: LogFormatOption = "text",
     watch: Watch = False,
     limits_file: LimitsFile = None,
+    shutdown_delay: ShutdownDelay = 0.0,
     ready_fd: ReadyFd = None,
 ) -> RunOptions:
     return RunOptions(
@@ -157,5 +168,6 @@ def _run_options(
         log_format=log_format,
         watch=watch,
         limits_file=limits_file,
+        shutdown_delay_s=shutdown_delay,
         ready_fd=ready_fd,
     )

@@ -13,8 +13,8 @@ from caraway_operator.manifests import (
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
 
-_PRE_STOP_S = 5
-"""Load balancers keep sending for a moment to a terminating pod, which serves until then."""
+_SHUTDOWN_DELAY_S = 5
+"""Clients are sent to a terminating pod for a moment, and keep connections to it."""
 _MARGIN_S = 25
 
 
@@ -59,7 +59,12 @@ def _template(desired: DesiredCluster) -> Object:
         spec,
         naming.SCHEDULER,
         arguments=_arguments(desired, shared.object_store_mib),
-        env=[*processes.identity(), *processes.state(desired)],
+        env=[
+            *processes.identity(),
+            *processes.state(desired),
+            # Not a flag: an image of an earlier release would refuse it.
+            containers.variable("CARAWAY_SHUTDOWN_DELAY", str(_SHUTDOWN_DELAY_S)),
+        ],
         ports={
             "http": naming.HTTP_PORT,
             "flight": naming.FLIGHT_PORT,
@@ -74,7 +79,6 @@ def _template(desired: DesiredCluster) -> Object:
         resources=resources,
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],
     )
-    container["lifecycle"] = {"preStop": {"sleep": {"seconds": _PRE_STOP_S}}}
     return pod.template(
         desired,
         spec,
@@ -90,7 +94,7 @@ def grace_s(desired: DesiredCluster) -> int:
     """Return the termination grace period."""
     given = desired.spec.scheduler.termination_grace_period_seconds
     shutdown_s = int(desired.manifest.shutdown_timeout_s)
-    return shutdown_s + _PRE_STOP_S + _MARGIN_S if given is None else given
+    return shutdown_s + _SHUTDOWN_DELAY_S + _MARGIN_S if given is None else given
 
 
 def _arguments(desired: DesiredCluster, object_store_mib: int) -> list[str]:

@@ -1,6 +1,7 @@
 """One standalone runtime from start to stop."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -63,6 +64,7 @@ class Runtime:
         self.on_up: Callable[[], object] = lambda: None
         """Called once everything is up."""
         self._stop_requested = asyncio.Event()
+        self._is_urgent = asyncio.Event()
         self._reload_requested = asyncio.Event()
 
     async def run(self, data: DataDirectory) -> None:
@@ -118,6 +120,7 @@ class Runtime:
                     reloader = Reloader(self._manifest, services, self._reload_requested)
                     keepers.append(group.create_task(reloader.run(self._options.watch)))
                     await self._stop_requested.wait()
+                    await self._leave(services)
                     await self._stop(services)
                     for keeper in keepers:
                         keeper.cancel()
@@ -264,6 +267,21 @@ class Runtime:
         self._announcer.ready(endpoints, failed, loading)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
+    async def _leave(self, services: Services) -> None:
+        """Serve on while clients move to other schedulers, which load balancers find meanwhile."""
+        delay_s = self._options.shutdown_delay_s
+        if not delay_s:
+            return
+        logger.info("serving on before the stop", extra={"delay_s": delay_s})
+        services.life.is_leaving = True
+        for server in self._servers:
+            server.leave()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_s):
+                await self._is_urgent.wait()
+        # While calls are taken: those that clients send before they learn of it are answered.
+        await self._drain_flight()
+
     async def _stop(self, services: Services) -> None:
         self._announcer.stopping()
         active, jobs = len(services.queries.active), services.jobs.scheduler.running
@@ -300,6 +318,7 @@ class Runtime:
     def _on_stop_signal(self) -> None:
         if self._stop_requested.is_set():
             # Asked twice: whoever asks does not want to wait.
+            self._is_urgent.set()
             for server in self._servers:
                 server.stop(now=True)
         self._stop_requested.set()

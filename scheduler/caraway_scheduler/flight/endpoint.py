@@ -83,6 +83,8 @@ class FlightEndpoint:
 
         An answer that GetFlightInfo began has a moment to be fetched over its connection.
         """
+        if self._is_down is not None:
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FETCH_S):
                 await self._waiting.wait_empty()

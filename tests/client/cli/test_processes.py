@@ -36,6 +36,7 @@ def test_the_scheduler_takes_the_options_of_run_and_its_own(
         *("scheduler", "shop.yaml", "--http", ":0", "--head", "10.0.0.1:1", "--id", "s1"),
         *("--node-ip", "10.0.0.2", "--token-file", "/t", "--object-store-memory", "1GiB"),
         *("--state", "redis://r", "--limits-file", "/l", "--watch", "--ready-fd", "5"),
+        *("--shutdown-delay", "1.5"),
     )
 
     assert shown.exit_code == 3
@@ -48,6 +49,7 @@ def test_the_scheduler_takes_the_options_of_run_and_its_own(
         data_dir=Path(".caraway/scheduler"),
         watch=True,
         limits_file=Path("/l"),
+        shutdown_delay_s=1.5,
         ready_fd=5,
     )
     join = JoinOptions(Address("10.0.0.1", 1), Path("/t"), "10.0.0.2", 1024**3)
