@@ -21,7 +21,7 @@ from caraway_engine.execution import frugal, whole_reads
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
 from caraway_engine.rows import coercion
 from caraway_engine.searching import embedding
-from caraway_engine.sessions import answered, distribution, plans, writes
+from caraway_engine.sessions import answered, distribution, plans, typed_values, writes
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions, Showable
 from caraway_engine.sessions.registered import READ_ONLY, Registered
@@ -303,7 +303,7 @@ class StatementPlanner:
             relations=self._registered.relations(),
             known=self._schemas,
         )
-        return scalars.planned(found.sql, values, frame)
+        return typed_values.planned(found.sql, values, frame)
 
     def _dataframe(
         self,

@@ -23,6 +23,7 @@ from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import object_stores, presence, tables
 from caraway_engine.scans.readers import files
 from caraway_engine.searching import embedding
+from caraway_engine.sessions import typed_values
 from caraway_engine.sessions.calls import CallingText, StandIn
 from caraway_engine.sessions.searches import StatementSearches
 from caraway_engine.sessions.versions import DatasetVersions
@@ -373,7 +374,7 @@ class Registered:
         values = scalars.values(statement.parameters)
         plan = partial(self.contexts.main.sql, options=READ_ONLY, param_values=values)
         try:
-            return scalars.planned(statement.sql, values, plan)
+            return typed_values.planned(statement.sql, values, plan)
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
 

@@ -1,17 +1,15 @@
 """Converts bound JSON values to typed Arrow scalars."""
 
 import decimal
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from caraway_core.bound_values import ArrowValue
 from caraway_core.errors import ParametersError
 from caraway_core.sqltext import placeholders
-from caraway_engine.statements import typed_values
 
-_Plan = TypeVar("_Plan")
 _INT64 = range(-(2**63), 2**63)
 _WRAPPER = "caraway_value"
 """The field of a structure that holds a value which cannot be bound by itself."""
@@ -24,15 +22,6 @@ def values(parameters: Mapping[str, object]) -> dict[str, pa.Scalar]:
         ParametersError: as in `bind`.
     """
     return {name: bind(name, value) for name, value in parameters.items()}
-
-
-def planned(sql: str, values: Mapping[str, pa.Scalar], plan: Callable[[str], _Plan]) -> _Plan:
-    """Plan the text of a statement; `plan` binds these values to it.
-
-    Raises:
-        Exception: the engine cannot plan it.
-    """
-    return typed_values.planned(within(sql, values), values, plan)
 
 
 def within(sql: str, values: Mapping[str, pa.Scalar]) -> str:

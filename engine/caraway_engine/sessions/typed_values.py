@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from caraway_core.sqltext import placeholders
 from caraway_engine.errors import engine_messages as messages
+from caraway_engine.statements import scalars
 
 _Plan = TypeVar("_Plan")
 _KEEPS_TYPES = re.compile(r"\b(?:values|union|intersect|except|recursive)\b", re.IGNORECASE)
@@ -60,9 +61,12 @@ _UNITS = {"s": "Second", "ms": "Millisecond", "us": "Microsecond", "ns": "Nanose
 def planned(sql: str, values: Mapping[str, pa.Scalar], plan: Callable[[str], _Plan]) -> _Plan:
     """Plan a statement as it is, or with the types of its values where they matter.
 
+    `plan` binds the values to a text.
+
     Raises:
         Exception: the engine cannot plan it; the error is about the types of the values.
     """
+    sql = scalars.within(sql, values)
     if values and _KEEPS_TYPES.search(sql) and (typed := within(sql, values)):
         try:
             return plan(typed)
