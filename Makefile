@@ -1,7 +1,9 @@
-# `make run` and `make test` need git, make and python3 with venv; they install the rest in .venv.
+# `make run` and `make test` need git, make and python3 with venv. They install the rest in .venv:
+# `make run` what a runtime needs, all others also what developers need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The engine's allocator is set as in processes of the runtime: caraway_core.settings.ENGINE_VARIABLES.
 PYTEST = MIMALLOC_PURGE_DELAY=1000 $(BIN)/python -m pytest --hypothesis-seed=$(SEED)
 WORKERS ?= 4
@@ -14,23 +16,32 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
-$(VENV)/.installed: requirements/dev.txt requirements/kubernetes.txt pyproject.toml
+$(VENV)/.runs: requirements/run.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/kubernetes.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(PIP) --no-deps --no-compile -r requirements/run.txt
+	$(PIP) --no-deps --no-compile --editable .
 	touch $@
 
-examples/data/.made: $(VENV)/.installed examples/make_data.py
+$(VENV)/.installed: $(VENV)/.runs requirements/dev.txt requirements/kubernetes.txt
+	$(PIP) -r requirements/dev.txt
+	$(PIP) --no-deps -r requirements/kubernetes.txt
+	touch $@
+
+examples/data/.made: $(VENV)/.runs examples/make_data.py
 	$(BIN)/python examples/make_data.py
 	touch $@
 
-run: setup
+run: $(VENV)/.runs examples/data/.made
 	$(BIN)/caraway run $(MANIFEST)
+
+# Adds extras to what `make run` installed, with the same pins: `make extras EXTRAS=search,cluster`.
+EXTRAS ?= search,cluster
+extras: $(VENV)/.runs
+	$(PIP) --constraint requirements/dev.txt --editable '.[$(EXTRAS)]'
 
 # Tests sync many small files, also those of state stores. Where the system has much room for files in
 # memory, they write there. Only what failed tests wrote is kept.
@@ -100,13 +111,13 @@ format: setup
 	$(BIN)/ruff format --no-cache .
 
 bench: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
+	$(PIP) -r requirements/bench.txt
 	$(BIN)/python -m bench
 
 # Compares this checkout with another commit, which gets a checkout and an environment of its own.
 BASE ?= origin/main
 bench-paired: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
+	$(PIP) -r requirements/bench.txt
 	rm -rf bench/data/base && git worktree prune
 	git worktree add --quiet --detach bench/data/base $(BASE)
 	$(MAKE) -C bench/data/base setup
@@ -118,20 +129,17 @@ protos: setup
 	$(BIN)/python -m grpc_tools.protoc -I $(PROTOCOL) --python_out=$(PROTOCOL) Flight.proto FlightSql.proto
 
 # Pins every requirement; the files name no index.
-lock: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
-		--extra dev pyproject.toml -o requirements/dev.txt
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
-		--extra bench -c requirements/dev.txt pyproject.toml -o requirements/bench.txt
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
-		requirements/rivals.in -o requirements/rivals.txt
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
-		--extra image -c requirements/dev.txt pyproject.toml -o requirements/image.txt
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
-		--extra operator -c requirements/dev.txt pyproject.toml -o requirements/operator.txt
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 --no-deps \
-		requirements/kubernetes.in -o requirements/kubernetes.txt
+LOCK = $(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11
+lock: $(VENV)/.runs requirements/package.txt
+	$(PIP) -r requirements/package.txt
+	$(LOCK) --extra dev pyproject.toml -o requirements/dev.txt
+	$(LOCK) --extra runtime -c requirements/dev.txt pyproject.toml -o requirements/run.txt
+	$(LOCK) --extra bench -c requirements/dev.txt pyproject.toml -o requirements/bench.txt
+	$(LOCK) requirements/rivals.in -o requirements/rivals.txt
+	$(LOCK) --extra image -c requirements/dev.txt pyproject.toml -o requirements/image.txt
+	$(LOCK) --extra operator -c requirements/dev.txt pyproject.toml -o requirements/operator.txt
+	$(LOCK) --no-deps requirements/kubernetes.in -o requirements/kubernetes.txt
+	$(LOCK) -c requirements/dev.txt requirements/package.in -o requirements/package.txt
 
 clean:
 	rm -rf $(VENV) examples/data bench/data .caraway

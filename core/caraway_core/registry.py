@@ -54,10 +54,9 @@ class Plugins(Mapping[str, "EntryPoint"]):
         try:
             return found.load()
         except ModuleNotFoundError as exc:
-            extra = found.extras[0] if found.extras else _USUAL_EXTRA
             raise NotInstalledError(
                 f"{self._kind} '{name}' needs the package '{exc.name}', which is not installed; "
-                f"install it with: pip install 'caraway[{extra}]'"
+                f"install it with: pip install 'caraway[{extra_of(found)}]'"
             ) from exc
 
     def unknown(self, name: str) -> str:
@@ -78,6 +77,15 @@ RESULT_PLACES = Plugins("kind of location", "caraway.result_places")
 ENGINES = Plugins("engine", "caraway.engines")
 """The engine of a scheduler: it runs in other processes, and the scheduler never imports it."""
 COMMANDS = Plugins("command", "caraway.commands")
+
+
+def extra_of(point: "EntryPoint") -> str:
+    """Return the extra that an entry point needs.
+
+    `EntryPoint.extras` splits `local-models` into two.
+    """
+    _, _, extra = point.value.partition("[")
+    return extra.rstrip("] ") or _USUAL_EXTRA
 
 
 def unknown(kind: str, name: str, known: Collection[str]) -> str:

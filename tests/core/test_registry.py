@@ -65,6 +65,11 @@ def test_plugin_that_lacks_a_package_names_the_extra(
     assert refused.value.message.startswith(f"command '{name}' needs the package '{lacks}'")
 
 
+def test_an_extra_of_two_words_is_named_whole() -> None:
+    assert registry.extra_of(registry.MODEL_PROVIDERS["file"]) == "local-models"
+    assert registry.extra_of(registry.COMMANDS["run"]) == "runtime"
+
+
 @pytest.fixture
 def forgetful() -> Iterator[None]:
     """Entry points are read once in a process: have them read again."""

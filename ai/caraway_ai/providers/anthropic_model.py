@@ -13,7 +13,6 @@ from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatReque
 from caraway_ai.providers import anthropic_answers, anthropic_requests, event_streams
 from caraway_ai.providers.connections import http_client
 from caraway_ai.providers.failures import FailureReader
-from caraway_ai.providers.hosted import checked_address, named
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
@@ -32,7 +31,7 @@ class AnthropicModel:
 
     def __init__(self, spec: ModelSpec, params: ModelParams) -> None:
         self._name = spec.name
-        self._model = named(spec, params)
+        self._model = params.model()
         self._failures = FailureReader(spec.name, "anthropic_api_key", params.secrets())
         connect_s = params.duration_s("connect_timeout", 10)
         self._timeout = httpx2.Timeout(
@@ -42,7 +41,7 @@ class AnthropicModel:
         self._whole_timeout = httpx2.Timeout(self._whole_s, connect=connect_s, pool=60)
         token = params.text("anthropic_auth_token")
         key = None if token else params.secret("anthropic_api_key")
-        address = checked_address(params, params.text("endpoint") or _ADDRESS)
+        address = params.address(params.text("endpoint") or _ADDRESS)
         self._client = anthropic.AsyncAnthropic(
             api_key=key,
             auth_token=token,

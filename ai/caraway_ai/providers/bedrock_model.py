@@ -19,7 +19,6 @@ from caraway_ai.chat.completeness import StreamCheck, check_completion
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
 from caraway_ai.providers import bedrock_wire
 from caraway_ai.providers.failures import FailureReader
-from caraway_ai.providers.hosted import checked_address, named
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelError
@@ -56,7 +55,7 @@ class BedrockModel:
 
     def __init__(self, spec: ModelSpec, params: ModelParams) -> None:
         self._name = spec.name
-        self._model = named(spec, params)
+        self._model = params.model()
         self._failures = FailureReader(spec.name, "aws_access_key_id", params.secrets())
         self._guardrail = _guardrail(params)
         self._threads = ThreadPoolExecutor(_CALLS, thread_name_prefix="bedrock")
@@ -72,7 +71,7 @@ class BedrockModel:
             )
             self._client: Any = self._session.client(
                 "bedrock-runtime",
-                endpoint_url=checked_address(params, address) if address else None,
+                endpoint_url=params.address(address) if address else None,
                 verify=None if authority is None else str(authority),
                 config=Config(
                     connect_timeout=params.duration_s("connect_timeout", 10),

@@ -9,7 +9,6 @@ import httpx2
 
 from caraway_ai.protocols import ChatModel
 from caraway_ai.providers.failures import FailureReader
-from caraway_ai.providers.hosted import checked_address, named
 from caraway_ai.providers.openai_compatible import OpenAICompatible, WireEndpoint
 from caraway_ai.providers.params import ModelParams
 from caraway_ai.specs import ModelSpec
@@ -26,9 +25,9 @@ def build(spec: ModelSpec) -> ChatModel:
         raise params.wrong(
             "it needs the param 'databricks_endpoint', for example 'dbc-1.cloud.databricks.com'"
         )
-    address = checked_address(params, host if "://" in host else f"https://{host}").rstrip("/")
+    address = params.address(host if "://" in host else f"https://{host}").rstrip("/")
     address = address.removesuffix("/serving-endpoints")
-    model = named(spec, params)
+    model = params.model()
     key: str | Callable[[], Awaitable[str]]
     if params.text("databricks_client_id") is not None:
         key = ServicePrincipal(spec, params, address).token

@@ -17,7 +17,7 @@ def openai(spec: ModelSpec) -> ChatModel:
     """Build a model of OpenAI, or of any server with its wire at the param `endpoint`."""
     params = ModelParams(spec)
     address = params.text("endpoint")
-    base_url = checked_address(params, address or _OPENAI)
+    base_url = params.address(address or _OPENAI)
     is_own = urlsplit(base_url).hostname == "api.openai.com"
     key = params.secret("openai_api_key") if is_own else params.text("openai_api_key")
     model = spec.model or "gpt-4o-mini"
@@ -61,8 +61,8 @@ def azure(spec: ModelSpec) -> ChatModel:
         raise params.wrong(
             "it needs the param 'endpoint', for example 'https://NAME.openai.azure.com'"
         )
-    address = checked_address(params, address).rstrip("/")
-    deployment = params.text("azure_deployment_name") or named(spec, params)
+    address = params.address(address).rstrip("/")
+    deployment = params.text("azure_deployment_name") or params.model()
     token = params.text("azure_entra_token")
     headers = {} if token else {"api-key": params.secret("azure_api_key")}
     version = params.text("azure_api_version") or _AZURE_VERSION
@@ -86,9 +86,9 @@ def azure(spec: ModelSpec) -> ChatModel:
 def _keyed(spec: ModelSpec, base_url: str, *key_params: str, has_listing: bool = True) -> ChatModel:
     params = ModelParams(spec)
     address = params.text("endpoint")
-    model = named(spec, params)
+    model = params.model()
     endpoint = WireEndpoint(
-        base_url=checked_address(params, address or base_url),
+        base_url=params.address(address or base_url),
         model=model,
         api_key=params.secret(*key_params),
         key_param=key_params[0],
@@ -97,19 +97,6 @@ def _keyed(spec: ModelSpec, base_url: str, *key_params: str, has_listing: bool =
         responses=ResponsesEndpoint(model) if has_responses(params, default=False) else None,
     )
     return OpenAICompatible(spec, params, endpoint)
-
-
-def named(spec: ModelSpec, params: ModelParams) -> str:
-    """Return the model that `from` names.
-
-    Raises:
-        ModelError: it names none.
-    """
-    if not spec.model:
-        raise params.wrong(
-            f"'from: {spec.provider}' names no model; write '{spec.provider}:<model>'"
-        )
-    return spec.model
 
 
 def has_responses(params: ModelParams, default: bool) -> bool:
@@ -122,21 +109,3 @@ def has_responses(params: ModelParams, default: bool) -> bool:
     if wanted not in ("enabled", "disabled"):
         raise params.wrong("the param 'responses_api' must be enabled or disabled")
     return wanted == "enabled"
-
-
-def checked_address(params: ModelParams, address: str) -> str:
-    """Return an address, if it is one.
-
-    Raises:
-        ModelError: it is not.
-    """
-    try:
-        parts = urlsplit(address)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # Such as a port that is no number.
-        is_address = False
-    if not is_address:
-        raise params.wrong(
-            "the param 'endpoint' is no address; write for example 'http://localhost:8000/v1'"
-        )
-    return address

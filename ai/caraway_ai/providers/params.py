@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from caraway_ai.specs import ModelSpec
 from caraway_core import strict_json
@@ -56,6 +57,36 @@ class ModelParams:
             message = f"model '{self._spec.name}': it needs the param '{names[0]}'"
             raise ModelError(f"{message}, for example '${{secrets:{names[0].upper()}}}'", "auth")
         return found
+
+    def model(self) -> str:
+        """Return the model that `from` names.
+
+        Raises:
+            ModelError: it names none.
+        """
+        if not self._spec.model:
+            provider = self._spec.provider
+            raise self.wrong(f"'from: {provider}' names no model; write '{provider}:<model>'")
+        return self._spec.model
+
+    def address(self, address: str) -> str:
+        """Return an address, if it is one.
+
+        Raises:
+            ModelError: it is not.
+        """
+        try:
+            parts = urlsplit(address)
+            is_address = (
+                parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            )
+        except ValueError:  # Such as a port that is no number.
+            is_address = False
+        if not is_address:
+            raise self.wrong(
+                "the param 'endpoint' is no address; write for example 'http://localhost:8000/v1'"
+            )
+        return address
 
     def count(self, name: str, default: int, least: int = 0) -> int:
         return self._read(name, default, lambda text: _count(text, least))
