@@ -35,7 +35,8 @@ SETTINGS = {
 class Server:
     """A server with its own data folder, which can be killed and restarted."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.settings = {**SETTINGS, **settings}
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         _give_away(folder)
@@ -52,7 +53,7 @@ class Server:
         }
 
     def start(self) -> None:
-        settings = {**SETTINGS, "unix_socket_directories": str(self._folder)}
+        settings = {**self.settings, "unix_socket_directories": str(self._folder)}
         flags = [f"-c{name}={value}" for name, value in settings.items()]
         with (self._folder / "log.txt").open("a") as log:
             self._process = subprocess.Popen(
@@ -158,12 +159,12 @@ def _program(name: str) -> str:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    """Start a server that keeps a log for logical replication."""
+def serving(**settings: str) -> Iterator[Server]:
+    """Start a server that keeps a log for logical replication, unless the settings differ."""
     # A Unix socket path has at most 107 characters, which pytest's folders can exceed.
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     try:
-        server = Server(folder)
+        server = Server(folder, **settings)
         server.start()
         try:
             yield server

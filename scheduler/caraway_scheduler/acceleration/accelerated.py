@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import registry, tasks
+from caraway_core import tasks
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
@@ -96,7 +96,6 @@ class Accelerated:
         self.compactor = Compactor(current, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
             schema = partial(surroundings.schema, plan.name)
-            can_begin_anew = dataset.connector in registry.CHANGE_SOURCES
             embedded, embed = dataset.search.embedded, surroundings.embed
             self.feed = Feed(
                 current,
@@ -104,7 +103,6 @@ class Accelerated:
                 schema,
                 self._cut,
                 self._changed,
-                can_begin_anew=can_begin_anew,
                 vectors=ChangedVectors(embedded, embed) if embedded and embed else None,
             )
 
@@ -242,7 +240,8 @@ class Accelerated:
         again = Backoff(_DELAYS)
         while True:
             try:
-                if await self.current.look() is None:
+                held = await self.current.look()
+                if held is None or not self.current.is_readable(held.version):
                     await self._has_source.wait()
                 source = None if self._is_following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:

@@ -15,8 +15,6 @@ from caraway_core.changes import Changes
 from caraway_core.errors import (
     CarawayError,
     DatasetError,
-    InvalidRequestError,
-    NotFoundError,
 )
 from caraway_core.ids import TableName
 from caraway_core.manifest.acceleration import Acceleration
@@ -25,6 +23,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
+from caraway_scheduler.acceleration import missing, standings
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.asking import RefreshRequests
 from caraway_scheduler.acceleration.changes.changed_vectors import Embed
@@ -37,7 +36,7 @@ from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
 from caraway_scheduler.acceleration.refresh.reloading import Identify
 from caraway_scheduler.acceleration.sources import PassthroughSources
-from caraway_scheduler.acceleration.standings import Changing, DatasetStanding
+from caraway_scheduler.acceleration.standings import DatasetStanding
 from caraway_scheduler.acceleration.upkeep.orphans import OrphanCollector
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
@@ -51,14 +50,6 @@ from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.5, 5.0, jitter=0.2)
-
-
-class NotAcceleratedError(InvalidRequestError):
-    """The dataset exists, but is not accelerated."""
-
-
-class NoDatasetError(NotFoundError):
-    """No dataset has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,11 +260,11 @@ class Accelerations:
         Raises:
             NoDatasetError, NotAcceleratedError: there is no such accelerated dataset.
         """
-        return _standing(self._accelerated(name))
+        return self._standing(self._accelerated(name))
 
     def standings(self) -> Sequence[DatasetStanding]:
         """Return the state of all accelerated datasets."""
-        return [_standing(kept) for kept in self._kept.values()]
+        return [self._standing(kept) for kept in self._kept.values()]
 
     def partitions(self) -> pa.Table:
         """Return the content of `runtime.partitions`."""
@@ -369,13 +360,9 @@ class Accelerations:
 
     def _accelerated(self, name: TableName) -> Accelerated:
         kept = self._kept.get(name)
-        if kept is not None:
-            return kept
-        if name not in self.catalog.datasets:
-            raise NoDatasetError(f"no dataset '{name}'; GET /v1/datasets lists them")
-        raise NotAcceleratedError(
-            f"dataset '{name}' is not accelerated; enable its 'acceleration' in the manifest"
-        )
+        if kept is None:
+            raise missing.explained(self.catalog, name)
+        return kept
 
     def damaged(self, name: TableName) -> None:
         """Repair a dataset whose stored rows cannot be read."""
@@ -390,9 +377,5 @@ class Accelerations:
             error = DatasetError("unavailable", f"{about}{reason.removeprefix(about)}")
         self.catalog.tell(name, status(refreshes), error)
 
-
-def _standing(kept: Accelerated) -> DatasetStanding:
-    refresher, feed, changing = kept.refresher, kept.feed, None
-    if feed is not None:
-        changing = Changing(feed.applied, feed.waiting, kept.compactor.compactions)
-    return DatasetStanding(refresher.state, refresher.version, refresher.stored, changing)
+    def _standing(self, kept: Accelerated) -> DatasetStanding:
+        return standings.of(kept, self.catalog.datasets[kept.plan.name])

@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 from caraway_core import registry
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
-from caraway_scheduler.acceleration.refresh.refreshing import status as status_of
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.acceleration.standings import DatasetStanding
 from caraway_scheduler.api import app_state, dataset_names
@@ -151,7 +150,7 @@ def _document(found: DatasetStanding) -> dict[str, Any]:
     refreshes, version = found.refreshes, found.version
     document: dict[str, Any] = {
         "dataset": refreshes.dataset,
-        "status": status_of(refreshes),
+        "status": found.status,
         "refresh_mode": refreshes.settings.refresh_mode,
     }
     if version is not None:
@@ -175,8 +174,8 @@ def _document(found: DatasetStanding) -> dict[str, Any]:
         }
     if refreshes.waiting is not None:
         document["is_asked_for_again"] = True
-    if error := refreshes.error or refreshes.damaged:
-        document["error"] = error
+    if found.error:
+        document["error"] = found.error
     return document
 
 

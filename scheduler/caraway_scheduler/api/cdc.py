@@ -18,11 +18,8 @@ from caraway_core.outcomes import FailureKind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError
-from caraway_scheduler.acceleration.service import (
-    Accelerations,
-    NoDatasetError,
-    NotAcceleratedError,
-)
+from caraway_scheduler.acceleration.missing import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.acceleration.versions import requests as applied_requests
 from caraway_scheduler.api import app_state, dataset_names
 from caraway_scheduler.api.cdc_documentation import INGEST

@@ -186,9 +186,10 @@ class Catalog:
     def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
         """Set the status of an accelerated dataset."""
         state = self.datasets.get(name)
-        if state is not None:
-            state.status = status
-            state.error = error if status == "error" else None
+        if state is None or (status == "initializing" and state.lacks_source):
+            return
+        state.status = status
+        state.error = error if status == "error" else None
 
     async def wait_settled(self) -> None:
         """Wait until the first load of every dataset succeeded or failed."""

@@ -48,6 +48,11 @@ class DatasetState:
         return self.dataset.acceleration is not None
 
     @property
+    def lacks_source(self) -> bool:
+        """Whether nothing can be loaded, because the last attempt to read its source failed."""
+        return self.attempts > 0 and self.version is None
+
+    @property
     def is_being_loaded(self) -> bool:
         """Whether it is accelerated, has no rows yet and has no known error."""
         is_wanted = self.is_accelerated and self.status in ("initializing", "refreshing")

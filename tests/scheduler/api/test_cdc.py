@@ -31,10 +31,7 @@ from caraway_scheduler.acceleration.changes.ingesting import (
     StreamStoppedError,
     Whence,
 )
-from caraway_scheduler.acceleration.service import (
-    NoDatasetError,
-    NotAcceleratedError,
-)
+from caraway_scheduler.acceleration.missing import NoDatasetError, NotAcceleratedError
 from caraway_scheduler.acceleration.versions import requests
 from caraway_scheduler.api import cdc
 from tests.kit.runtime import Running, running

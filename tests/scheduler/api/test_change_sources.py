@@ -96,6 +96,41 @@ async def test_the_key_of_the_table_is_that_of_the_dataset(server: Server, tmp_p
         await holds(runtime, (1, "uno"), (2, "two"))
 
 
+async def test_rows_are_loaded_again_when_they_are_kept_in_another_way(
+    server: Server, tmp_path: Path
+) -> None:
+    async with running(tmp_path, postgres(server)) as runtime:
+        await holds(runtime, (1, "one"), (2, "two"))
+    more = "refresh_mode: changes, primary_key: id, partition_by: ['bucket(4, id)']"
+    async with running(tmp_path, postgres(server, more)) as runtime:
+        await holds(runtime, (1, "one"), (2, "two"))
+
+
+async def test_columns_may_change_until_the_first_load(server: Server, tmp_path: Path) -> None:
+    server.execute("ALTER TABLE orders REPLICA IDENTITY NOTHING")
+    async with running(tmp_path, postgres(server)) as runtime:
+        await says(runtime, "no replica identity")
+    server.execute(
+        "ALTER TABLE orders ADD n int NOT NULL DEFAULT 7, ALTER note TYPE varchar",
+        "ALTER TABLE orders REPLICA IDENTITY DEFAULT",
+    )
+    async with running(tmp_path, postgres(server)) as runtime:
+
+        async def look() -> bool:
+            answer = await runtime.sql("SELECT id, n FROM orders ORDER BY id")
+            return answer.status_code == 200 and len(answer.json()) == 2
+
+        await eventually(look, "the rows are read with their new column")
+
+
+async def test_a_topic_without_rows_is_ready(tmp_path: Path) -> None:
+    with brokers() as cluster:
+        cluster.send("orders", None)
+        async with running(tmp_path, KAFKA, {"SERVERS": cluster.servers}) as runtime:
+            await holds(runtime)
+            assert (await runtime.api.get("/v1/ready")).status_code == 200
+
+
 async def test_a_new_column_is_reported_and_rows_stay(server: Server, tmp_path: Path) -> None:
     async with running(tmp_path, postgres(server)) as runtime:
         await holds(runtime, (1, "one"), (2, "two"))

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from caraway_core.errors import CarawayError, UnavailableError
+from caraway_core.ids import TableName
+from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.upkeep import compaction
+from caraway_scheduler.services import Services
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.scheduler.api.test_acceleration import write as write_orders
@@ -83,6 +87,39 @@ async def test_changes_are_read_by_the_next_statement(tmp_path: Path) -> None:
         assert await rows(runtime, "SELECT v FROM orders WHERE id = 3") == [("c",)]
         await send(runtime, {"op": "t"})
         assert await rows(runtime) == []
+
+
+async def test_a_producer_may_try_again_while_the_runtime_starts(tmp_path: Path) -> None:
+    refused: list[CarawayError] = []
+
+    def ask(services: Services) -> None:
+        with pytest.raises(CarawayError) as raised:
+            services.accelerations.target(TableName("orders"))
+        refused.append(raised.value)
+
+    async with running(tmp_path, KEYED, before=ask) as runtime:
+        assert [type(each) for each in refused] == [UnavailableError]
+
+        async def is_accepted() -> bool:
+            answer = await runtime.api.post("/v1/datasets/orders/cdc", json=event("c", 1))
+            return answer.status_code == 200
+
+        await eventually(is_accepted, "the events are accepted")
+        answer = await runtime.api.post("/v1/datasets/others/cdc", json=event("c", 1))
+        assert answer.status_code == 404
+
+
+async def test_a_dataset_whose_acceleration_failed_is_not_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a setting is invalid")
+
+    monkeypatch.setattr(plans, "plan_of", fail)
+    async with running(tmp_path, KEYED) as runtime:
+        answer = await runtime.api.post("/v1/datasets/orders/cdc", json=event("c", 1))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        assert "a setting is invalid" in answer.json()["message"]
 
 
 async def test_the_log_is_reported(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from caraway_core.errors import ExecutionError, NotFoundError
 from caraway_core.ids import TableName
-from caraway_scheduler.acceleration.service import NoDatasetError
+from caraway_scheduler.acceleration.missing import NoDatasetError
 from caraway_scheduler.api import dataset_names
 
 KNOWN = {"orders", "sales.orders", "public.people", "Mixed"}

@@ -105,7 +105,7 @@ class Topic:
         topic = self._settings.topic
         told = [TopicPartition(topic, number, at) for number, at in offsets.items()]
         with self._lock:
-            if self._is_closed:
+            if self._is_closed or not told:
                 return
             try:
                 self._consumer.commit(offsets=told, asynchronous=True)

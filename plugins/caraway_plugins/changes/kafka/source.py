@@ -59,14 +59,15 @@ class KafkaChanges:
     async def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
         name, loop = self._settings.topic, asyncio.get_running_loop()
         offsets = {} if position is None else dict(_position(position, name).offsets)
-        is_first = position is None
         topic = Topic(self._settings)
         try:
             await asyncio.to_thread(topic.begin, offsets)
             self._topic = topic
             if position is not None:
-                nothing = Changes(log_schema(self._target.schema).empty_table(), 0)
-                yield SourceBatch(nothing, position)
+                yield SourceBatch(self._nothing(), position)
+            else:
+                # The rows that the dataset has are not those of the topic.
+                yield SourceBatch(_emptied(self._target), _Position(name, {}).text())
             look_at = loop.time() + self._limits.look_s
             while True:
                 if loop.time() >= look_at:
@@ -80,9 +81,7 @@ class KafkaChanges:
                     continue
                 if read.changes is not None:
                     offsets |= _after(events[: read.taken])
-                    changes = _emptied(read.changes, self._target) if is_first else read.changes
-                    is_first = False
-                    yield SourceBatch(changes, _Position(name, dict(offsets)).text())
+                    yield SourceBatch(read.changes, _Position(name, dict(offsets)).text())
                 if read.error is not None:
                     raise read.error
         finally:
@@ -124,12 +123,15 @@ class KafkaChanges:
         message = f"topic '{self._settings.topic}': {cause.message}"
         return _Read(0, error=DatasetError("schema", message))
 
+    def _nothing(self) -> Changes:
+        return Changes(log_schema(self._target.schema).empty_table(), 0)
+
     def _decoded(self, events: Sequence[Event]) -> Changes:
         form = self._settings.form
         # A tombstone follows a delete, and only serves the compaction of the topic.
         values = [event.value for event in events if event.value is not None]
         if not values:
-            return Changes(log_schema(self._target.schema).empty_table(), 0)
+            return self._nothing()
         if form == "avro":
             return decoding.decode(b"".join(values), "application/avro", {}, self._target)
         if any(b"\n" in value for value in values):
@@ -153,13 +155,12 @@ def _after(events: Sequence[Event]) -> Mapping[int, int]:
     return {event.partition: event.offset + 1 for event in events}
 
 
-def _emptied(changes: Changes, target: ChangeTarget) -> Changes:
-    """Truncate the dataset before its first changes, because its old rows have no position."""
+def _emptied(target: ChangeTarget) -> Changes:
+    """Return a truncation of the dataset."""
     schema = log_schema(target.schema)
     nothing: list[pa.Array] = [pa.nulls(1, field.type) for field in target.schema]
     arrays = [*nothing, pa.array([int(Op.TRUNCATE)], pa.int8()), pa.nulls(1, pa.binary())]
-    first = pa.Table.from_arrays(arrays, schema=schema)
-    return Changes(pa.concat_tables([first, changes.rows]), changes.received)
+    return Changes(pa.Table.from_arrays(arrays, schema=schema), 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -70,7 +70,6 @@ class Feed:
         cut: Callable[[], PartitionBy],
         on_moved: Callable[[], None],
         *,
-        can_begin_anew: bool = False,
         vectors: ChangedVectors | None = None,
     ) -> None:
         """Create it; `schema` returns the columns of the source, and `vectors` adds to them."""
@@ -80,7 +79,6 @@ class Feed:
         self._schema = schema
         self._cut = cut
         self._on_moved = on_moved
-        self._can_begin_anew = can_begin_anew
         self._applied_requests = current.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._is_stopped = False
@@ -115,22 +113,36 @@ class Feed:
         """
         current = self._current
         async with current.moving:
-            if await current.look() is None:
+            if self._needs_version(await current.look()):
                 standing = current.held
                 is_other = standing is not None and bool(standing.version.origin)
-                if is_other and not self._can_begin_anew:
+                if is_other and not current.subject.is_followed:
                     raise CarawayError(
                         "its rows were stored with another source, other columns, another primary "
                         "key or other unique indexes, and came as changes, which cannot be loaded "
                         "again; restore these settings, or choose another name for the dataset"
                     )
-                schema = self._schema()
-                stored = schema if self._vectors is None else self._vectors.stored(schema)
-                part = VersionPart(making.key_of(current.name), stored, ())
+                part = VersionPart(making.key_of(current.name), self._stored_schema(), ())
+                empty = current.anew(standing, part, "", self._cut())
+                # The position belongs to the rows that were replaced.
+                empty = replace(empty, version=replace(empty.version, position=""))
                 with suppress(MovedError):
-                    await current.flip(current.anew(standing, part, "", self._cut()))
+                    await current.flip(empty)
             await current.show()
         self._on_moved()
+
+    def _needs_version(self, held: HeldVersion | None) -> bool:
+        """Return whether there is no version, or one whose columns nothing was loaded with yet."""
+        if held is None:
+            return True
+        current, version = self._current, held.version
+        if version.position or current.is_readable(version):
+            return False
+        return not version.schema.equals(self._stored_schema())
+
+    def _stored_schema(self) -> pa.Schema:
+        schema = self._schema()
+        return schema if self._vectors is None else self._vectors.stored(schema)
 
     async def run(self) -> None:
         """Apply changes until cancelled, and reject the requests that still wait then."""

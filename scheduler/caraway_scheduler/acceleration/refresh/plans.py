@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 
+from caraway_core import registry
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration, ConflictAction
@@ -64,7 +65,19 @@ def subject_of(dataset: Dataset, acceleration: Acceleration) -> Subject:
     name = TableName(dataset.name)
     origin = _origin(dataset, acceleration)
     keys = _keys(acceleration)
-    return Subject(name, origin, keys, acceleration.engine == "file", acceleration.replicas)
+    return Subject(
+        name,
+        origin,
+        keys,
+        is_mapped=acceleration.engine == "file",
+        replicas=acceleration.replicas,
+        is_followed=is_followed(dataset, acceleration),
+    )
+
+
+def is_followed(dataset: Dataset, acceleration: Acceleration) -> bool:
+    """Return whether the rows of a dataset come from a source of changes that is followed."""
+    return acceleration.refresh.mode == "changes" and dataset.connector in registry.CHANGE_SOURCES
 
 
 def _keys(acceleration: Acceleration) -> Keys | None:

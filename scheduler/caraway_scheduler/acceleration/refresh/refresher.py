@@ -247,7 +247,7 @@ class Refresher:
         if isinstance(event, events.VersionSeen):
             self._noted.discard(event)
             held = await self._current.look() if event == _NEWS else self._current.ours
-            if held is None:
+            if held is None or not self._current.is_readable(held.version):
                 return
             event = events.VersionSeen(held.version.number)
         try:

@@ -267,7 +267,7 @@ class Compactor:
         return self._takes_uploads
 
     async def _shown(self) -> HeldVersion | None:
-        """Let readers see the current version, and return it.
+        """Let readers see the current version, and return it if they do.
 
         A statement reads what readers see. If that were older than the version, the stored rows
         would lack the changes in between.
@@ -276,7 +276,7 @@ class Compactor:
         async with current.moving:
             held = await current.look()
             await current.show()
-        return held
+        return held if held is not None and current.is_readable(held.version) else None
 
     async def _rewrite(
         self, before: DatasetVersion, sql: str | None = None, note: str | None = None

@@ -40,7 +40,8 @@ class MovedError(CarawayError):
 class Subject:
     """A dataset and how its rows are kept.
 
-    `origin` changes when versions of an earlier definition must not be used any more.
+    `origin` changes when versions of an earlier definition must not be used any more. A dataset
+    that `is_followed` gets its rows from a source of changes, and is not read before they came.
     """
 
     name: TableName
@@ -48,6 +49,7 @@ class Subject:
     keys: Keys | None = None
     is_mapped: bool = False
     replicas: int = 1
+    is_followed: bool = False
 
 
 class CurrentVersion:
@@ -158,11 +160,17 @@ class CurrentVersion:
         self._learn(held, flipped)
         await self._remove_old(before.version if before else None, flipped.version)
 
+    def is_readable(self, version: DatasetVersion) -> bool:
+        """Return whether statements may read a version: not before its source is loaded."""
+        return not self.subject.is_followed or version.was_loaded
+
     async def show(self) -> None:
-        """Let readers see the current version, if it is usable here."""
+        """Let readers see the current version, if it is usable here and was loaded."""
         async with self._showing:
             held = self.ours
-            if held is not None and held.version != self.shown and not self._is_over:
+            if held is None or held.version == self.shown or self._is_over:
+                return
+            if self.is_readable(held.version):
                 await self._move_readers(held.version)
 
     def stop(self) -> None:

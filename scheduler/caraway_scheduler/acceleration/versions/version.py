@@ -85,6 +85,13 @@ class DatasetVersion:
         return self.log[: len(self.log) - self.pending]
 
     @property
+    def was_loaded(self) -> bool:
+        """Whether a followed source has delivered all of its rows at least once."""
+        if not self.position:
+            return False
+        return not self.pending or bool(self.read_log or self.base_rows)
+
+    @property
     def base_rows(self) -> int:
         """The number of rows in the base."""
         return sum(chunk.row_count for part in self.parts for chunk in part.chunks)

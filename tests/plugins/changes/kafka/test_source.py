@@ -211,8 +211,8 @@ async def test_offsets_are_told_to_a_group_that_is_named(cluster: Cluster, topic
     cluster.send(topic, created(1, "one"))
     changes = source(cluster.servers, topic, kafka_consumer_group_id="watched")
     async with following(changes) as batches:
-        batch = await anext(batches)
-        await changes.confirm(batch.position)
+        await changes.confirm((await anext(batches)).position)
+        await changes.confirm((await anext(batches)).position)
         watcher = Consumer({"bootstrap.servers": cluster.servers, "group.id": "watched"})
         try:
 
