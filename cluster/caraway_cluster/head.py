@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _DELAYS = Delays(1.0, 5.0)
 _STEADY_S = 60.0
+_FIRST_TRIES = 3
+"""How often the first start is tried. A wrong password fails each time, and must be reported."""
 _REDIS_S = 120.0
 """How long the first start waits for Redis. In a new cluster Redis may have to wait for its image
 and its volume, and the kubelet restarts a head that gave up with growing delays."""
@@ -82,7 +84,7 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
         if node_options.store is None:
             raise NodeFailedError(message)
         # The state is in Redis, so the restarted head is the same head. Ray usually exits because
-        # Redis did.
+        # Redis did, or because its state server was silent (`ray_nodes.gcs_watch`).
         logger.warning("head restarting", extra={"cause": message})
         patience_s = math.inf
         if loop.time() - began > _STEADY_S:
@@ -106,10 +108,10 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _R
 
 
 async def _start(options: NodeOptions, patience_s: float) -> RayNode:
-    """Start a node once its Redis can be reached.
+    """Start a node once its Redis answers.
 
     Raises:
-        CarawayError: Redis cannot be reached in time, or the first start fails.
+        CarawayError: Redis does not answer in time, or the first start failed several times.
     """
     again = Backoff(_DELAYS)
     while True:
@@ -118,11 +120,12 @@ async def _start(options: NodeOptions, patience_s: float) -> RayNode:
         try:
             return await RayNode.start(options)
         except NodeFailedError as exc:
-            if patience_s != math.inf:
+            # Redis went away again, or the state server ended.
+            delay_s = again.failed()
+            if patience_s != math.inf and again.failures >= _FIRST_TRIES:
                 raise
-            # Redis went away again, or is still loading its data.
             logger.warning("head failed to start; retrying", extra={"cause": exc.message})
-            await asyncio.sleep(again.failed())
+            await asyncio.sleep(delay_s)
 
 
 async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, delays: Delays = _DELAYS) -> None:

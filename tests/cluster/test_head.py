@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
@@ -75,18 +76,12 @@ async def test_a_head_with_redis_restarts_in_the_same_process(
     ]  # fmt: skip
     left, waited = list(nodes), 0
 
-    async def start(_: NodeOptions) -> FakeNode:
-        found = left.pop(0)
-        if isinstance(found, NodeFailedError):
-            raise found
-        return found
-
     def require(_store: GcsStore) -> None:
         nonlocal waited
         waited += 1
 
     monkeypatch.setattr(head, "_DELAYS", Delays(0, 0))
-    monkeypatch.setattr(RayNode, "start", start)
+    monkeypatch.setattr(RayNode, "start", starting(left))
     monkeypatch.setattr(GcsStore, "require", require)
 
     await head._serve(*options(tmp_path, GcsStore("redis.test:6379")))
@@ -105,3 +100,43 @@ async def test_a_head_without_redis_exits_with_its_node(
 
     with pytest.raises(NodeFailedError, match="exited with code 1"):
         await head._serve(*options(tmp_path, None))
+
+
+@pytest.mark.parametrize("store", [None, GcsStore("redis.test:6379")])
+async def test_the_first_start_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: GcsStore | None
+) -> None:
+    left: list[FakeNode | NodeFailedError] = [
+        NodeFailedError("the state server ended"), NodeFailedError("again"), FakeNode(None)
+    ]  # fmt: skip
+    monkeypatch.setattr(head, "_DELAYS", Delays(0, 0))
+    monkeypatch.setattr(RayNode, "start", starting(left))
+    monkeypatch.setattr(GcsStore, "require", lambda _store: None)
+
+    await head._serve(*options(tmp_path, store))
+
+    assert not left
+
+
+async def test_a_first_start_that_fails_each_time_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left: list[FakeNode | NodeFailedError] = [NodeFailedError("wrong password")] * 9
+    monkeypatch.setattr(head, "_DELAYS", Delays(0, 0))
+    monkeypatch.setattr(RayNode, "start", starting(left))
+
+    with pytest.raises(NodeFailedError, match="wrong password"):
+        await head._serve(*options(tmp_path, None))
+    assert len(left) == 9 - head._FIRST_TRIES
+
+
+def starting(
+    left: list[FakeNode | NodeFailedError],
+) -> Callable[[NodeOptions], Coroutine[None, None, FakeNode]]:
+    async def start(_: NodeOptions) -> FakeNode:
+        found = left.pop(0)
+        if isinstance(found, NodeFailedError):
+            raise found
+        return found
+
+    return start

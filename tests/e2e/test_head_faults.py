@@ -1,5 +1,7 @@
 """Crashes of a scheduler or the head of a real cluster with its state in a Valkey."""
 
+import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -14,17 +16,26 @@ from tests.kit.fault_clusters import (
     QUICK,
     Answer,
     FaultCluster,
+    Load,
     fault_cluster,
     loaded,
 )
+from tests.kit.ray_cluster import descendants
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
+def server() -> Iterator[valkey.Server]:
+    with valkey.serving(tcp=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared(
+    server: valkey.Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FaultCluster]:
     with (
-        valkey.serving(tcp=True) as server,
         fault_cluster(tmp_path_factory.mktemp("h"), 2, server.tcp_url) as cluster,
     ):
         yield cluster
@@ -93,14 +104,53 @@ def test_head_is_replaced_under_a_running_cluster(cluster: FaultCluster) -> None
         print(f"new executor joined after {time.monotonic() - began:.1f} s")
         cluster.served.until_ready(3)
         print(f"all ready after {time.monotonic() - began:.1f} s")
-    failed = [each.error for each in load.answers if each.status != 200]
-    print(f"{len(load.answers)} answers, failed: {failed}")
-    assert not failed
-    assert all(each.rows == cluster.facts.quick for each in load.answers)
+    assert_all_answered(cluster, load)
     after = incarnations(cluster)
     assert {name: after[name] for name in before} == before
     assert cluster.served.ask(LONG).rows == cluster.facts.long
     assert cluster.of.executors.pop("e3").terminate() == 0
+
+
+def test_a_state_server_that_hangs_is_replaced_within_the_head(cluster: FaultCluster) -> None:
+    before, old = incarnations(cluster), state_server(cluster)
+    with loaded(cluster.served, QUICK) as load:
+        os.kill(old, signal.SIGSTOP)
+        began = time.monotonic()
+        until(lambda: state_server(cluster) not in (0, old), "the node is replaced", BOUND_S)
+        print(f"replaced after {time.monotonic() - began:.1f} s")
+        cluster.served.until_ready(2)
+    assert_all_answered(cluster, load)
+    assert incarnations(cluster) == before
+    assert cluster.of.head.popen.poll() is None
+
+
+def test_a_head_leaves_a_silent_redis_and_returns_with_it(
+    cluster: FaultCluster, server: valkey.Server
+) -> None:
+    before, old = incarnations(cluster), state_server(cluster)
+    with loaded(cluster.served, QUICK) as load:
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            until(lambda: state_server(cluster) != old, "the node has ended", BOUND_S)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        until(lambda: state_server(cluster) != 0, "the node is replaced", BOUND_S)
+        cluster.served.until_ready(2)
+    assert_all_answered(cluster, load)
+    assert incarnations(cluster) == before
+
+
+def state_server(cluster: FaultCluster) -> int:
+    """Return the process of the head's state server, or 0."""
+    found = descendants(cluster.of.head.popen.pid).items()
+    return next((pid for pid, title in found if "gcs_server" in title.split(" ")[0]), 0)
+
+
+def assert_all_answered(cluster: FaultCluster, load: Load) -> None:
+    failed = [each.error for each in load.answers if each.status != 200]
+    print(f"{len(load.answers)} answers, failed: {failed}")
+    assert not failed
+    assert all(each.rows == cluster.facts.quick for each in load.answers)
 
 
 def told(answer: Answer) -> Answer:

@@ -18,11 +18,18 @@ class Proxy:
         self.is_up = True
         self.answers_to_swallow: bytes | None = None
         """The response to a request with these bytes is dropped, with its connection."""
+        self.swallowed = 0
+        """How many messages arrived on silent connections."""
+        self._silent: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
         """Close every connection; new ones are accepted while `is_up`."""
         for writer in list(self._writers):
             writer.transport.abort()
+
+    def silence(self) -> None:
+        """Answer nothing on the present connections, as a host that vanished; accept new ones."""
+        self._silent |= self._writers
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self.is_up:
@@ -48,6 +55,9 @@ class Proxy:
         self, reader: asyncio.StreamReader, below: asyncio.StreamWriter, swallow: asyncio.Event
     ) -> None:
         while data := await reader.read(65536):
+            if below in self._silent:
+                self.swallowed += 1
+                continue
             if self.answers_to_swallow and self.answers_to_swallow in data:
                 self.answers_to_swallow = None
                 swallow.set()

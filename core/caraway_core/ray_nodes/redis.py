@@ -1,6 +1,7 @@
 """The Redis in which the head keeps its state, so that the state survives the head."""
 
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
@@ -10,7 +11,11 @@ from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import start_hook
 
 _TLS = "rediss://"
-_CONNECT_S = 5.0
+_ANSWER_S = 5.0
+_PING = b"PING\r\n"
+_ANSWER_BYTES = 256
+_LOADING = b"-LOADING"
+_REFUSED = b"-TLS"
 _FORM = "write redis://[USER:PASSWORD@]HOST[:PORT], or rediss:// for TLS"
 
 
@@ -42,16 +47,37 @@ class GcsStore:
         return cls(address, user, password, dict(parse_qsl(parts.query)).get("prefix", prefix))
 
     def require(self) -> None:
-        """Check that the Redis accepts connections; otherwise Ray retries for a minute and exits.
+        """Check that the Redis answers; otherwise Ray retries for a minute and exits.
+
+        A Redis that is paused accepts connections. One that loads its data refuses commands.
 
         Raises:
-            CarawayError: the Redis cannot be reached.
+            CarawayError: the Redis cannot be reached, or is not ready.
         """
         host, _, port = self.address.removeprefix(_TLS).rpartition(":")
         try:
-            socket.create_connection((host, int(port)), _CONNECT_S).close()
+            with socket.create_connection((host, int(port)), _ANSWER_S) as plain:
+                answer = self._answer_of(plain)
         except OSError as exc:
             raise CarawayError(f"cannot reach the Redis at {host}:{port}: {exc}") from exc
+        if not answer or answer.startswith(_LOADING):
+            cause = "it loads its data" if answer else "it closed the connection"
+            raise CarawayError(f"the Redis at {host}:{port} is not ready: {cause}")
+
+    def _answer_of(self, plain: socket.socket) -> bytes:
+        """Return the beginning of the answer to a command; without the password it is an error."""
+        if not self.address.startswith(_TLS):
+            plain.sendall(_PING)
+            return plain.recv(_ANSWER_BYTES)
+        # Nothing secret is sent. Ray checks the certificate.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            with context.wrap_socket(plain) as secure:
+                secure.sendall(_PING)
+                return secure.recv(_ANSWER_BYTES)
+        except ssl.SSLError:
+            return _REFUSED  # For example because it wants a certificate: it answers.
 
     def environment(self) -> Mapping[str, str]:
         """Return the environment variables of a head that keeps its state there."""

@@ -1,4 +1,5 @@
-"""Changes two command lines that `ray start` builds, before the processes start.
+"""Changes two command lines that `ray start` builds, before the processes start, and watches the
+state server.
 
 Ray calls `prepare` in its own process (`RAY_START_HOOK`).
 
@@ -16,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from caraway_core.ray_nodes import gcs_watch
+
 HOOK = f"{__name__}.prepare"
 PASSWORD = "CARAWAY_REDIS_PASSWORD"
 _FLAG = "--redis_password="
@@ -23,6 +26,7 @@ _FROM_ENVIRONMENT = "--fromenv=redis_password"
 _OF_FLAG = "FLAGS_redis_password"
 """The prefix of variables that the state server reads for flags in `--fromenv`."""
 _RAYLET = "raylet"
+_GCS = "gcs_server"
 _NOT_IN_USE = (
     "--metrics_agent_port=-1",
     "--metrics_export_port=-1",
@@ -37,6 +41,7 @@ def prepare(parameters: Any, _is_head: bool) -> None:
     from ray._private import services
 
     services.start_ray_process = _with_ports(services.start_ray_process)
+    services.start_ray_process = _with_watch(services.start_ray_process)
     # Processes that Ray starts do not inherit the variable.
     password = os.environ.pop(PASSWORD, "")
     if password:
@@ -56,6 +61,24 @@ def without_agent_ports(command: Sequence[str]) -> list[str]:
     """Return the command line of a raylet without agent ports, and other commands unchanged."""
     # If a flag is repeated, the last one wins.
     return [*command, *(_NOT_IN_USE if Path(command[0]).name == _RAYLET else ())]
+
+
+def _with_watch(start_process: Start) -> Start:
+    def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
+        started = start_process(command, *arguments, **named)
+        if Path(command[0]).name == _GCS:
+            address, is_durable = watched(command)
+            gcs_watch.begin(started.process, address, is_durable=is_durable)
+        return started
+
+    return start
+
+
+def watched(command: Sequence[str]) -> tuple[str, bool]:
+    """Return the address in the command line of a state server, and whether it has a Redis."""
+    flags = dict(argument.split("=", 1) for argument in command[1:] if "=" in argument)
+    address = f"{flags['--node-ip-address']}:{flags['--gcs_server_port']}"
+    return address, "--redis_address" in flags
 
 
 def _without_password(start_raylet: Start) -> Start:

@@ -1,10 +1,16 @@
 """The URL of the state of a head: what Ray is told, and what is refused without its secrets."""
 
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.errors import CarawayError
+from caraway_core.ray_nodes import redis
 from caraway_core.ray_nodes.redis import GcsStore
 
 
@@ -59,3 +65,53 @@ def test_a_password_is_only_in_the_environment() -> None:
 def test_a_redis_that_is_away() -> None:
     with pytest.raises(CarawayError, match=r"cannot reach the Redis at 127\.0\.0\.1:9: "):
         GcsStore("127.0.0.1:9").require()
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [(b"+PONG\r\n", ""), (b"-NOAUTH Authentication required.\r\n", ""),
+     (b"-LOADING Redis is loading the dataset in memory\r\n", "it loads its data"),
+     (b"", "it closed the connection")],
+)  # fmt: skip
+def test_a_redis_is_ready_when_it_answers_commands(answer: bytes, cause: str) -> None:
+    with answering(answer) as store:
+        if not cause:
+            return store.require()
+        with pytest.raises(CarawayError, match=f"is not ready: {cause}"):
+            store.require()
+
+
+def test_a_redis_that_is_paused_accepts_connections_but_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redis, "_ANSWER_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as paused:
+        with pytest.raises(CarawayError, match=r"cannot reach the Redis at .*timed out"):
+            GcsStore(f"127.0.0.1:{paused.getsockname()[1]}").require()
+
+
+def test_a_redis_with_tls_that_refuses_us_is_ready() -> None:
+    with answering(b"\x15\x03\x03\x00\x02\x02\x28", "rediss://") as store:
+        store.require()
+
+
+@contextmanager
+def answering(answer: bytes, scheme: str = "") -> Iterator[GcsStore]:
+    """A server that answers the first message of a connection with these bytes."""
+
+    def serve(listener: socket.socket) -> None:
+        end, _ = listener.accept()
+        with end:
+            end.recv(4096)
+            end.sendall(answer)
+            end.shutdown(socket.SHUT_WR)
+            while end.recv(4096):
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield GcsStore(f"{scheme}127.0.0.1:{listener.getsockname()[1]}")
+        finally:
+            thread.join()

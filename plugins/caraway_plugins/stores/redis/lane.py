@@ -11,6 +11,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from caraway_core import tasks
 from caraway_core.backoff import Backoff, Delays
@@ -176,15 +177,19 @@ class RedisLane:
                 if not errors.is_passing(exc):
                     raise errors.explained(self._address.name, exc) from exc
                 failure = exc
+                if isinstance(exc, RedisTimeoutError):
+                    # The other connections lead to the same host, which may have vanished.
+                    await self._reconnect()
             pause_s = again.failed()
             if self._is_closed or asyncio.get_running_loop().time() + pause_s > deadline:
                 raise errors.explained(self._address.name, failure) from failure
             await asyncio.sleep(pause_s)
 
     async def _reconnect(self) -> None:
-        """Leave a server that is no longer the primary: the address may lead to another one now.
+        """Leave a server that is silent or no longer the primary.
 
-        Else every connection would stay, writes would fail and reads would be stale.
+        The address may lead to another one now. Else every connection would stay, writes would fail
+        and reads would be stale.
         """
         pool: Any = self._client.connection_pool
         await pool.update_active_connections_for_reconnect()

@@ -1,8 +1,10 @@
 """A state store in a Redis or Valkey server, which several hosts can share."""
 
 import logging
+import socket
+import sys
 import weakref
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -26,6 +28,18 @@ ANSWER_S = 3.0
 FORMAT_VERSION = 1
 _PAGE_ENTRIES = 256
 _CONNECTIONS = 3
+_TCP: Mapping[str, Any] = {
+    "socket_keepalive": True,
+    # An idle connection to a host that vanished is closed after 8 s, also if something was sent.
+    "socket_keepalive_options": {
+        socket.TCP_KEEPIDLE: 4,
+        socket.TCP_KEEPINTVL: 2,
+        socket.TCP_KEEPCNT: 2,
+        socket.TCP_USER_TIMEOUT: 8000,
+    }
+    if sys.platform == "linux"
+    else {},
+}
 
 
 class RedisStateStore:
@@ -174,6 +188,7 @@ def _connect(server: ServerAddress) -> "Redis":
         connection_class=kind,
         socket_timeout=ANSWER_S,
         socket_connect_timeout=ANSWER_S,
+        **({} if kind is UnixDomainSocketConnection else _TCP),
         # Lanes retry themselves; a retry by the client would apply a write twice.
         retry=Retry(NoBackoff(), 0),
         **server.connection,

@@ -3,16 +3,20 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from redis.asyncio.connection import Connection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from caraway_core.errors import CarawayError, ShuttingDownError, StateAwayError, StateUnsureError
 from caraway_plugins.stores.redis import RedisStateStore, address, lane
+from caraway_plugins.stores.redis import store as redis_store
 from caraway_plugins.stores.redis.lane import RedisLane
 from tests.kit import proxies, valkey
 
@@ -197,3 +201,40 @@ async def test_a_server_that_stays_a_replica_is_told_and_the_write_is_not_done(
     server.command("REPLICAOF", "NO", "ONE")
     assert await store.append("log", b"x") == 0
     await store.aclose()
+
+
+async def test_a_host_that_vanished_costs_one_wait_for_all_connections(
+    server: valkey.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_store, "ANSWER_S", 0.3)
+    async with proxies.proxying(server.socket) as proxy:
+        store = RedisStateStore(f"redis://127.0.0.1:{proxy.port}")
+        # Writes and reads have a connection each.
+        await asyncio.gather(store.append("log", b"0"), store.get("key"))
+        assert proxy.connections == 2
+        proxy.silence()
+        with suppress(StateUnsureError):
+            await store.append("log", b"1")
+        found, _ = await asyncio.gather(store.read_log("log", 0, 1), store.append("log", b"2"))
+        assert found == [b"0"]
+        await store.aclose()
+    assert proxy.swallowed == 1
+
+
+async def test_connections_over_tcp_notice_a_host_that_vanished() -> None:
+    with valkey.serving(tcp=True) as server:
+        store = RedisStateStore(server.tcp_url)
+        await store.get("key")
+        pool: Any = store._client.connection_pool
+        connection = await pool.get_connection()
+        assert isinstance(connection, Connection) and connection._writer is not None
+        end = connection._writer.get_extra_info("socket")
+        assert end.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle_s, each_s, count = (
+            end.getsockopt(socket.IPPROTO_TCP, option)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+        )
+        assert idle_s + each_s * count <= 10
+        assert 0 < end.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 10_000
+        await pool.release(connection)
+        await store.aclose()

@@ -1,0 +1,108 @@
+"""Ends a head whose state server (GCS) hangs or cannot reach its Redis; runs in `ray start`.
+
+A paused GCS still accepts connections, and a GCS whose Redis is silent waits for it until the
+kernel gives up after 15 minutes. So a thread reads a key of the GCS, which asks Redis for it. If it
+has no answer for some time, it exits `ray start`. Then the whole node ends, and the process that
+started it decides what to do. Before the first answer, the thread also watches whether the GCS
+ended, because `ray start` waits for it longer than a minute.
+"""
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from subprocess import Popen
+from typing import Any
+
+CODE = 70
+"""The exit code of a node that the watch ended."""
+_KEY = b"answered"
+_NAMESPACE = b"caraway-head"
+_ASK_S = 3.0
+_PAUSE_S = 2.0
+_LOOK_S = 0.2
+_SILENCE_S = 8.0
+"""With the asks and pauses around it, the node ends 10 to 13 s after the last answer."""
+_SILENCE_IN_MEMORY_S = 60.0
+"""Without Redis, all state ends with the GCS, so it has more time."""
+_FIRST_S = 45.0
+
+Ask = Callable[[], None]
+"""Reads a key; fails if there is no answer within `_ASK_S`."""
+
+
+class Silence:
+    """Measures how long a server has not answered, without the time in which we were paused."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._silent_s = 0.0
+
+    def answered(self) -> None:
+        self._silent_s = 0.0
+
+    def failed(self, took_s: float) -> bool:
+        """Count a round without an answer; return whether the silence is too long."""
+        # A longer round means that this process was paused, which says nothing about the server.
+        self._silent_s += min(took_s, _ASK_S + _PAUSE_S)
+        return self._silent_s >= self._limit_s
+
+
+def begin(process: "Popen[Any]", address: str, *, is_durable: bool) -> None:
+    """Watch the GCS at the address in a thread."""
+    limit_s = _SILENCE_S if is_durable else _SILENCE_IN_MEMORY_S
+
+    def watch() -> None:
+        try:
+            reason = cause_of_end(process.poll, lambda: _asking(address), limit_s)
+        except BaseException as exc:
+            # A defect of the watch must not end a node that works.
+            print(f"the watch of the state server failed: {exc!r}", file=sys.stderr, flush=True)
+            return
+        print(f"error: {reason}", file=sys.stderr, flush=True)
+        os._exit(CODE)
+
+    threading.Thread(target=watch, name="gcs-watch", daemon=True).start()
+
+
+def cause_of_end(
+    poll: Callable[[], int | None],
+    connect: Callable[[], Ask],
+    limit_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str:
+    """Ask the GCS until the node must end; return the cause."""
+    began, ask, silence = clock(), None, Silence(_FIRST_S)
+    has_answered = False
+    while True:
+        at = clock()
+        try:
+            ask = ask or connect()
+            ask()
+        except Exception as exc:
+            cause = " ".join(str(exc).split()) or type(exc).__name__
+            if not has_answered and (code := poll()) is not None:
+                return f"the state server (GCS) ended with code {code} before it answered"
+            sleep(_PAUSE_S if has_answered else _LOOK_S)
+            if silence.failed(clock() - at):
+                return f"the state server (GCS) or its Redis does not answer: {cause}"
+            continue
+        if not has_answered:
+            has_answered, silence = True, Silence(limit_s)
+            print(f"the state server answered after {clock() - began:.1f} s", flush=True)
+        silence.answered()
+        sleep(_PAUSE_S)
+
+
+def _asking(address: str) -> Ask:
+    # `ray start` has imported it.
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
+
+    host, _, port = address.rpartition(":")
+    # A client waits long for a server that does not listen.
+    socket.create_connection((host, int(port)), _ASK_S).close()
+    client = GcsClient(address=address)
+    return lambda: client.internal_kv_get(_KEY, _NAMESPACE, timeout=_ASK_S)
