@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.engines import EngineReport
+from caraway_core.quotas import Quota
 from caraway_core.signatures import SignatureGate
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.service import Accelerations
@@ -110,6 +111,8 @@ class Services:
     """Reports on the engine processes."""
     scheduler_count: Callable[[], int] = lambda: 1
     limits: InForce = field(default_factory=InForce)
+    quotas: dict[str, Quota[Any]] = field(default_factory=dict)
+    """The quotas of tables that all callers share, by table."""
     operating: Operating | None = None
     """None where there is no cluster."""
     life: Life = field(default_factory=Life)

@@ -15,6 +15,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from caraway_core.errors import OverloadedError
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_serving.departures import DEPARTURE, Departure
 
 WHOLE_BODY = "caraway.whole_body"
@@ -24,8 +26,16 @@ _NO_HOST = PlainTextResponse("a request of HTTP/1.1 has exactly one Host header;
 _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 
 
+def quota(most: int, most_each: int | None = None) -> "Quota[BoundedProtocol]":
+    """Return the quota of connections by address; those without a request may go."""
+    limits = QuotaLimits(most=most, most_each=most_each)
+    return Quota("connections", limits, may_go=lambda connection: connection.is_idle)
+
+
 def bounded(
-    most_connections: int, head_timeout_s: float, is_leaving: Callable[[], bool] = lambda: False
+    connections: "Quota[BoundedProtocol]",
+    head_timeout_s: float,
+    is_leaving: Callable[[], bool] = lambda: False,
 ) -> Callable[..., asyncio.Protocol]:
     """Return a protocol factory; while leaving, each connection serves one more request."""
 
@@ -36,7 +46,7 @@ def bounded(
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> asyncio.Protocol:
         protocol = BoundedProtocol(config, server_state, app_state, _loop)
-        protocol.most_connections = most_connections
+        protocol.quota = connections
         protocol.head_timeout_s = head_timeout_s
         protocol.is_leaving = is_leaving
         return protocol
@@ -86,7 +96,7 @@ class JoinedHead:
 class BoundedProtocol(HttpToolsProtocol):
     """One limited connection; a request head that arrives in one piece needs no timer."""
 
-    most_connections = 0
+    quota: Quota["BoundedProtocol"]
     head_timeout_s = 0.0
     is_leaving: Callable[[], bool] = staticmethod(lambda: False)
     _timer: asyncio.TimerHandle | None = None
@@ -97,15 +107,23 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own narrowing
         super().connection_made(transport)
         self._departures = deque()
-        if len(self.connections) > self.most_connections:
-            self._refuse(
-                "503 Service Unavailable", "too many connections; try again", b"retry-after: 1\r\n"
-            )
+        try:
+            idle = self.quota.add(self.client[0] if self.client else "", self)
+        except OverloadedError as exc:
+            self._refuse("503 Service Unavailable", exc.message, b"retry-after: 1\r\n")
             return
+        for connection in idle:
+            connection.transport.close()
         self._begin(self._give_up)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it carries no request, and none of its head has arrived."""
+        return not self._is_in_head and (self.cycle is None or self.cycle.response_complete)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
+        self.quota.drop(self)
         super().connection_lost(exc)
         while self._departures:
             self._departures.popleft().happen()
@@ -130,6 +148,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         self._end()
+        self.quota.use(self)
         is_named = self._names_one_host()
         if not is_named:
             self.app = cast(ASGIApplication, _NO_HOST)

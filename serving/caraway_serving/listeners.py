@@ -61,15 +61,17 @@ class HttpServer(uvicorn.Server):
         context: ssl.SSLContext | None = None,
         *,
         most_connections: int = _MOST_CONNECTIONS,
+        most_of_address: int | None = None,
         head_timeout_s: float = _HEAD_TIMEOUT_S,
         grace_s: int = _GRACE_S,
     ) -> None:
         """Take how long answers under way may still take after `stop`."""
         self._is_leaving = False
+        self.quota = http_connections.quota(most_connections, most_of_address)
         config = uvicorn.Config(
             app,
             http=http_connections.bounded(  # type: ignore[arg-type] # it makes protocols, as the class does
-                most_connections, head_timeout_s, lambda: self._is_leaving
+                self.quota, head_timeout_s, lambda: self._is_leaving
             ),
             ws="none",
             lifespan="off",

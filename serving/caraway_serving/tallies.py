@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from caraway_core.durations import Durations, Labels
+from caraway_core.durations import COARSE_MS, Durations, Labels
 
 
 class ApiTallies:
@@ -16,6 +16,6 @@ class ApiTallies:
         self.query_durations = Durations()
         self.query_first_rows = Durations()
         self.http_requests: dict[Labels, int] = defaultdict(int)
-        self.http_durations = Durations()
+        self.http_durations = Durations(COARSE_MS)
         self.limited_requests: dict[Labels, int] = defaultdict(int)
         self.secrets_load_ms = 0.0

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from caraway_serving.http_connections import WHOLE_BODY, JoinedHead
+from caraway_serving.http_connections import WHOLE_BODY, BoundedProtocol, JoinedHead
 from caraway_serving.listeners import HttpServer
 
 LONG_S, SHORT_S = 60.0, 0.5
@@ -30,12 +30,17 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @asynccontextmanager
 async def served(
-    head_timeout_s: float, most_connections: int = 100
+    head_timeout_s: float, most_connections: int = 100, most_of_address: int | None = None
 ) -> AsyncIterator[tuple[HttpServer, int]]:
     with socket.socket(proto=socket.IPPROTO_TCP) as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
-        server = HttpServer(echo, most_connections=most_connections, head_timeout_s=head_timeout_s)
+        server = HttpServer(
+            echo,
+            most_connections=most_connections,
+            most_of_address=most_of_address,
+            head_timeout_s=head_timeout_s,
+        )
         serving = asyncio.create_task(server.serve(sockets=[held]))
         try:
             yield server, held.getsockname()[1]
@@ -129,21 +134,66 @@ async def test_rest_of_an_unread_body_has_a_time_limit() -> None:
         assert (await answer(port, head, b"xxx")).startswith(b"HTTP/1.1 200")
 
 
-async def test_connections_beyond_the_bound_are_503() -> None:
-    async with served(LONG_S, most_connections=2) as (server, port):
-        async with asyncio.timeout(60):
-            kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-            for reader, writer in kept:
-                writer.write(WHOLE)
-                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+HALF = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc"
+Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def connected(port: int, request: bytes, address: str = "127.0.0.1") -> Connected:
+    """Send a request from an address, and wait for its answer unless it is half of one."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+    writer.write(request)
+    if request is WHOLE:
+        assert (await reader.readuntil(b"\r\n\r\n0")).startswith(b"HTTP/1.1 200")
+    return reader, writer
+
+
+async def until_busy(server: HttpServer, count: int) -> None:
+    held = cast(set[BoundedProtocol], server.server_state.connections)
+    while sum(not each.is_idle for each in held) != count:
+        await asyncio.sleep(0)
+
+
+async def test_connections_beyond_the_bound_are_503_while_all_are_busy() -> None:
+    async with served(LONG_S, most_connections=2) as (server, port), asyncio.timeout(60):
+        kept = [await connected(port, HALF) for _ in range(2)]
+        await until_busy(server, 2)
         refused = await answer(port)
         assert refused.startswith(b"HTTP/1.1 503") and b"retry-after: 1" in refused
         for _, writer in kept:
             writer.close()
-        async with asyncio.timeout(60):
-            while server.server_state.connections:
-                await asyncio.sleep(0)
+        while server.server_state.connections:
+            await asyncio.sleep(0)
+        assert len(server.quota) == 0
         assert await first_line(port, WHOLE) == b"HTTP/1.1 200 OK\r\n"
+
+
+async def test_the_address_with_most_connections_gives_up_its_oldest_idle_one() -> None:
+    async with served(LONG_S, most_connections=4) as (server, port), asyncio.timeout(60):
+        other = await connected(port, WHOLE, "127.0.0.2")
+        greedy = [await connected(port, WHOLE) for _ in range(3)]
+        greedy[0][1].write(WHOLE)
+        await greedy[0][0].readuntil(b"\r\n\r\n0")
+        more = await connected(port, WHOLE, "127.0.0.2")
+        assert await greedy[1][0].read() == b"", "its oldest idle connection was closed"
+        for reader, writer in (other, greedy[0], greedy[2], more):
+            writer.write(WHOLE)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            writer.close()
+        greedy[1][1].close()
+        assert server.quota.evictions == 1
+
+
+async def test_one_address_has_a_limit_of_its_own() -> None:
+    async with (
+        served(LONG_S, most_connections=9, most_of_address=2) as (server, port),
+        asyncio.timeout(60),
+    ):
+        busy = [await connected(port, HALF) for _ in range(2)]
+        await until_busy(server, 2)
+        assert (await answer(port)).startswith(b"HTTP/1.1 503")
+        _, other = await connected(port, WHOLE, "127.0.0.2")
+        for writer in (other, *(each for _, each in busy)):
+            writer.close()
 
 
 async def test_pipelined_requests_and_slow_bodies_are_served() -> None:

@@ -140,6 +140,7 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
         flight=_flight(shape.flight),
         http=_same(values_runtime.HttpSettings, shape.http),
         mcp=_same(values_runtime.McpSettings, shape.mcp),
+        quotas=_same(values_runtime.QuotaSettings, shape.quotas),
         telemetry=_telemetry(shape.telemetry),
         scheduler=_scheduler(shape.scheduler, base_dir),
         jobs=_same(values_runtime.JobSettings, shape.jobs),

@@ -178,6 +178,24 @@ class McpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaSettings:
+    """What one key may keep of tables that all keys share, and one address of the connections.
+
+    None leaves the choice to the runtime: half of all connections, and no limit for the results of
+    jobs.
+    """
+
+    max_connections: int | None = None
+    max_mcp_sessions: int = 1_000
+    max_flight_sessions: int = 1_000
+    max_prepared_statements: int = 1_000
+    max_responses: int = 1_000
+    max_responses_size_bytes: int = 64 * MIB
+    max_jobs: int = 10_000
+    max_job_results_size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OtelExporter:
     """The endpoint for metrics and traces; `headers` may hold secret references."""
 
@@ -240,6 +258,12 @@ class RuntimeSettings:
     flight: FlightSettings = FlightSettings()
     http: HttpSettings = HttpSettings()
     mcp: McpSettings = McpSettings()
+    quotas: QuotaSettings = QuotaSettings()
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     jobs: JobSettings = JobSettings()
+
+    @property
+    def connections_of_address(self) -> int:
+        """The limit on connections of one address."""
+        return self.quotas.max_connections or max(1, self.http.max_connections // 2)

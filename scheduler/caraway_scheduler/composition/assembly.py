@@ -17,7 +17,7 @@ from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog import descriptions, missing, primary_keys
 from caraway_scheduler.catalog import functions as function_listing
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.composition import recording, searching, security, storage
+from caraway_scheduler.composition import recording, searching, security, shared_tables, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
 from caraway_scheduler.composition.storage import SchedulerStorage
 from caraway_scheduler.dispatch.functions import FunctionDispatch, ManifestFunctions
@@ -96,7 +96,10 @@ async def services(
     # Without a place for all processes, the chunks would be on this machine.
     is_reached = settings.scheduler.state_location is not None
     sender = FileSender(stored.place.under("models"), data.cache / "sent") if is_reached else None
-    models = Models(data.cache / "models", history, stored.state, backend.hosting, sender)
+    kept_responses = shared_tables.of_responses(settings.quotas)
+    models = Models(
+        data.cache / "models", history, stored.state, backend.hosting, sender, kept_responses
+    )
     stack.push_async_callback(models.aclose)
     rerankers.ask = searching.asked(models)
     backend.report_failures(catalog.failed_later)
@@ -112,6 +115,7 @@ async def services(
         history,
         queries.invalidate,
         most_sql_bytes=settings.query.max_sql_size_bytes,
+        quotas=settings.quotas,
     )
     search = searching.service(
         settings.caching, dispatch, catalog, queries, embeddings, history, searched
@@ -127,7 +131,12 @@ async def services(
         WorkerRuns(models, queries, history), WorkerTurns(stored.state, str(owner))
     )
     stack.push_async_callback(workers.aclose)
-    mcp = McpEndpoint(tools.toolbox, settings.mcp.allowed_hosts, settings.cors.allowed_origins)
+    mcp = McpEndpoint(
+        tools.toolbox,
+        settings.mcp.allowed_hosts,
+        settings.cors.allowed_origins,
+        settings.quotas.max_mcp_sessions,
+    )
     stack.push_async_callback(mcp.aclose)
     return Services(
         manifest=ManifestInForce(manifest),
@@ -156,6 +165,7 @@ async def services(
         max_message_bytes=settings.flight.max_message_size_bytes,
         body_memory_bytes=settings.http.body_memory_bytes,
         operating=backend.operating,
+        quotas=shared_tables.quotas(mcp, cache, search, history, models, jobs),
         connections=(
             Connection("http", status="Initializing"),
             Connection("flight", status="Initializing"),

@@ -101,9 +101,11 @@ class Runtime:
                     app.build_api(services, security.cors_origins(settings)),
                     context,
                     most_connections=settings.http.max_connections,
+                    most_of_address=settings.connections_of_address,
                 ),
                 HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix)),
             ]
+            services.quotas["http_connections"] = self._servers[0].quota
             # After Ray was joined, whose own handler ends the process 3 s after a SIGTERM.
             self._install_signal_handlers()
             try:

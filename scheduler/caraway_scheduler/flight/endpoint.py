@@ -57,7 +57,12 @@ class FlightEndpoint:
         """
         # gRPC does not say why it cannot listen; a socket of our own does.
         listeners.bind(self._address, _FLAG).close()
-        known = Identities(self._services.keyring, Sessions())
+        services = self._services
+        sessions = Sessions(most_each=services.manifest.current.runtime.quotas.max_flight_sessions)
+        services.quotas["flight_sessions"] = sessions.quota
+        services.quotas["flight_answers"] = self._waiting.quota
+        services.quotas["flight_running_answers"] = self._waiting.live_quota
+        known = Identities(services.keyring, sessions)
         handshake = Handshake(known)
         scheme = "grpc+tls" if self._tls else "grpc+tcp"
         try:

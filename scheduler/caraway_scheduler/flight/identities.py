@@ -1,39 +1,42 @@
 """Who calls: keys and the sessions that handshakes opened."""
 
 import uuid
-from collections import OrderedDict
 from threading import Lock
 
+from caraway_core.ids import PUBLIC
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_serving.access import ANONYMOUS, Keyring, Principal
 
 _MOST_SESSIONS = 10_000
 
 
 class Sessions:
-    """Sessions and whose they are. The one that was used least recently makes room."""
+    """Sessions and whose they are. Those that were used least recently make room."""
 
-    def __init__(self, capacity: int = _MOST_SESSIONS) -> None:
-        self._capacity = capacity
-        self._principals: OrderedDict[str, Principal] = OrderedDict()
+    def __init__(self, capacity: int = _MOST_SESSIONS, most_each: int | None = None) -> None:
+        self.quota: Quota[str] = Quota(
+            "sessions", QuotaLimits(most=capacity, most_each=most_each, everybody=PUBLIC)
+        )
+        self._principals: dict[str, Principal] = {}
         self._lock = Lock()
 
     def open(self, principal: Principal) -> str:
         session_id = str(uuid.uuid4())
         with self._lock:
+            for gone in self.quota.add(principal.id, session_id):
+                del self._principals[gone]
             self._principals[session_id] = principal
-            if len(self._principals) > self._capacity:
-                self._principals.popitem(last=False)
         return session_id
 
     def close(self, session_id: str) -> None:
         """Forget a session, if it is one."""
         with self._lock:
+            self.quota.drop(session_id)
             self._principals.pop(session_id, None)
 
     def find(self, session_id: str) -> Principal | None:
         with self._lock:
-            if session_id in self._principals:
-                self._principals.move_to_end(session_id)
+            self.quota.use(session_id)
             return self._principals.get(session_id)
 
 

@@ -4,7 +4,6 @@ Everything here runs on the event loop, unless it says otherwise.
 """
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import replace
 from threading import Lock
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import PrincipalId, QueryId
 from caraway_core.protocols.dispatch import OfferedAnswer
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_engine.formats import columns
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
 from caraway_scheduler.queries.requests import QueryRequest
@@ -124,13 +124,16 @@ class WaitingRoom:
     """Answers that GetFlightInfo started, so that DoGet need not run the statement again.
 
     An answer waits for a few seconds and is given away once. One that still runs keeps a place
-    among the running queries, so these may hold at most half of the places; the oldest goes
-    first, and its ticket then runs the statement again.
+    among the running queries, so these may hold at most half of the places. Where that is not
+    enough, the principal with most answers loses its oldest, whose ticket then runs the statement
+    again.
     """
 
     def __init__(self, max_running: int | None) -> None:
-        self._most_live = max(1, max_running // 2) if max_running else _MOST_LIVE
-        self._waiting: OrderedDict[QueryId, FlightReading] = OrderedDict()
+        most_live = max(1, max_running // 2) if max_running else _MOST_LIVE
+        self.quota: Quota[QueryId] = Quota("waiting answers", QuotaLimits(most=_MOST_WHOLE))
+        self.live_quota: Quota[QueryId] = Quota("running answers", QuotaLimits(most=most_live))
+        self._waiting: dict[QueryId, FlightReading] = {}
         self._expiries: dict[QueryId, asyncio.TimerHandle] = {}
         self._is_empty = asyncio.Event()
         self._is_empty.set()
@@ -149,11 +152,14 @@ class WaitingRoom:
         if reading.offered is not None:
             return query_id
         with self._lock:
+            alike = self.quota if reading.is_whole else self.live_quota
+            gone = alike.add(reading.principal, query_id)
             self._waiting[query_id] = reading
         self._is_empty.clear()
         loop = asyncio.get_running_loop()
         self._expiries[query_id] = loop.call_later(_WAIT_S, self._dismiss, query_id)
-        self._make_room(is_whole=reading.is_whole)
+        for each in gone:
+            self._dismiss(each)
         return query_id
 
     def take(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
@@ -187,21 +193,20 @@ class WaitingRoom:
                 return None
             if must_be_whole and not reading.is_whole:
                 return None
-            return self._waiting.pop(query_id)
+            return self._pop(query_id)
 
     def clear(self) -> None:
         for query_id in list(self._waiting):
             self._dismiss(query_id)
 
-    def _make_room(self, *, is_whole: bool) -> None:
-        with self._lock:
-            alike = [key for key, each in self._waiting.items() if each.is_whole == is_whole]
-        for query_id in alike[: -(_MOST_WHOLE if is_whole else self._most_live)]:
-            self._dismiss(query_id)
+    def _pop(self, query_id: QueryId) -> FlightReading | None:
+        self.quota.drop(query_id)
+        self.live_quota.drop(query_id)
+        return self._waiting.pop(query_id, None)
 
     def _dismiss(self, query_id: QueryId) -> None:
         with self._lock:
-            reading = self._waiting.pop(query_id, None)
+            reading = self._pop(query_id)
         self.tidy(query_id)
         if reading is not None:
             reading.close(QueryCancelledError("the client did not fetch the rows"))

@@ -1,16 +1,22 @@
 """Keeps finished tasks in memory for the table `runtime.task_history`."""
 
-from collections import deque
+import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Lock
 
 import pyarrow as pa
 
 from caraway_core.ids import NodeId, PrincipalId
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_serving.spans import Span
 
 _NS = 1_000_000_000
 _MOST_TASKS = 100_000
+_MOST_BYTES = 128 * 1024 * 1024
+_RECORD_BYTES = 512
+_RUNTIME = ""
+"""Holds the tasks of the runtime itself."""
 _LONGEST_TEXT = 8_192
 
 SCHEMA = pa.schema(
@@ -65,7 +71,10 @@ class HistorySettings:
 
 
 class TaskHistory:
-    """A bounded list of finished tasks, which drops the oldest by age or number."""
+    """A bounded list of finished tasks, which drops the oldest by age, number or size.
+
+    Where it is full, the principal with most tasks loses its oldest one.
+    """
 
     def __init__(
         self, settings: HistorySettings, node_id: NodeId, clock_ns: Callable[[], int]
@@ -73,7 +82,13 @@ class TaskHistory:
         self.settings = settings
         self._node_id = node_id
         self._clock_ns = clock_ns
-        self._records: deque[TaskRecord] = deque(maxlen=_MOST_TASKS)
+        self.quota: Quota[int] = Quota(
+            "tasks", QuotaLimits(most=_MOST_TASKS, most_bytes=_MOST_BYTES)
+        )
+        self._records: dict[int, TaskRecord] = {}
+        self._numbers = itertools.count()
+        # Statements read the table in threads.
+        self._lock = Lock()
         self._listeners: list[Callable[[TaskRecord], None]] = []
 
     def __len__(self) -> int:
@@ -92,26 +107,36 @@ class TaskHistory:
         if record.task == "sql_query":
             if record.duration_ms < self.settings.min_sql_duration_s * 1000:
                 return
-        self._records.append(record)
+        record = _cut(record)
+        holder, size = record.principal or _RUNTIME, _size(record)
+        with self._lock:
+            number = next(self._numbers)
+            for gone in self.quota.add(holder, number, size):
+                del self._records[gone]
+            self._records[number] = record
 
     def prune(self) -> None:
         """Drop records that are older than the retention."""
         oldest = self._clock_ns() - int(self.settings.retention_s * _NS)
-        while self._records and self._records[0].end_ns < oldest:
-            self._records.popleft()
+        with self._lock:
+            items = self._records.items()
+            aged = [*itertools.takewhile(lambda item: item[1].end_ns < oldest, items)]
+            for number, _ in aged:
+                del self._records[number]
+                self.quota.drop(number)
 
     def table(self, viewer: PrincipalId | None) -> pa.Table:
         """Return the tasks of a principal, oldest first; all tasks if `viewer` is None."""
         self.prune()
-        records = [
-            record for record in self._records if viewer is None or record.principal == viewer
-        ]
+        with self._lock:
+            kept = list(self._records.values())
+        records = [record for record in kept if viewer is None or record.principal == viewer]
         columns = [
             [record.span.trace_id for record in records],
             [record.span.span_id for record in records],
             [record.span.parent_span_id for record in records],
             [record.task for record in records],
-            [record.input[:_LONGEST_TEXT] for record in records],
+            [record.input for record in records],
             [record.captured_output for record in records],
             [record.start_ns for record in records],
             [record.end_ns for record in records],
@@ -124,3 +149,15 @@ class TaskHistory:
             pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)
         ]
         return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def _cut(record: TaskRecord) -> TaskRecord:
+    if len(record.input) <= _LONGEST_TEXT:
+        return record
+    return replace(record, input=record.input[:_LONGEST_TEXT])
+
+
+def _size(record: TaskRecord) -> int:
+    texts = (record.input, record.captured_output or "", record.error_message or "")
+    labels = sum(len(name) + len(value) for name, value in record.labels.items())
+    return _RECORD_BYTES + sum(map(len, texts)) + labels

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from datetime import timedelta
 from caraway_core import registry
 from caraway_core.errors import CarawayError
 from caraway_core.manifest.runtime import JobSettings as JobSettings
+from caraway_core.manifest.runtime import QuotaSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
@@ -17,6 +19,7 @@ from caraway_core.tables import ResultPlace
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.jobs import owners, scheduling, sweeping
 from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.kept import KeptJobs
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.owners import JobOwner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
@@ -30,6 +33,8 @@ from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
 
 logger = logging.getLogger(__name__)
+_DISK_SHARE = 4
+_QUOTAS = QuotaSettings()
 LEAST_KEPT_S = 3600.0
 """The seconds for which a job is kept at least, even if its answer expires earlier.
 """
@@ -57,6 +62,7 @@ class Jobs:
     sweeper: Sweeper
     tallies: JobTallies
     results: ResultStore
+    kept: KeptJobs
 
     def begin_jobs(self) -> None:
         """Allow jobs to run, once the catalog is loaded."""
@@ -99,6 +105,7 @@ async def open_jobs(
     on_written: Callable[[], None],
     pace: Pace = Pace(),
     most_sql_bytes: int = texts.MOST_BYTES,
+    quotas: QuotaSettings = _QUOTAS,
 ) -> Jobs:
     """Open the result store and assemble the components; nothing runs yet.
 
@@ -108,6 +115,13 @@ async def open_jobs(
     results = await asyncio.to_thread(_open_results, place)
     records = JobRecords(store)
     replica = Replica(store)
+    kept = KeptJobs(
+        replica,
+        records,
+        results,
+        max(quotas.max_jobs, settings.max_queued),
+        await asyncio.to_thread(_most_result_bytes, place, quotas),
+    )
     committer = Committer(records, replica)
     tallies = JobTallies()
     retention_s = settings.retention_s
@@ -151,7 +165,7 @@ async def open_jobs(
         pace.round_s,
     )
     service = JobService(
-        records, replica, committer, scheduler, results, tallies, now, kept_s, most_sql_bytes
+        records, replica, committer, scheduler, results, tallies, now, kept_s, most_sql_bytes, kept
     )
     sweeper = Sweeper(
         records,
@@ -162,14 +176,25 @@ async def open_jobs(
         kept_s,
         pace.expire_every_s,
         pace.orphans_every_s,
+        kept.results.surplus,
     )
-    return Jobs(service, scheduler, replica, sweeper, tallies, results)
+    return Jobs(service, scheduler, replica, sweeper, tallies, results, kept)
 
 
 def _open_results(place: ResultPlace) -> ResultStore:
     store_class = registry.RESULT_STORES.load(place.kind)
     store: ResultStore = store_class.at(place)
     return store
+
+
+def _most_result_bytes(place: ResultPlace, quotas: QuotaSettings) -> int | None:
+    """Return the most bytes of one key: by default a quarter of the disk; no limit in a bucket."""
+    if quotas.max_job_results_size_bytes is not None or place.store is not None:
+        return quotas.max_job_results_size_bytes
+    try:
+        return shutil.disk_usage(place.path).total // _DISK_SHARE
+    except OSError:
+        return None
 
 
 def _record(run: JobRun, job: Job) -> TaskRecord:

@@ -48,6 +48,7 @@ class Replica:
         self._counts: Counter[JobStatus] = Counter()
         self._waiters: dict[JobId, set[_Waiter]] = {}
         self._subscribers: list[Subscriber] = []
+        self._forgetters: list[Callable[[JobId], None]] = []
         # Everything up to this revision is known, so a missing job was deleted.
         self._upto = 0
         self._is_away = False
@@ -72,12 +73,16 @@ class Replica:
         """Return a job, or None."""
         return self._held.get(job_id)
 
-    def subscribe(self, subscriber: Subscriber) -> None:
+    def subscribe(
+        self, subscriber: Subscriber, forgetter: Callable[[JobId], None] | None = None
+    ) -> None:
         """Call `subscriber` with every new revision of a job, including those written here.
 
-        A subscriber must not raise. It is not called for removed jobs.
+        `forgetter` is called with the jobs that are removed. Neither may raise.
         """
         self._subscribers.append(subscriber)
+        if forgetter is not None:
+            self._forgetters.append(forgetter)
 
     def saw(self, held: StoredJob) -> None:
         """Record a job that this process wrote or read, before the watch reports it."""
@@ -196,6 +201,8 @@ class Replica:
         standing = self._held.pop(job_id, None)
         if standing is not None:
             self._counts[standing.job.status] -= 1
+            for forgetter in self._forgetters:
+                forgetter(job_id)
             self._wake(job_id, None)
 
     def _wake(self, job_id: JobId, job: Job | None) -> None:

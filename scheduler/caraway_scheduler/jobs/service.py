@@ -13,6 +13,7 @@ from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.kept import KeptJobs
 from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
@@ -41,6 +42,7 @@ class JobService:
         clock: Callable[[], datetime],
         kept_s: float,
         most_sql_bytes: int,
+        kept: KeptJobs,
     ) -> None:
         self._stopping = asyncio.Event()
         self._records = records
@@ -52,6 +54,7 @@ class JobService:
         self._clock = clock
         self._kept_s = kept_s
         self._most_sql_bytes = most_sql_bytes
+        self._kept = kept
         # Manifests never change, and results are read chunk by chunk.
         self._manifests: dict[str, StoredAnswer] = {}
 
@@ -67,7 +70,7 @@ class JobService:
         Raises:
             InvalidQueryError: the statement is empty.
             JobConflictError: the key was used for another request.
-            OverloadedError: the queue is full.
+            OverloadedError: the queue is full, or the principal has too many jobs.
             ShuttingDownError: the process takes no more work.
         """
         if self._stopping.is_set():
@@ -90,7 +93,12 @@ class JobService:
             self._clock(),
         )
         self._scheduler.check_room(job)
-        held = await self._records.create(job)
+        await self._kept.make_room(job)
+        try:
+            held = await self._records.create(job)
+        except BaseException:
+            self._kept.not_written(job)
+            raise
         if held.job != job:
             return held.job  # The same request was submitted twice at the same time.
         self._tallies.submitted += 1

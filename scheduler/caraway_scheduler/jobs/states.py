@@ -159,6 +159,15 @@ def closed(job: Job, now: datetime) -> Job:
     return replace(job, status="CLOSED")
 
 
+def closed_early(job: Job, now: datetime) -> Job:
+    """Return the job after its answer was removed before its time.
+
+    Raises:
+        TransitionError: the job has no answer.
+    """
+    return closed(replace(job, expires_at=now), now)
+
+
 def _over(job: Job, status: JobStatus, now: datetime) -> Job:
     _check_allowed(job, status)
     # Clocks of processes differ, but a job must not end before it started.

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from caraway_core.errors import CarawayError
@@ -36,7 +36,9 @@ class Sweeper:
         kept_s: float,
         expire_every_s: float = EXPIRE_EVERY_S,
         orphans_every_s: float = ORPHANS_EVERY_S,
+        surplus: Callable[[], Iterable[JobId]] = tuple,
     ) -> None:
+        """Take what tells the jobs whose results are too much for their key."""
         self._records = records
         self._replica = replica
         self._committer = committer
@@ -45,6 +47,7 @@ class Sweeper:
         self._kept_s = kept_s
         self._expire_every_s = expire_every_s
         self._orphans_every_s = orphans_every_s
+        self._surplus = surplus
 
     async def sweep_jobs(self) -> None:
         """Sweep until cancelled; retry failed work in the next round."""
@@ -62,16 +65,23 @@ class Sweeper:
             await asyncio.sleep(self._expire_every_s)
 
     async def expire(self) -> None:
-        """Close the jobs whose answer has expired, and delete the answers."""
+        """Close the jobs whose answer has expired or is too much, and delete the answers."""
         now = self._clock()
+        surplus = frozenset(self._surplus())
         for held in list(self._replica.all()):
             job = held.job
-            if job.status != "SUCCEEDED" or job.expires_at is None or job.expires_at > now:
+            if job.status != "SUCCEEDED" or job.expires_at is None:
                 continue
-            closed = await self._committer.attempt(held, states.closed(job, now), self._kept_s)
+            if job.expires_at <= now:
+                changed, why = states.closed(job, now), "expired"
+            elif job.job_id in surplus:
+                changed, why = states.closed_early(job, now), "too much for one key"
+            else:
+                continue
+            closed = await self._committer.attempt(held, changed, self._kept_s)
             if closed is not None:
                 await self._results.delete(job.result_key)
-                logger.info("results expired", extra={"job_id": job.job_id})
+                logger.info("results removed", extra={"job_id": job.job_id, "cause": why})
 
     async def remove_orphans(self) -> None:
         """Delete results that no job needs, left by lost owners or by crashes during deletion.

@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from caraway_ai.tools.toolbox import Toolbox
 from caraway_core import tasks
 from caraway_core.errors import NotInstalledError
+from caraway_scheduler.mcp.sessions import McpSession, McpSessions
 from caraway_serving.access import Principal
 
 if TYPE_CHECKING:
@@ -22,7 +23,14 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 class McpEndpoint:
     """The MCP server of one process. Its sessions end with the process."""
 
-    def __init__(self, toolbox: Toolbox, hosts: Sequence[str], origins: Sequence[str]) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        hosts: Sequence[str],
+        origins: Sequence[str],
+        most_sessions_of_key: int = 1_000,
+    ) -> None:
+        self.sessions = McpSessions(most_sessions_of_key, self._end)
         self.hosts = hosts
         self.origins = origins
         self._toolbox = toolbox
@@ -43,18 +51,26 @@ class McpEndpoint:
         from caraway_scheduler.mcp.serving import user_of
 
         wants_events = _accepts_only_events(scope)
-        asked = {**scope, "user": user_of(principal)}
+        asked = {**scope, "user": user_of(principal.id)}
         if wants_events and scope["method"] == "POST":
             asked["headers"] = _accepting_json(scope)
             send = _AsEvent(send)
         if scope["method"] == "DELETE":
             send = _without_content(send)
+        send = self.sessions.following(principal.id, scope, send)
         await serving.manager.asgi_app(asked, _replayed(body, receive), send)
 
     async def aclose(self) -> None:
         """End all sessions."""
         await self._tasks.aclose()
+        self.sessions.quota.clear()
         self._serving = None
+
+    async def _end(self, session: McpSession) -> None:
+        """End a session as its client would."""
+        assert self._serving is not None
+        serving = await self._serving
+        self._tasks.spawn(serving.end(*session), "end a session of MCP")
 
     async def _start(self) -> "McpServing":
         try:

@@ -11,18 +11,21 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.types import Message
 
 from caraway_ai import json_values
 from caraway_ai.tools.protocol import ToolDefinition
 from caraway_ai.tools.toolbox import Toolbox
 from caraway_core.errors import CarawayError
+from caraway_core.ids import PrincipalId
+from caraway_scheduler.mcp.sessions import MOST_SESSIONS
 from caraway_scheduler.tools.data import caller_of
 from caraway_serving import scopes
-from caraway_serving.access import Principal
 
 logger = logging.getLogger(__name__)
 MOST_BODY_BYTES = 32 * 1024 * 1024
-_MOST_SESSIONS = 10_000
+_MOST_SESSIONS = 2 * MOST_SESSIONS
+"""The endpoint ends sessions above the limit once it sees that they began."""
 _IDLE_S = 30 * 60
 _INSTRUCTIONS = (
     "The data of one company: list_datasets and table_schema say what there is, sql reads it "
@@ -50,6 +53,20 @@ class McpServing:
             session_idle_timeout=_IDLE_S,
             max_sessions=_MOST_SESSIONS,
         )
+
+    async def end(self, principal: PrincipalId, session_id: str) -> None:
+        """End a session, as its client does."""
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "DELETE",
+            "scheme": "http",
+            "path": "/v1/mcp",
+            "query_string": b"",
+            "headers": [(b"mcp-session-id", session_id.encode("latin-1"))],
+            "user": user_of(principal),
+        }
+        await self.manager.asgi_app(scope, _nothing_more, _unsent)
 
     async def _list(
         self, context: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
@@ -81,9 +98,17 @@ class McpServing:
         return None if tool is None else tool.parameters
 
 
-def user_of(principal: Principal) -> AuthenticatedUser:
+async def _nothing_more() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _unsent(message: Message) -> None:
+    """Take an answer that no client waits for."""
+
+
+def user_of(principal: PrincipalId) -> AuthenticatedUser:
     """Return what ties a session to the key that began it."""
-    return AuthenticatedUser(AccessToken(token="", client_id=principal.id, scopes=[]))
+    return AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
 
 def _text(text: str) -> types.TextContent:

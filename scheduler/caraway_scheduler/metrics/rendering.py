@@ -18,6 +18,7 @@ from caraway_scheduler.metrics import embeddings as embedding_metrics
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.metrics import jobs as job_metrics
 from caraway_scheduler.metrics import models as model_metrics
+from caraway_scheduler.metrics import quotas as quota_metrics
 from caraway_scheduler.metrics import rerankers as reranker_metrics
 from caraway_scheduler.metrics import search as search_metrics
 from caraway_scheduler.services import Services
@@ -63,6 +64,7 @@ class _State(Collector):
         yield from embedding_metrics.collect(self._services.embeddings, self._families)
         yield from search_metrics.collect(self._services.search, self._families)
         yield from reranker_metrics.collect(self._services.rerankers, self._families)
+        yield from quota_metrics.collect(self._services.quotas, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:

@@ -14,10 +14,11 @@ from caraway_ai.tool_loop import LoopTools, ModelWithTools, ResponsesLoop
 from caraway_core.errors import NotFoundError
 from caraway_core.manifest import Manifest, Model, SecretResolver
 from caraway_core.protocols.state import StateStore
+from caraway_core.quotas import QuotaLimits
 from caraway_core.tasks import Tasks
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.hosting.service import Hosting
-from caraway_scheduler.models.conversations import Conversations
+from caraway_scheduler.models.conversations import LIMITS, Conversations
 from caraway_scheduler.models.limits import ModelLimits
 from caraway_scheduler.models.loading import ModelKeeper
 from caraway_scheduler.models.metering import CallMeter, CallRecord
@@ -43,6 +44,7 @@ class Models:
         state: StateStore,
         hosting: Hosting | None = None,
         sender: FileSender | None = None,
+        kept_responses: QuotaLimits = LIMITS,
     ) -> None:
         """Without `hosting` there is no cluster, and local models run here.
 
@@ -54,7 +56,7 @@ class Models:
         self.routes: Mapping[str, ModelRoute] = {}
         """Of the workers that can be named as models."""
         self.tallies = ModelTallies()
-        self.conversations = Conversations(state)
+        self.conversations = Conversations(state, kept_responses)
         self.tools_of: ToolsOf = lambda _state, _caller: None
         self._cache_dir = cache_dir
         self._history = history

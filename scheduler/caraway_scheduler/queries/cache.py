@@ -1,13 +1,13 @@
 """Caches recent answers for each principal, limited in bytes and age."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, PrincipalId
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_core.statements import Scalar, Statement
 
 _LARGEST_SHARE = 8
@@ -30,7 +30,6 @@ class CachedAnswer:
 
     schema: pa.Schema
     batches: tuple[pa.RecordBatch, ...]
-    size_bytes: int
     expires_at: float
     encoded: dict[str, bytes] = field(default_factory=dict)
 
@@ -39,16 +38,21 @@ CacheKey = tuple[PrincipalId, CatalogVersion, str, str]
 
 
 class ResultsCache:
-    """An LRU cache of complete answers. It is not thread-safe: one event loop uses it."""
+    """An LRU cache of complete answers. It is not thread-safe: one event loop uses it.
+
+    Where it is full, the principal with most of it makes room.
+    """
 
     def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
         self.settings = settings
         self.requests = 0
         self.hits = 0
-        self.size_bytes = 0
         self.clears = 0
+        self.quota: Quota[CacheKey] = Quota(
+            "cached answers", QuotaLimits(most_bytes=settings.max_size_bytes)
+        )
         self._clock = clock
-        self._answers: OrderedDict[CacheKey, CachedAnswer] = OrderedDict()
+        self._answers: dict[CacheKey, CachedAnswer] = {}
 
     @staticmethod
     def key(principal: PrincipalId, version: CatalogVersion, statement: Statement) -> CacheKey:
@@ -60,6 +64,11 @@ class ResultsCache:
     def largest_answer_bytes(self) -> int:
         """The largest answer in bytes that is cached."""
         return self.settings.max_size_bytes // _LARGEST_SHARE
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all cached answers."""
+        return self.quota.size_bytes
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -77,7 +86,7 @@ class ResultsCache:
         if answer.expires_at <= self._clock():
             self._drop(key)
             return None
-        self._answers.move_to_end(key)
+        self.quota.use(key)
         self.hits += 1
         return answer
 
@@ -94,12 +103,10 @@ class ResultsCache:
         size = _ENTRY_OVERHEAD + len(key[2]) + sum(batch.nbytes for batch in batches)
         if size > self.largest_answer_bytes:
             return
-        self._drop(key)
+        for gone in self.quota.add(key[0], key, size):
+            del self._answers[gone]
         expires_at = self._clock() + self.settings.ttl_s
-        self._answers[key] = CachedAnswer(schema, tuple(batches), size, expires_at)
-        self.size_bytes += size
-        while self.size_bytes > self.settings.max_size_bytes:
-            self._drop(next(iter(self._answers)))
+        self._answers[key] = CachedAnswer(schema, tuple(batches), expires_at)
 
     def remember_encoded(self, key: CacheKey, answer: CachedAnswer, form: str, body: bytes) -> None:
         """Cache the encoded body of a small answer too, to serve repeats by lookup."""
@@ -110,11 +117,11 @@ class ResultsCache:
         """Drop all answers after a write or a change of the catalog."""
         self.clears += 1
         self._answers.clear()
-        self.size_bytes = 0
+        self.quota.clear()
 
     def _drop(self, key: CacheKey) -> None:
-        if answer := self._answers.pop(key, None):
-            self.size_bytes -= answer.size_bytes
+        self._answers.pop(key, None)
+        self.quota.drop(key)
 
 
 def _spelled(parameters: Mapping[str, Scalar]) -> str:

@@ -1,10 +1,10 @@
 """Keeps recent answers of searches for each principal, limited in bytes and age."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from caraway_core.ids import CatalogVersion, PrincipalId
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_scheduler.queries.cache import CacheSettings
 from caraway_scheduler.search.requests import SearchRequest
 
@@ -23,16 +23,26 @@ class KeptSearch:
 
 
 class SearchResultsCache:
-    """An LRU cache of encoded results. It is not thread-safe: one event loop uses it."""
+    """An LRU cache of encoded results. It is not thread-safe: one event loop uses it.
+
+    Where it is full, the principal with most of it makes room.
+    """
 
     def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
         self.settings = settings
         self.requests = 0
         self.hits = 0
-        self.size_bytes = 0
         self.clears = 0
+        self.quota: Quota[SearchKey] = Quota(
+            "cached searches", QuotaLimits(most_bytes=settings.max_size_bytes)
+        )
         self._clock = clock
-        self._kept: OrderedDict[SearchKey, KeptSearch] = OrderedDict()
+        self._kept: dict[SearchKey, KeptSearch] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all kept results."""
+        return self.quota.size_bytes
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -49,7 +59,7 @@ class SearchResultsCache:
         if found.expires_at <= self._clock():
             self._drop(key)
             return None
-        self._kept.move_to_end(key)
+        self.quota.use(key)
         self.hits += 1
         return found.results
 
@@ -58,21 +68,19 @@ class SearchResultsCache:
         size = _size(key, results)
         if size > self.settings.max_size_bytes // _LARGEST_SHARE or since != self.clears:
             return
-        self._drop(key)
+        for gone in self.quota.add(key[0], key, size):
+            del self._kept[gone]
         self._kept[key] = KeptSearch(results, self._clock() + self.settings.ttl_s)
-        self.size_bytes += size
-        while self.size_bytes > self.settings.max_size_bytes:
-            self._drop(next(iter(self._kept)))
 
     def clear(self) -> None:
         """Drop all results."""
         self.clears += 1
-        self.size_bytes = 0
+        self.quota.clear()
         self._kept.clear()
 
     def _drop(self, key: SearchKey) -> None:
-        if (found := self._kept.pop(key, None)) is not None:
-            self.size_bytes -= _size(key, found.results)
+        self._kept.pop(key, None)
+        self.quota.drop(key)
 
 
 def _size(key: SearchKey, results: bytes) -> int:

@@ -48,13 +48,16 @@ class ObservationGate:
             trace_id.reset(token)
 
     def _count(self, scope: Scope, status: int, duration_ms: float) -> None:
-        route = getattr(scope.get("route"), "path", "other")
-        labels = (scope["method"] if route != "other" else "other", route, str(status))
-        self._tallies.http_requests[labels] += 1
-        self._tallies.http_durations.add(labels, duration_ms)
+        route = scope.get("route")
+        path = getattr(route, "path", "other")
+        # Clients choose the method: one that the route does not have gets no series of its own.
+        is_known = scope["method"] in (getattr(route, "methods", None) or ())
+        method = scope["method"] if is_known else "other"
+        self._tallies.http_requests[method, path, str(status)] += 1
+        self._tallies.http_durations.add((method, path, f"{status // 100}xx"), duration_ms)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "request",
-                extra={"method": labels[0], "path": route, "status": status,
+                extra={"method": method, "path": path, "status": status,
                        "duration_ms": round(duration_ms, 2)},
             )  # fmt: skip

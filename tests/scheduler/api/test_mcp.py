@@ -15,6 +15,7 @@ from mcp_types import TextContent
 
 from caraway_ai.tools.protocol import Arguments
 from caraway_scheduler.composition import app
+from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.tools import FakeTool, FixedTools, returning
 
@@ -231,3 +232,33 @@ async def test_without_keys_nobody_may_use_it(tmp_path: Path) -> None:
         answer = await post(runtime, INITIALIZE)
         assert answer.status_code == 401
         assert "runtime.auth" in answer.json()["message"]
+
+
+async def test_a_key_with_too_many_sessions_loses_its_oldest_and_nobody_else_does(
+    tmp_path: Path,
+) -> None:
+    manifest = MANIFEST.replace("auth:", "quotas: {max_mcp_sessions: 2}\n          auth:")
+    async with started(tmp_path, manifest) as runtime:
+        runtime.api.headers["x-api-key"] = "reader"
+        others = await session(runtime)
+        runtime.api.headers["x-api-key"] = "writer"
+        first, second = [await session(runtime) for _ in range(2)]
+        assert (await post(runtime, CALL, mcp_session_id=first)).status_code == 200
+        third = await session(runtime)
+
+        async def status(key: str, of: str) -> int:
+            return (await post(runtime, CALL, mcp_session_id=of, x_api_key=key)).status_code
+
+        async def is_gone() -> bool:
+            return await status("writer", second) == 404
+
+        await eventually(is_gone, "the session that was used least recently has ended")
+        assert [await status("writer", each) for each in (first, third)] == [200, 200]
+        assert await status("reader", others) == 200
+        quota = runtime.services.quotas["mcp_sessions"]
+        assert (len(quota), quota.holders, quota.evictions) == (3, 2, 1)
+        ended = await runtime.api.delete("/v1/mcp", headers={"mcp-session-id": third})
+        assert (ended.status_code, len(quota)) == (204, 2)
+        page = (await runtime.metrics.get("/metrics")).text
+        assert 'quota_entries{table="mcp_sessions"} 2.0' in page
+        assert 'quota_evictions_total{table="mcp_sessions"} 1.0' in page

@@ -16,6 +16,19 @@ def test_least_recently_used_session_makes_room() -> None:
     assert sessions.find(first) == sessions.find(third) == ALICE
 
 
+def test_sessions_of_one_key_make_no_others_go() -> None:
+    other = Principal(PrincipalId("other"), may_write=True)
+    sessions = Sessions(capacity=4, most_each=2)
+    kept = sessions.open(other)
+    opened = [sessions.open(ALICE) for _ in range(9)]
+    assert [sessions.find(each) for each in opened[-2:]] == [ALICE, ALICE]
+    assert sessions.find(opened[-3]) is None
+    assert sessions.find(kept) == other
+    anonymous = [sessions.open(ANONYMOUS) for _ in range(4)]
+    assert sessions.find(anonymous[-1]) == ANONYMOUS
+    assert len(sessions.quota) == 4
+
+
 def test_session_is_bound_to_its_principal() -> None:
     known = Identities(Keyring([("a", "rw"), ("b", "ro")]), Sessions())
     owner = known.identify("b")

@@ -12,16 +12,17 @@ from caraway_scheduler.queries import service
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving import spans
-from caraway_serving.access import ANONYMOUS
+from caraway_serving.access import ANONYMOUS, Principal
 from tests.scheduler.flight.serving import serving
 
 MILLION = "SELECT value FROM generate_series(1, 1000000)"
 
 
-def reading(services: Services, sql: str) -> FlightReading:
-    return FlightReading(
-        services, QueryRequest(sql, ANONYMOUS, spans.start(None), protocol="flight")
-    )
+OTHER = Principal(PrincipalId("other"), may_write=True)
+
+
+def reading(services: Services, sql: str, who: Principal = ANONYMOUS) -> FlightReading:
+    return FlightReading(services, QueryRequest(sql, who, spans.start(None), protocol="flight"))
 
 
 async def rows(of: FlightReading | None) -> list[dict[str, Any]]:
@@ -103,6 +104,19 @@ async def test_waiting_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         assert len(room) == 2 + readings._MOST_WHOLE
         room.clear()
         assert len(server.services.queries.active) == 0
+
+
+async def test_answers_of_one_key_make_no_others_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "_WAIT_S", 600)
+    async with serving() as server:
+        room = WaitingRoom(4)
+        waiting = await room.open(reading(server.services, "SELECT 2", OTHER))
+        for _ in range(readings._MOST_WHOLE + 5):
+            await room.open(reading(server.services, "SELECT 1"))
+        assert room.take(waiting, ANONYMOUS.id) is None
+        assert room.take(waiting, OTHER.id) is not None
+        room.clear()
+        assert (len(room.quota), room.quota.evictions) == (0, 6)
 
 
 async def test_closing_twice_does_no_harm() -> None:

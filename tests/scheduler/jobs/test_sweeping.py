@@ -65,6 +65,24 @@ def test_only_successful_jobs_whose_time_has_passed_are_closed(job: Job, is_clos
     play(work)
 
 
+def test_results_that_are_too_much_for_their_key_are_removed_early() -> None:
+    async def work(world: World) -> None:
+        later = NOW + timedelta(hours=1)
+        held = [await world.keep(done(f"A-{number}", later)) for number in (1, 2)]
+        for each in held:
+            await world.chunk(each.job.result_key)
+        seen: Any = Seen(*held)
+        of = Sweeper(
+            world.records, seen, world.committer, world.results, lambda: NOW, KEPT_S,
+            surplus=lambda: [held[0].job.job_id],
+        )  # fmt: skip
+        await of.expire()
+        assert [(await world.standing(each.job)).status for each in held] == ["CLOSED", "SUCCEEDED"]
+        assert await world.results.keys() == [held[1].job.result_key]
+
+    play(work)
+
+
 def test_closed_job_is_remembered_for_its_time() -> None:
     async def work(world: World) -> None:
         held = await world.keep(done("A-1", NOW))

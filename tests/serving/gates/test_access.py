@@ -17,7 +17,7 @@ KEYS = Keyring([("reader", "ro"), ("writer", "rw")])
         {},
         {"x_api_key": ""},
         {"x_api_key": "wrong"},
-        {"x_api_key": "reader "},
+        {"x_api_key": "reade r"},
         {"x_api_key": "\xe9"},
         {"authorization": "Bearer wrong"},
         {"authorization": "Basic cmVhZGVyOg=="},

@@ -17,7 +17,8 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 def routed(path: str) -> "Route":
     """Return a route that the router has found by this pattern."""
-    return Route(within=lambda asked: asked.update(route=SimpleNamespace(path=path)))
+    route = SimpleNamespace(path=path, methods={"GET", "POST"})
+    return Route(within=lambda asked: asked.update(route=route))
 
 
 async def test_request_is_counted_under_the_pattern_of_its_route() -> None:
@@ -25,9 +26,17 @@ async def test_request_is_counted_under_the_pattern_of_its_route() -> None:
     gate = ObservationGate(routed("/v1/queries/{query_id}"), tallies)
     await ask(gate, scope("/v1/queries/1", "GET"))
     await ask(gate, scope("/v1/queries/2", "GET"))
-    labels = ("GET", "/v1/queries/{query_id}", "200")
-    assert tallies.http_requests == {labels: 2}
-    assert sum(tallies.http_durations.buckets[labels]) == 2
+    path = "/v1/queries/{query_id}"
+    assert tallies.http_requests == {("GET", path, "200"): 2}
+    assert sum(tallies.http_durations.buckets["GET", path, "2xx"]) == 2
+
+
+async def test_methods_that_a_route_does_not_have_make_no_labels_of_their_own() -> None:
+    tallies = ApiTallies()
+    gate = ObservationGate(routed("/v1/sql"), tallies)
+    for method in ("PUT", "PROPFIND", "LINK"):
+        await ask(gate, scope("/v1/sql", method))
+    assert tallies.http_requests == {("other", "/v1/sql", "200"): 3}
 
 
 async def test_unknown_paths_and_methods_of_clients_make_no_labels_of_their_own() -> None:

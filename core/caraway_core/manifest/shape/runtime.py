@@ -183,6 +183,21 @@ class McpSection(Section):
     allowed_hosts: TextList = Field(default_factory=list)
 
 
+class QuotasSection(Section):
+    max_connections: Count | None = None
+    max_mcp_sessions: Count = 1_000
+    max_flight_sessions: Count = 1_000
+    max_prepared_statements: Count = 1_000
+    max_responses: Count = 1_000
+    max_responses_size_bytes: Annotated[Size, Field(ge=1024)] = Field(
+        64 * MIB, alias="max_responses_size"
+    )
+    max_jobs: Count = 10_000
+    max_job_results_size_bytes: Annotated[Size, Field(ge=1024)] | None = Field(
+        None, alias="max_job_results_size"
+    )
+
+
 class OtelExporterSection(Section):
     enabled: bool = True
     endpoint: Text | None = None
@@ -226,6 +241,7 @@ class RuntimeSection(Section):
     flight: FlightSection | None = None
     http: HttpSection | None = None
     mcp: McpSection | None = None
+    quotas: QuotasSection | None = None
     telemetry: TelemetrySection | None = None
     metrics: list[Anything] | Anything | None = None
     functions: FunctionsSection | None = None

@@ -3,12 +3,14 @@
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core.errors import OverloadedError
 from caraway_core.ids import PrincipalId
+from caraway_core.quotas import Quota, QuotaLimits
 from caraway_core.sqltext.placeholders import Placeholders
 from caraway_serving.flight import statuses
 
@@ -26,7 +28,6 @@ class PreparedStatement:
     principal: PrincipalId
     found: Placeholders
     rows: pa.Table | None = None
-    used_at: float = field(default=0.0, compare=False)
 
     @property
     def size_bytes(self) -> int:
@@ -43,9 +44,14 @@ class PreparedStatements:
         most_bytes: int = MOST_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._most = most
-        self._most_bytes = most_bytes
-        self._clock = clock
+        self.quota: Quota[str] = Quota(
+            "prepared statements",
+            QuotaLimits(most_each=most, most_bytes_each=most_bytes),
+            kept_s=IDLE_S,
+            may_go=lambda _handle: False,
+            clock=clock,
+        )
+        self._most_mib = most_bytes >> 20
         self._lock = Lock()
         self._open: dict[str, PreparedStatement] = {}
 
@@ -58,16 +64,17 @@ class PreparedStatements:
         Raises:
             Unavailable: the principal has too many.
         """
+        handle = secrets.token_hex(_HANDLE_BYTES)
         with self._lock:
             self._forget_idle()
-            own = [each for each in self._open.values() if each.principal == statement.principal]
-            if len(own) >= self._most:
+            try:
+                self.quota.add(statement.principal, handle, statement.size_bytes)
+            except OverloadedError as exc:
                 raise statuses.Unavailable(
-                    f"there are {self._most} prepared statements of this key already; close some, "
-                    f"or wait until they have been idle for {IDLE_S:.0f} s"
-                )
-            statement.used_at = self._clock()
-            handle = secrets.token_hex(_HANDLE_BYTES)
+                    f"this key may have {self.quota.limits.most_each} prepared statements, and "
+                    f"{self._most_mib} MiB of statements and parameters; close some, or wait "
+                    f"until they have been idle for {IDLE_S:.0f} s"
+                ) from exc
             self._open[handle] = statement
             return handle
 
@@ -85,7 +92,7 @@ class PreparedStatements:
                     "there is no such prepared statement: it was closed, was idle for too long, "
                     "or belongs to another key; prepare it again"
                 )
-            statement.used_at = self._clock()
+            self.quota.use(handle)
             return statement
 
     def bind(self, handle: str, principal: PrincipalId, rows: pa.Table) -> None:
@@ -96,16 +103,14 @@ class PreparedStatements:
         """
         statement = self.find(handle, principal)
         with self._lock:
-            own = sum(
-                each.size_bytes
-                for each in self._open.values()
-                if each.principal == principal and each is not statement
-            )
-            if own + rows.nbytes > self._most_bytes:
+            try:
+                self.quota.add(principal, handle, len(statement.sql) + rows.nbytes)
+            except OverloadedError as exc:
+                self.quota.add(principal, handle, statement.size_bytes)
                 raise statuses.Unavailable(
-                    f"the parameters bound by this key need more than {self._most_bytes >> 20} "
-                    "MiB; bind fewer rows at once, or close prepared statements"
-                )
+                    f"the parameters bound by this key need more than {self._most_mib} MiB; bind "
+                    "fewer rows at once, or close prepared statements"
+                ) from exc
             statement.rows = rows
 
     def close(self, handle: str, principal: PrincipalId) -> None:
@@ -113,14 +118,15 @@ class PreparedStatements:
         with self._lock:
             statement = self._open.get(handle)
             if statement is not None and statement.principal == principal:
+                self.quota.drop(handle)
                 del self._open[handle]
 
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:
+            self.quota.clear()
             self._open.clear()
 
     def _forget_idle(self) -> None:
-        oldest = self._clock() - IDLE_S
-        for handle in [key for key, each in self._open.items() if each.used_at < oldest]:
+        for handle in self.quota.drop_idle():
             del self._open[handle]

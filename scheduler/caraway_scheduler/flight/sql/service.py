@@ -50,7 +50,9 @@ class FlightSql:
         ingesting: Ingesting,
     ) -> None:
         self._ingesting = ingesting
-        self.prepared = PreparedStatements()
+        quotas = services.manifest.current.runtime.quotas
+        self.prepared = PreparedStatements(quotas.max_prepared_statements)
+        services.quotas["prepared_statements"] = self.prepared.quota
         self._statements = statements
         self._metadata = Metadata(services, self._statements)
         self._preparing = Preparing(
