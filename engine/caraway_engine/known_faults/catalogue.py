@@ -42,7 +42,14 @@ FAULTS = (
     ),
     KnownFault(
         "in-loses-null",
-        "`x IN (subquery)` is false where it should be NULL, under NOT, OR, IS NULL and CASE.",
+        "`x IN (subquery)` is false where it should be NULL, under NOT, OR, IS NULL and CASE, and "
+        "NOT IN with a correlated subquery is false where that has no rows.",
+        Remedy.REWRITTEN,
+    ),
+    KnownFault(
+        "captured-column",
+        "In `x > ALL (subquery)` and ANY, a column of an outer table becomes the one of an inner "
+        "table with the same name.",
         Remedy.REWRITTEN,
     ),
     KnownFault(

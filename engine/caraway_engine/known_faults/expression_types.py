@@ -40,11 +40,13 @@ class Types:
         """Return the type of each expression in a SELECT, or None if it is unknown."""
         known = scope.types
         unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
-        plain = [each for each in unknown if not scopes.has_aggregate(each)]
-        grouped = [each for each in unknown if scopes.has_aggregate(each)]
+        pairs = [(each, scope.over_from(each)) for each in unknown]
+        plain = [pair for pair in pairs if not scopes.has_aggregate(pair[1])]
+        grouped = [pair for pair in pairs if scopes.has_aggregate(pair[1])]
         for group, is_grouped in ((plain, False), (grouped, True)):
-            for each, type_ in zip(group, self._of(scope, group, is_grouped), strict=True):
-                known[id(each)] = type_
+            found = self._of(scope, [value for _, value in group], is_grouped)
+            for (each, _), type_ in zip(group, found, strict=True):
+                scope.note(each, type_)
         return [known[id(each)] for each in expressions]
 
     def name(self, scope: SelectScope, expression: Tree) -> str | None:
@@ -108,7 +110,7 @@ class Types:
         outer = scope.parent
         if outer is None:
             return None
-        group_by = scopes.group_by(scope) if is_grouped else None
+        group_by = self._group_by(scope) if is_grouped else None
         wrapped = [_one_value(each, scope.select["from"], group_by) for each in items]
         schema = self._planned(outer, wrapped, False)
         if schema is not None:
@@ -116,9 +118,12 @@ class Types:
         return self._nested(outer, wrapped, False)
 
     def _planned(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
-        group_by = scopes.group_by(scope) if is_grouped else None
+        group_by = self._group_by(scope) if is_grouped else None
         with_ = _needed(scope.with_, [scope.select["from"], items])
         return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
+
+    def _group_by(self, scope: SelectScope) -> Tree:
+        return scopes.group_by(scope, lambda: self.columns(scope, scope.select["from"]))
 
     def _schema(self, sql: str) -> pa.Schema | None:
         key = self._key + sql

@@ -5,13 +5,14 @@ different. A sum over a moving frame stays NaN after an infinity has left it. St
 files, which prune row groups, do not cover NaN.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from caraway_engine.known_faults import columns, scopes, syntax
+from caraway_engine.known_faults import columns, scopes, sort_keys, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
+from caraway_engine.known_faults.sort_keys import NameOf, SortKey
 from caraway_engine.known_faults.syntax import Tree
 
 _SQL_TYPES = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
@@ -177,15 +178,16 @@ def _moving(call: Tree) -> Tree:
     return syntax.filled(_MOVING, rest=rest, **counts)
 
 
-def hide_from_statistics(scope: SelectScope, types: Types) -> bool:
+def hide_from_statistics(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
     """Hide columns in conditions and top-k sort keys from statistics."""
     in_groups = _hide_in_groups(scope, types)
-    found = [*_compared(scope), *_first_by(scope)]
-    return in_groups | _replaced([
+    found = list(_compared(scope))
+    in_conditions = _replaced([
         (each, syntax.filled(_HIDDEN, a=dict(each)))
         for each, type_ in zip(found, types.of(scope, found), strict=True)
         if type_ in _SQL_TYPES
     ])  # fmt: skip
+    return _hide_first_by(scope, types, name_of) | in_groups | in_conditions
 
 
 def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
@@ -212,17 +214,29 @@ def _compared(scope: SelectScope) -> Iterator[Tree]:
             yield each
 
 
-def _first_by(scope: SelectScope) -> Iterator[Tree]:
-    """Yield the sort keys of a query that returns only its first rows."""
-    query = scope.query
-    if scope.select["distinct"] or not (query["limit_clause"] or query["fetch"]):
-        return
-    for key in scope.sort_keys():
-        value = scopes.resolved(key["expr"], scope.select["projection"])
-        if not scopes.has_aggregate(value):
-            if value is not key["expr"]:
-                syntax.replace(key["expr"], dict(value))
-            yield key["expr"]
+def _hide_first_by(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
+    """Hide the sort keys of a query that returns only its first rows."""
+    if not _is_limited(scope.query):
+        return False
+    return _hidden(
+        each
+        for each in sort_keys.keys(scope, types, name_of)
+        if not scopes.has_aggregate(scope.over_from(each.value))
+    )
+
+
+def hide_in_sets(statement: Tree, types: Types) -> bool:
+    """Hide the sort keys of set operations that return only their first rows."""
+    return _hidden(key for query, key in sort_keys.of_sets(statement, types) if _is_limited(query))
+
+
+def _is_limited(query: Tree) -> bool:
+    return bool(query["limit_clause"] or query["fetch"])
+
+
+def _hidden(keys: Iterable[SortKey]) -> bool:
+    changes = [each.wrap(_HIDDEN) for each in list(keys) if each.type_ in _SQL_TYPES]
+    return any(changes)
 
 
 def _replaced(changes: list[tuple[Tree, Tree]]) -> bool:

@@ -291,7 +291,7 @@ def _refusal(side: str) -> InvalidQueryError:
 
 def mend_equalities(scope: SelectScope) -> bool:
     """Make equalities in WHERE exclude NULL explicitly; return whether there were any."""
-    found = [each for each in _conjuncts(scope.select["selection"]) if _is_equality(each)]
+    found = [each for each in conjuncts(scope.select["selection"]) if _is_equality(each)]
     for each in found:
         operation = dict(each)
         left = each["BinaryOp"]["left"]
@@ -305,11 +305,12 @@ def has_null_equality(statement: Tree) -> bool:
     return any(syntax.kind(each) == "IsNotDistinctFrom" for each in syntax.everything(statement))
 
 
-def _conjuncts(condition: Tree) -> Iterator[Tree]:
+def conjuncts(condition: Tree) -> Iterator[Tree]:
+    """Yield the terms that AND connects."""
     inner = syntax.unnested(condition)
     if syntax.kind(inner) == "BinaryOp" and inner["BinaryOp"]["op"] == "And":
         for side in ("left", "right"):
-            yield from _conjuncts(inner["BinaryOp"][side])
+            yield from conjuncts(inner["BinaryOp"][side])
     elif inner is not None:
         yield inner
 

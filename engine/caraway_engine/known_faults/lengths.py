@@ -4,14 +4,15 @@ It compares months first, then days, then the rest. So a month is more than 40 d
 of two times, which has neither months nor days, is less than a day.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults import sort_keys, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
+from caraway_engine.known_faults.sort_keys import NameOf, SortKey
 from caraway_engine.known_faults.syntax import Tree
 
 _COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})
@@ -25,11 +26,14 @@ _SECONDS = "date_part('epoch', CAST(__a AS INTERVAL))"
 def candidates(scope: SelectScope) -> list[Tree]:
     """Return the expressions whose types decide whether intervals are compared or sorted."""
     sides = [side for sides in _compared(scope) for side in sides]
-    keys = [value for _, value in _sorted(scope)]
-    return [*sides, *keys, *(each for call in _extremes(scope) for each in syntax.arguments(call))]
+    return [
+        *sides,
+        *_sorted(scope),
+        *(each for call in _extremes(scope) for each in syntax.arguments(call)),
+    ]
 
 
-def mend(scope: SelectScope, types: Types) -> bool:
+def mend(scope: SelectScope, types: Types, name_of: NameOf) -> bool:
     """Compare and sort intervals in seconds; return whether there were any.
 
     Raises:
@@ -44,16 +48,28 @@ def mend(scope: SelectScope, types: Types) -> bool:
                 f"{name}(date_part('epoch', x)), which compares seconds"
             )
     changes = [
-        (side, side)
+        side
         for sides in _compared(scope)
         if any(_is_interval(scope, side) for side in sides)
         and all(_is_length(scope, side) for side in sides)
         for side in sides
     ]
-    changes += [(key, value) for key, value in _sorted(scope) if _is_interval(scope, value)]
-    for old, value in changes:
-        syntax.replace(old, syntax.filled(_SECONDS, a=syntax.copied(value)))
-    return bool(changes)
+    changes += [each for each in _sorted(scope) if _is_interval(scope, each)]
+    is_sorted = _in_seconds(sort_keys.keys(scope, types, name_of))
+    for old in changes:
+        syntax.replace(old, syntax.filled(_SECONDS, a=dict(old)))
+    return is_sorted or bool(changes)
+
+
+def mend_sets(statement: Tree, types: Types) -> bool:
+    """Sort the intervals of set operations in seconds; return whether there were any."""
+    return _in_seconds(key for _, key in sort_keys.of_sets(statement, types))
+
+
+def _in_seconds(keys: Iterable[SortKey]) -> bool:
+    found = [each for each in list(keys) if each.type_ and pa.types.is_interval(each.type_)]
+    changes = [each.wrap(_SECONDS) for each in found]
+    return any(changes)
 
 
 def _is_interval(scope: SelectScope, expression: Tree) -> bool:
@@ -70,15 +86,12 @@ def _extremes(scope: SelectScope) -> list[Tree]:
     return [each for each in scope.expressions() if syntax.function_name(each) in _EXTREMES]
 
 
-def _sorted(scope: SelectScope) -> Iterator[tuple[Tree, Tree]]:
-    """Yield the sort keys of the query, of windows and of aggregates, with resolved values."""
-    outer = [each["expr"] for each in scope.sort_keys()]
-    for key in outer:
-        yield key, scopes.resolved(key, scope.select["projection"])
+def _sorted(scope: SelectScope) -> Iterator[Tree]:
+    """Yield the sort keys of windows and of aggregates."""
+    outer = {id(each["expr"]) for each in scope.sort_keys()}
     for each in scope.expressions():
-        is_key = "with_fill" in each and "expr" in each
-        if is_key and not any(each["expr"] is key for key in outer):
-            yield each["expr"], each["expr"]
+        if "with_fill" in each and "expr" in each and id(each["expr"]) not in outer:
+            yield each["expr"]
 
 
 def _compared(scope: SelectScope) -> Iterator[list[Tree]]:

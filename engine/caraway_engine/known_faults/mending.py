@@ -25,6 +25,7 @@ from caraway_engine.known_faults import (
     moments,
     ordering,
     overflow,
+    quantified,
     repeated,
     scopes,
     subqueries,
@@ -107,6 +108,7 @@ Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
     embedded.mend,
+    quantified.mend,
     subqueries.mend,
     moments.mend,
     joining.mend_using,
@@ -260,8 +262,13 @@ def _mended(
     has_null_equality = may_be_null_safe and _is_null_safe(statement, relations.null_safe)
     is_measured = not _reads(statement, relations.unmeasured)
     has_lengths = "interval" in words
-    for scope in list(scopes.scopes(statement)):
-        names = _Names(scope, columns if scope.is_top else ())
+    if has_lengths:
+        is_needed |= lengths.mend_sets(statement, types)
+    if not is_measured:
+        is_needed |= floats.hide_in_sets(statement, types)
+    # Inner ones first, because remedies of outer ones copy them.
+    for scope in reversed(list(scopes.scopes(statement))):
+        names = _Names(scope, types, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
         types.of(
             scope,
@@ -272,15 +279,15 @@ def _mended(
             ],
         )
         if has_lengths:
-            is_needed |= lengths.mend(scope, types)
+            is_needed |= lengths.mend(scope, types, names.of)
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_null_equality:
             is_needed |= joining.mend_equalities(scope)
         is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
-            is_needed |= floats.hide_from_statistics(scope, types)
+            is_needed |= floats.hide_from_statistics(scope, types, names.of)
         is_guarded |= _applied(_GUARDS, scope, types)
-        names.keep(types)
+        names.keep()
     if not is_needed and not is_guarded:
         return None
     return RewrittenStatement(syntax.restored(statement), is_needed)
@@ -318,8 +325,9 @@ def _names(tree: Tree, relations: frozenset[str]) -> bool:
 class _Names:
     """Keeps the names of columns whose expressions are rewritten."""
 
-    def __init__(self, scope: SelectScope, columns: Sequence[str]) -> None:
+    def __init__(self, scope: SelectScope, types: Types, columns: Sequence[str]) -> None:
         self._scope = scope
+        self._types = types
         items = scope.select["projection"]
         # A `*` stands for several columns.
         known = columns if len(columns) == len(items) else [None] * len(items)
@@ -329,13 +337,17 @@ class _Names:
             if "UnnamedExpr" in each
         ]
 
-    def keep(self, types: Types) -> None:
+    def of(self, item: Tree) -> str | None:
+        """Return the name that the engine gave to an item before it was rewritten."""
+        for each, before, known in self._before:
+            if each is item:
+                return known or self._types.name(self._scope, before["UnnamedExpr"])
+        return None
+
+    def keep(self) -> None:
         """Add aliases to the columns that were rewritten."""
-        for item, before, known in self._before:
-            if item == before:
+        for item, before, _ in self._before:
+            if item == before or "UnnamedExpr" not in item:
                 continue
-            name = known or types.name(self._scope, before["UnnamedExpr"])
-            if name is not None and "UnnamedExpr" in item:
-                alias = syntax.identifier(name)
-                new = {"ExprWithAlias": {"expr": item["UnnamedExpr"], "alias": alias}}
-                syntax.replace(item, new)
+            if (name := self.of(item)) is not None:
+                syntax.replace(item, scopes.named(item["UnnamedExpr"], name))

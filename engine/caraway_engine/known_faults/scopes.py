@@ -1,7 +1,7 @@
 """Finds the SELECTs of a statement, with their CTEs."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -39,6 +39,8 @@ class SelectScope:
     types: dict[int, pa.DataType | None] = field(default_factory=dict)
     """Types of expressions by identity, so that a rewritten expression keeps its original type."""
     _expressions: list[Tree] | None = None
+    _sorted: dict[int, Tree] | None = None
+    _held: list[Tree] = field(default_factory=list)
 
     def expressions(self) -> list[Tree]:
         """Return the expressions of the SELECT and of its ORDER BY, as first seen.
@@ -57,6 +59,22 @@ class SelectScope:
         if self.is_alone():
             yield from syntax.inside(self.query["order_by"])
 
+    def note(self, expression: Tree, type_: pa.DataType | None) -> None:
+        """Record the type of an expression, which is kept: another could get its identity."""
+        self.types[id(expression)] = type_
+        self._held.append(expression)
+
+    def over_from(self, expression: Tree) -> Tree:
+        """Return an expression over the columns of FROM.
+
+        In ORDER BY, the names of output columns are replaced with the values that they have.
+        """
+        if self._sorted is None:
+            parts = syntax.inside(self.query["order_by"]) if self.is_alone() else ()
+            self._sorted = {id(each): each for each in parts}
+        is_sorted = self._sorted.get(id(expression)) is expression
+        return _over(expression, aliases(self.select["projection"])) if is_sorted else expression
+
     def sort_keys(self) -> list[Tree]:
         """Return the keys of ORDER BY, if the SELECT is all of its query."""
         order = self.query["order_by"] if self.is_alone() else None
@@ -68,17 +86,22 @@ class SelectScope:
 
     def joins(self) -> Iterator[Tree]:
         """Yield the joins of the FROM, including those in parentheses."""
-        waiting = [*self.select["from"]]
-        while waiting:
-            each = waiting.pop(0)
-            for relation in (each["relation"], *(join["relation"] for join in each["joins"])):
-                if "NestedJoin" in relation:
-                    waiting.append(relation["NestedJoin"]["table_with_joins"])
-            yield from each["joins"]
+        return joins_of(self.select["from"])
 
     def _conditions(self) -> Iterator[Tree]:
         for join in self.joins():
             yield from syntax.inside(on(join))
+
+
+def joins_of(from_: list[Tree]) -> Iterator[Tree]:
+    """Yield the joins of FROM items, including those in parentheses."""
+    waiting = [*from_]
+    while waiting:
+        each = waiting.pop(0)
+        for relation in (each["relation"], *(join["relation"] for join in each["joins"])):
+            if "NestedJoin" in relation:
+                waiting.append(relation["NestedJoin"]["table_with_joins"])
+        yield from each["joins"]
 
 
 def on(join: Tree) -> list[Tree]:
@@ -151,6 +174,22 @@ def _sets_of_body(tree: Tree, with_: Tree) -> Iterator[tuple[Tree, Tree]]:
     elif "Select" in tree:
         for query in _topmost(tree["Select"]):
             yield from _sets_of_query(query, with_)
+
+
+def set_queries(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
+    """Yield the queries whose bodies are set operations, with the CTEs in scope."""
+    for query in _topmost(statement):
+        yield from _set_queries(query, None)
+
+
+def _set_queries(query: Tree, with_: Tree) -> Iterator[tuple[Tree, Tree]]:
+    inner_queries, with_ = _of_ctes(query, with_)
+    for inner, known in inner_queries:
+        yield from _set_queries(inner, known)
+    if "SetOperation" in query["body"] or "Query" in query["body"]:
+        yield query, with_
+    for inner in _topmost([query["body"], query["order_by"]]):
+        yield from _set_queries(inner, with_)
 
 
 def _topmost(tree: Tree) -> Iterator[Tree]:
@@ -273,32 +312,54 @@ def is_grouped(scope: SelectScope) -> bool:
     return bool(groups(scope)) or "Expressions" not in scope.select["group_by"]
 
 
-def group_by(scope: SelectScope) -> Tree:
-    """Return GROUP BY with positions and aliases resolved, because a probe has other columns."""
-    items = scope.select["projection"]
+def group_by(scope: SelectScope, columns: Callable[[], Sequence[str] | None]) -> Tree:
+    """Return GROUP BY with positions and aliases resolved, because a probe has other columns.
+
+    A column of FROM, which `columns` returns, takes precedence over an alias.
+    """
     made = copy.copy(scope.select["group_by"])
     if "Expressions" not in made:
         return None
     made["Expressions"] = [
-        [resolved(each, items) for each in groups(scope)],
+        [_grouped(each, scope.select["projection"], columns) for each in groups(scope)],
         *made["Expressions"][1:],
     ]
     return made
 
 
-def resolved(expression: Tree, items: list[Tree]) -> Tree:
-    """Return the expression for a position or alias of the SELECT list, or the argument itself."""
-    place = syntax.number(expression)
+def _grouped(
+    expression: Tree, items: list[Tree], columns: Callable[[], Sequence[str] | None]
+) -> Tree:
+    place = syntax.position(expression)
     if place is not None and 0 < place <= len(items):
         item = items[place - 1]
         return item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr") or expression
     if syntax.kind(expression) != "Identifier":
         return expression
     name = syntax.spelled(expression["Identifier"])
-    for item in items:
-        if "ExprWithAlias" in item and syntax.spelled(item["ExprWithAlias"]["alias"]) == name:
-            return item["ExprWithAlias"]["expr"]
-    return expression
+    value = aliases(items).get(name)
+    return expression if value is None or name in (columns() or ()) else value
+
+
+def aliases(items: list[Tree]) -> Mapping[str, Tree]:
+    """Return the values of the aliases in a SELECT list."""
+    named_ = [item["ExprWithAlias"] for item in items if "ExprWithAlias" in item]
+    return {syntax.spelled(each["alias"]): each["expr"] for each in named_}
+
+
+def _over(tree: Tree, values: Mapping[str, Tree]) -> Tree:
+    """Return a tree with other values for some names; aggregates are of the columns of FROM."""
+    if isinstance(tree, list):
+        return [_over(each, values) for each in tree]
+    if not isinstance(tree, dict) or syntax.is_query(tree) or _is_aggregate(tree):
+        return tree
+    if syntax.kind(tree) == "Identifier" and syntax.spelled(tree["Identifier"]) in values:
+        return {"Nested": values[syntax.spelled(tree["Identifier"])]}
+    return {key: part if key == "name" else _over(part, values) for key, part in tree.items()}
+
+
+def _is_aggregate(tree: Tree) -> bool:
+    return syntax.function_name(tree) in AGGREGATES
 
 
 def named(expression: Tree, name: str) -> Tree:

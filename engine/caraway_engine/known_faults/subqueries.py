@@ -34,7 +34,13 @@ def mend(scope: SelectScope, types: Types) -> bool:
         InvalidQueryError: a subquery has no form that the engine evaluates correctly.
     """
     conditions = list(_conditions(scope))
-    is_null_false = {id(each) for condition in conditions for each in _two_valued(condition, True)}
+    is_null_false = {
+        id(each)
+        for condition in conditions
+        for each, is_negated in _two_valued(condition, True)
+        # The engine also loses rows where the subquery of an outer row has none.
+        if not is_negated or types.can_stand_alone(each["InSubquery"]["subquery"], scope)
+    }
     changes: list[tuple[Tree, Tree]] = [*_lists(scope.expressions(), types)]
     for each in syntax.inside(conditions):
         new = _mended(each, scope, types, is_null_false)
@@ -55,8 +61,8 @@ def _conditions(scope: SelectScope) -> Iterator[Tree]:
             yield operator[syntax.kind(operator)]["On"]
 
 
-def _two_valued(condition: Tree, is_top: bool) -> Iterator[Tree]:
-    """Yield the INs for which false and NULL are equivalent, as far as the engine knows."""
+def _two_valued(condition: Tree, is_top: bool) -> Iterator[tuple[Tree, bool]]:
+    """Yield the INs for which false and NULL are equivalent, and whether they are negated."""
     inner = syntax.unnested(condition)
     match syntax.kind(inner):
         case "BinaryOp" if inner["BinaryOp"]["op"] in ("And", "Or"):
@@ -64,11 +70,11 @@ def _two_valued(condition: Tree, is_top: bool) -> Iterator[Tree]:
             for side in ("left", "right"):
                 yield from _two_valued(inner["BinaryOp"][side], is_still_top)
         case "InSubquery" if is_top or not inner["InSubquery"]["negated"]:
-            yield inner
+            yield inner, bool(inner["InSubquery"]["negated"])
         case "UnaryOp" if is_top and inner["UnaryOp"]["op"] == "Not":
             negated = syntax.unnested(inner["UnaryOp"]["expr"])
             if syntax.kind(negated) == "InSubquery":
-                yield negated
+                yield negated, not negated["InSubquery"]["negated"]
 
 
 def _lists(expressions: list[Tree], types: Types) -> Iterator[tuple[Tree, Tree]]:
@@ -176,9 +182,9 @@ def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tr
     plain = {"InSubquery": {**found, "negated": False}}
     if types.can_stand_alone(query, scope):
         nulls = syntax.filled(_ANY_NULL)
-        for each in syntax.everything(nulls):
-            if "Derived" in each:
-                each["Derived"]["subquery"] = syntax.copied(query)
+        # The subquery may have such parts, too.
+        derived = next(each for each in syntax.everything(nulls) if "Derived" in each)
+        derived["Derived"]["subquery"] = syntax.copied(query)
     else:
         nulls = _correlated_nulls(query)
     rows = {"Exists": {"subquery": syntax.copied(query), "negated": False}}

@@ -234,6 +234,11 @@ def is_constant(expression: Tree) -> bool:
     return kind(expression) in (_CONSTANT, "TypedString") or number(expression) is not None
 
 
+def position(expression: Tree) -> int | None:
+    """Return the value of an expression that is a position in GROUP BY and ORDER BY, or None."""
+    return number(expression) if kind(expression) == _CONSTANT else None
+
+
 def number(expression: Tree) -> int | None:
     """Return the value of an integer literal, which may be negative, or None."""
     inner = unnested(expression)

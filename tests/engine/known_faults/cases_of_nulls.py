@@ -28,6 +28,36 @@ OF_NULLS = (
         (40,),
     ),
     answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE k NOT IN (SELECT k FROM u WHERE u.k = t.k)",
+        (40,), (50,),
+    ),
+    answered(
+        "captured-column",
+        "SELECT v FROM t WHERE k = ALL (SELECT k FROM t WHERE k = 2)",
+        (20,), (30,),
+    ),
+    answered(
+        "captured-column",
+        "SELECT v FROM t WHERE k > ANY (SELECT k FROM t WHERE k = 2)",
+        (50,),
+    ),
+    answered(
+        "captured-column",
+        "SELECT v FROM matched_again WHERE v < ALL (SELECT v FROM matched_again WHERE v > 10)",
+        (10,),
+    ),
+    answered(
+        "captured-column",
+        "SELECT t.v, u.w FROM t JOIN u ON t.k = u.k AND w >= ALL (SELECT w FROM u WHERE k = 2)",
+        (20, 4), (30, 4),
+    ),
+    refused(
+        "captured-column",
+        "SELECT t.v FROM t LEFT JOIN u ON t.k = u.k AND v > ALL (SELECT v FROM t WHERE k = 1)",
+        "in the ON of joins among which is an outer join",
+    ),
+    answered(
         "count-of-nothing",
         "SELECT v FROM t WHERE NOT EXISTS (SELECT count(*) FROM u WHERE u.k = t.k)",
     ),

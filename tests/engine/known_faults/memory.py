@@ -29,6 +29,10 @@ class Asked:
         """Return the rows that users get, sorted."""
         return _rows(self._planned(sql, parameters).dataframe)
 
+    def in_order(self, sql: str) -> Rows:
+        """Return the rows that users get, in their order."""
+        return _in_order(self._planned(sql, {}).dataframe)
+
     def text(self, sql: str, parameters: Mapping[str, Any] = _NOTHING) -> str:
         """Return the text that is planned for users."""
         return self._planned(sql, parameters).sql
@@ -44,11 +48,14 @@ class Asked:
 
 
 def _rows(frame: DataFrame) -> Rows:
+    # The text tells -0.0 from 0.0, and sorts NULLs.
+    return sorted(_in_order(frame), key=str)
+
+
+def _in_order(frame: DataFrame) -> Rows:
     batches = [batch.to_pyarrow() for batch in frame.execute_stream()]
-    rows = [
+    return [
         row
         for batch in batches
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
     ]
-    # The text tells -0.0 from 0.0, and sorts NULLs.
-    return sorted(rows, key=str)

@@ -30,12 +30,33 @@ CONDITIONS: dict[str, Any] = {
     "0 = ALL (SELECT count(*) FROM u WHERE u.k = t.k)": [(40,), (50,)],
     "0 < ANY (SELECT count(*) FROM u WHERE u.k = t.k)": [(10,), (20,), (30,)],
     "EXISTS (SELECT count(*) OVER () FROM u WHERE u.k = t.k)": [(10,), (20,), (30,)],
+    "k NOT IN (SELECT k FROM u WHERE u.k = t.k)": [(40,), (50,)],
+    "NOT (k IN (SELECT k FROM u WHERE u.w = t.v))": _ALL,
+    "k NOT IN (SELECT k FROM u WHERE u.w < t.v)": [],
+    "NOT (k NOT IN (SELECT k FROM u WHERE u.w = t.k))": [(10,), (20,), (30,)],
 }
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_has_the_value_of_sql(asked: Asked, condition: str) -> None:
     assert asked.mended(f"SELECT v FROM t WHERE {condition}") == CONDITIONS[condition]
+
+
+# The subqueries of `x IN (subquery)` themselves have subqueries, of each kind that there is.
+INNER = {
+    "SELECT c FROM (VALUES (1), (NULL)) AS b(c)": [(30,), (40,), (50,), (20,)],
+    "SELECT c FROM (SELECT k AS c FROM (SELECT k FROM u) AS a) AS b": [(40,), (50,)],
+    "WITH b AS (SELECT k AS c FROM u) SELECT c FROM b": [(40,), (50,)],
+    "SELECT k FROM u UNION SELECT c FROM (SELECT k AS c FROM u) AS b": [(40,), (50,)],
+    "SELECT c FROM (SELECT 1) AS a(c) WHERE c IN (SELECT d FROM (SELECT 1) AS b(d))": [(40,)],
+}
+
+
+@pytest.mark.parametrize("query", INNER)
+def test_in_may_hold_subqueries_in_from(asked: Asked, query: str) -> None:
+    found = asked.mended(f"SELECT v FROM t WHERE (k IN ({query})) IS NULL")
+
+    assert found == sorted(INNER[query])
 
 
 _VALUES = (None, 1, 2)
