@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
+from caraway_ai.local.calling import CallReadingModel
 from caraway_ai.local.process import LocalOptions, LocalProcess
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest
 from caraway_ai.providers.openai_compatible import OpenAICompatible, WireEndpoint
@@ -50,8 +51,8 @@ class LocalModel:
         self._context_length = params.count("context_length", _CONTEXT, least=64)
         self._parallel = params.count("parallel", _PARALLEL, least=1)
         self._process: LocalProcess | None = None
-        self._wire: OpenAICompatible | None = None
-        self._starting: asyncio.Task[OpenAICompatible] | None = None
+        self._wire: ChatModel | None = None
+        self._starting: asyncio.Task[ChatModel] | None = None
         self._again = Cooldown(_AGAIN)
         self._is_closed = False
         self.progress = ""
@@ -83,7 +84,7 @@ class LocalModel:
             await asyncio.wait((self._starting,))
         await self._end()
 
-    async def _running(self) -> OpenAICompatible:
+    async def _running(self) -> ChatModel:
         if self._wire is not None and self._process is not None and self._process.is_running:
             return self._wire
         if self._is_closed:
@@ -99,7 +100,7 @@ class LocalModel:
         # Shielded: whoever waits may go away, and others wait, too.
         return await asyncio.shield(self._starting)
 
-    async def _start(self) -> OpenAICompatible:
+    async def _start(self) -> ChatModel:
         try:
             await self._end()
             self.progress = "getting its file"
@@ -116,7 +117,7 @@ class LocalModel:
                 "http://localhost/v1", self._spec.name, self._process.key, "", has_listing=False,
                 socket=self._process.socket,
             )  # fmt: skip
-            self._wire = OpenAICompatible(self._spec, self._params, endpoint)
+            self._wire = CallReadingModel(OpenAICompatible(self._spec, self._params, endpoint))
             return self._wire
         finally:
             # Each start counts: a model that ends at every request is not started without end.

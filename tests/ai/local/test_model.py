@@ -1,5 +1,6 @@
 """Local models: their process, its end, and files that are none."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -11,7 +12,7 @@ from caraway_ai.specs import ModelSpec
 from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.manifest import ModelFile
 from tests.kit.models import USER
-from tests.kit.packaged_models import SMOLLM2, fetched
+from tests.kit.packaged_models import QWEN, SMOLLM2, fetched
 
 
 def local(path: Path, **params: str) -> LocalModel:
@@ -76,4 +77,41 @@ async def test_a_real_model_answers_and_survives_the_end_of_its_process() -> Non
             os.kill(process._process.pid, signal.SIGKILL)
     again = await model.chat({"messages": USER, "max_tokens": 4})
     assert again["usage"]["completion_tokens"] == 4
+    await model.aclose()
+
+
+@pytest.mark.full
+async def test_a_real_small_model_calls_tools_and_answers_with_data() -> None:
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    function = {"name": "get_weather", "description": "Weather of a city", "parameters": city}
+    tools = [{"type": "function", "function": function}]
+    asked = {
+        "messages": [{"role": "user", "content": "What is the weather in Bern?"}],
+        "tools": tools, "temperature": 0, "max_tokens": 200,
+    }  # fmt: skip
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    }
+    model = local(fetched(QWEN), context_length="2048")
+    for choice in ("auto", "required"):
+        answer = await model.chat({**asked, "tool_choice": choice})
+        (call,) = answer["choices"][0]["message"]["tool_calls"]
+        assert call["function"]["name"] == "get_weather"
+        assert json.loads(call["function"]["arguments"]) == {"city": "Bern"}
+    deltas = [c["delta"] async for chunk in model.stream(asked) for c in chunk["choices"]]
+    assert [d for d in deltas if d.get("content")] == []
+    assert sum(len(d.get("tool_calls") or ()) for d in deltas) == 1
+    data = await model.chat(
+        {
+            "messages": [{"role": "user", "content": "Jason is 25 years old. Extract the user."}],
+            "response_format": {
+                "type": "json_schema", "json_schema": {"name": "User", "schema": schema},
+            },
+            "tools": tools, "temperature": 0, "max_tokens": 100,
+        }
+    )  # fmt: skip
+    assert json.loads(data["choices"][0]["message"]["content"]) == {"name": "Jason", "age": 25}
     await model.aclose()
