@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Suite = Literal["tpch", "quickstart", "clinic"]
+Suite = Literal["tpch", "quickstart", "clinic", "airline", "library", "company"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +16,12 @@ class QuestionCase:
     has_order: bool = False
 
 
-def _of(suite: Suite, *pairs: tuple[str, str]) -> tuple[QuestionCase, ...]:
+def question_cases(suite: Suite, *pairs: tuple[str, str]) -> tuple[QuestionCase, ...]:
+    """Return the questions of a suite; rows are compared in order where the SQL orders them."""
     return tuple(QuestionCase(suite, text, sql, " ORDER BY " in sql) for text, sql in pairs)
 
 
-TPCH = _of(
+TPCH = question_cases(
     "tpch",
     ("How many orders are there?", "SELECT count(*) FROM orders"),
     ("How many customers are in the market segment BUILDING?",
@@ -60,7 +61,7 @@ TPCH = _of(
     ("How many parts are there of the brand Brand#13?",
      "SELECT count(*) FROM part WHERE p_brand = 'Brand#13'"),
 )  # fmt: skip
-QUICKSTART = _of(
+QUICKSTART = question_cases(
     "quickstart",
     ("How many customers are there?", "SELECT count(*) FROM customers"),
     ("List the names and prices of all products.", "SELECT name, price FROM products"),
@@ -98,7 +99,7 @@ QUICKSTART = _of(
      "SELECT count(*) FROM orders WHERE ordered_at >= TIMESTAMP '2023-06-01' "
      "AND ordered_at < TIMESTAMP '2023-07-01'"),
 )  # fmt: skip
-CLINIC = _of(
+CLINIC = question_cases(
     "clinic",
     ("How many patients are there?", "SELECT count(*) FROM patients"),
     ("How many patients have no email?", "SELECT count(*) FROM patients WHERE email IS NULL"),

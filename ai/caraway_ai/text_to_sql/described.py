@@ -13,6 +13,8 @@ from caraway_ai.tools.sql_names import quoted, quoted_table
 from caraway_core.errors import CarawayError
 
 _SAMPLED_ROWS = 10_000
+_MATCHED_VALUES = 64
+"""Of each column, to find those that a question names."""
 _LONGEST_VALUE = 40
 _MOST_COLUMNS = 60
 _AT_ONCE = 4
@@ -23,10 +25,14 @@ _MOMENTS = ("Date", "Timestamp")
 
 @dataclass(frozen=True, slots=True)
 class SampledValues:
-    """Some values of a column; with `is_all`, the first rows of the table have no others."""
+    """Some values of a column; with `is_all`, the first rows of the table have no others.
+
+    `others` are less frequent values, which are compared with a question and not shown.
+    """
 
     values: tuple[Any, ...]
     is_all: bool = False
+    others: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +85,9 @@ async def _sampled(
     data: DataAccess, caller: ToolCaller, described: DescribedTable, sampling: TableSampling
 ) -> DescribedTable:
     if sampling.values:
-        limits = RowLimits(_MOST_COLUMNS * (sampling.values + 1), _MOST_BYTES)
-        if sql := _values_sql(described, sampling.values):
+        most = max(sampling.values + 1, _MATCHED_VALUES)
+        limits = RowLimits(_MOST_COLUMNS * most, _MOST_BYTES)
+        if sql := _values_sql(described, most):
             read = await data.query(sql, caller, limits)
             described = replace(
                 described, values=_values(described.columns, read.rows, sampling.values)
@@ -101,7 +108,7 @@ def _values_sql(described: DescribedTable, most: int) -> str:
         if column.data_type.startswith(_TEXTS):
             parts.append(
                 f"SELECT * FROM (SELECT {number} AS n, CAST({name} AS VARCHAR) AS v, count(*) AS c "
-                f"FROM s WHERE {name} IS NOT NULL GROUP BY 2 ORDER BY c DESC, v LIMIT {most + 1})"
+                f"FROM s WHERE {name} IS NOT NULL GROUP BY 2 ORDER BY c DESC, v LIMIT {most})"
             )
         elif column.data_type.startswith(_MOMENTS):
             parts += [
@@ -128,7 +135,8 @@ def _values(
     for name, values in found.items():
         kept = [_short(value) for value in values if value is not None]
         if kept and not all(_is_cut(value) for value in values):
-            sampled[name] = SampledValues(tuple(kept[:most]), is_all=len(values) <= most)
+            shown, others = tuple(kept[:most]), tuple(kept[most:])
+            sampled[name] = SampledValues(shown, len(values) <= most, others)
     return sampled
 
 

@@ -43,8 +43,11 @@ async def generate(
     *,
     most_tries: int = MOST_TRIES,
     more: JsonObject | None = None,
+    advise: Callable[[str], str] = lambda _error: "",
 ) -> WrittenQuery[Outcome]:
     """Return the first statement of a model that works; `more` are further fields of requests.
+
+    `advise` returns a hint for the message of an error, or an empty text.
 
     Raises:
         ModelError: the model failed, or none of its statements worked.
@@ -57,12 +60,12 @@ async def generate(
     for number in range(1, most_tries + 1):
         answer = await _asked(ask, {"messages": asked, **settings})
         choice = answer["choices"][0]
-        said = _said(choice["message"])
+        text = _said(choice["message"])
         is_cut = choice["finish_reason"] == "length"
-        sql = "" if is_cut else extracting.statement(said)
+        sql = "" if is_cut else extracting.statement(text)
         if not sql:
             why = _CUT if is_cut else "there is no query"
-            asked = [*messages, *prompting.correction(said or "(nothing)", why)]
+            asked = [*messages, *prompting.correction(text or "(nothing)", why)]
             continue
         try:
             return WrittenQuery(sql, await attempt(sql), number)
@@ -70,11 +73,15 @@ async def generate(
             if isinstance(exc, DatasetLoadingError):
                 raise
             error = exc
-        if sql == last and "temperature" in settings:
-            # The same again, and it would go on so: other words may come by chance only.
+        said, hint = error.message[:_LONGEST_ERROR], advise(error.message)
+        if sql == last:
+            # The same again, and it would go on so: it must not read that query, and other words
+            # may come by chance only.
             settings["temperature"] = min(1.0, settings["temperature"] + 0.4)
+            asked = prompting.fresh_try(messages, said, hint)
+        else:
+            asked = [*messages, *prompting.correction(sql, said, hint)]
         last = sql
-        asked = [*messages, *prompting.correction(sql, error.message[:_LONGEST_ERROR])]
     if error is None and is_cut:
         raise ModelError(f"{_CUT}; ask for less, or use another model")
     if error is None:

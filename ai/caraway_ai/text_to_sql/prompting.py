@@ -5,6 +5,7 @@ from typing import Any
 
 from caraway_ai.protocols import JsonObject
 from caraway_ai.text_to_sql.described import DescribedTable, SampledValues
+from caraway_ai.text_to_sql.hints import question_hints
 from caraway_ai.text_to_sql.type_names import sql_type
 from caraway_ai.tools.data_access import KnownColumn
 from caraway_ai.tools.protocol import ToolDefinition
@@ -82,16 +83,27 @@ def messages(
         told += f"\n\nColumns that belong together:\n{joins}"
     if listed := "\n".join(_listed(functions)):
         told += f"\n\nFunctions that you may call:\n{listed}"
-    return [
-        {"role": "system", "content": told},
-        {"role": "user", "content": f"Question: {question}"},
-    ]
+    hints = "".join(f"\n- {hint}" for hint in question_hints(question, tables))
+    asked = f"Question: {question}"
+    if hints:
+        asked += f"\nHints:{hints}"
+    return [{"role": "system", "content": told}, {"role": "user", "content": asked}]
 
 
-def correction(sql: str, error: str) -> list[JsonObject]:
+def correction(sql: str, error: str, hint: str = "") -> list[JsonObject]:
     """Return the messages that ask for another try."""
-    asked = f"The query failed: {error}\nWrite the corrected query only."
+    asked = f"The query failed: {error}\n{hint}{hint and chr(10)}Write the corrected query only."
     return [{"role": "assistant", "content": sql}, {"role": "user", "content": asked}]
+
+
+def fresh_try(messages: list[JsonObject], error: str, hint: str = "") -> list[JsonObject]:
+    """Return the first messages with what went wrong, without the query.
+
+    A small model repeats a query that it reads in the conversation.
+    """
+    *rules, question = messages
+    notes = f"{question['content']}\nAn earlier query failed: {error}"
+    return [*rules, {**question, "content": f"{notes}\n{hint}" if hint else notes}]
 
 
 def ddl(described: DescribedTable) -> str:

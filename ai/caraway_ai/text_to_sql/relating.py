@@ -78,7 +78,7 @@ def _rank(name: str, key: _Key) -> int | None:
     stems.discard("")  # A table may be called s.
     if other in ("id", "key", "uuid", "code", "no"):
         return 0 if own.removesuffix(other).rstrip("_") in stems else None
-    plain_own, plain_other = _without_prefix(own), _without_prefix(other)
+    plain_own, plain_other = without_prefix(own), without_prefix(other)
     if plain_own != plain_other:
         return None
     base = plain_other
@@ -88,7 +88,7 @@ def _rank(name: str, key: _Key) -> int | None:
     return 0 if is_home else None
 
 
-def _without_prefix(name: str) -> str:
+def without_prefix(name: str) -> str:
     """Return a name without a prefix such as that of `o_custkey`."""
     prefix, mark, rest = name.partition("_")
     return rest if mark and len(prefix) <= _LONGEST_PREFIX and len(rest) > 2 else name

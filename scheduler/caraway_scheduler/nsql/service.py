@@ -4,12 +4,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from caraway_ai.protocols import ChatCompletion, ChatRequest
 from caraway_ai.text_to_sql import described, generating, prompting
 from caraway_ai.text_to_sql.described import DescribedTable, TableSampling
 from caraway_ai.text_to_sql.generating import WrittenQuery
+from caraway_ai.text_to_sql.hints import error_hint
 from caraway_ai.tools.data_access import KnownTable
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_core.errors import CarawayError, InvalidRequestError, ModelInputError, NotFoundError
@@ -193,7 +195,9 @@ class NsqlService:
             shown = prompting.within(ranked, room)
             messages = prompting.messages(question.text, shown, functions)
             try:
-                return await generating.generate(messages, ask, tried, more=more)
+                return await generating.generate(
+                    messages, ask, tried, more=more, advise=partial(error_hint, tables=known)
+                )
             except ModelInputError as exc:
                 room //= 2
                 if exc.type != "context_length" or room < _LEAST_CHARACTERS:

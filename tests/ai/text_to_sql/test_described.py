@@ -64,7 +64,7 @@ async def test_columns_of_any_name_are_sampled() -> None:
 async def test_values_are_those_that_are_there_most_often() -> None:
     texts = ["c"] * 3 + ["a"] * 2 + ["b"] * 2 + ["d", None, None, None, None]
     found = await one(pa.table({"x": texts, "y": pa.array(texts).dictionary_encode()}))
-    assert found.values == dict.fromkeys("xy", SampledValues(("c", "a", "b"), False))
+    assert found.values == dict.fromkeys("xy", SampledValues(("c", "a", "b"), False, ("d",)))
     every = await one(pa.table({"x": texts}), values=4)
     assert every.values == {"x": SampledValues(("c", "a", "b", "d"), True)}
 

@@ -55,6 +55,18 @@ async def test_it_gives_up_with_the_last_error_and_the_query() -> None:
     assert [request["temperature"] for request in model.requests] == [0, 0, 0.4]
 
 
+async def test_a_repeated_query_is_not_shown_again() -> None:
+    model = chat("SELECT bad", "SELECT bad", "SELECT good")
+    written = await generating.generate(ASKED, model.chat, attempt, advise=lambda _: "use good")
+    assert written.tries == 3
+    _, second, third = (request["messages"] for request in model.requests)
+    assert "use good" in second[-1]["content"] and second[-2]["content"] == "SELECT bad"
+    assert third[0] == ASKED[0] and len(third) == len(ASKED)
+    assert "SELECT bad" not in str(third)
+    assert third[-1]["content"].startswith("how many?")
+    assert "column 'bad' not found\nuse good" in third[-1]["content"]
+
+
 async def test_a_model_that_writes_no_query() -> None:
     with pytest.raises(ModelError, match="wrote no query"):
         await generating.generate(ASKED, chat("").chat, attempt)
