@@ -36,8 +36,8 @@ def airline(folder: Path) -> str:
         bookings.append((number, chance.randint(1, 200), f"P{chance.randint(1, 300):03}",
                          chance.choice(("economy", "economy", "business")),
                          50.25 + number * 37 % 1_000))  # fmt: skip
-    header = ("a_code", "a_city", "a_country", "a_gates")
-    _write(folder / "airport.csv", header, _AIRPORTS)
+    columns = ("a_code", "a_city", "a_country", "a_gates")
+    _write(folder / "airport.csv", columns, _AIRPORTS)
     header = ("f_flightkey", "f_origin", "f_destination", "f_date", "f_status", "f_minutes",
               "f_seats")  # fmt: skip
     _write(folder / "flight.csv", header, flights)
@@ -102,8 +102,8 @@ def company(folder: Path) -> str:
     header = ("emp_no", "first_name", "last_name", "dept_no", "manager_no", "hired_on", "salary",
               "contract")  # fmt: skip
     _write(folder / "employees.csv", header, employees)
-    header = ("project_no", "project_name", "dept_no", "priority")
-    _write(folder / "projects.csv", header, projects)
+    columns = ("project_no", "project_name", "dept_no", "priority")
+    _write(folder / "projects.csv", columns, projects)
     _write(folder / "assignments.csv", ("emp_no", "project_no", "hours"), hours)
     return f"""datasets:
   - {{from: 'file:{folder}/departments.csv', name: departments}}

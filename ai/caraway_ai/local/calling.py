@@ -74,7 +74,7 @@ class CallReadingModel:
                 for chunk in chunks_of(answer):
                     yield chunk
                 return
-            question, request = None, question.second
+            request, question = question.second, None
         if question is None:
             async with aclosing(self._model.stream(request)) as chunks:
                 async for chunk in chunks:
