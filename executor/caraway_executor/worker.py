@@ -1,7 +1,6 @@
 """The work of a cluster executor, independent of the transport."""
 
 import asyncio
-import os
 import tempfile
 import time
 import uuid
@@ -44,6 +43,7 @@ from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
 from caraway_executor.host_files import HostFiles
+from caraway_executor.memory_in_use import MemoryInUse
 from caraway_executor.model_copies import ModelCopies
 from caraway_executor.offers import OfferedRows, Offers
 from caraway_executor.places import Places
@@ -70,6 +70,7 @@ class Worker:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
         self._room = TaskMemory(settings.memory_limit_bytes)
+        self._memory = MemoryInUse(self._room)
         self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
@@ -97,16 +98,19 @@ class Worker:
         await self.models.tend()
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
+        active_tasks = (
+            sum(map(len, self._running.values()))
+            + len(self._cursors)
+            + len(self.offers)
+            + self.models.active
+        )
         return replace(
             self._identity,
             is_draining=self._is_draining,
-            active_tasks=sum(map(len, self._running.values()))
-            + len(self._cursors)
-            + len(self.offers)
-            + self.models.active,
+            active_tasks=active_tasks,
             finished_tasks=self._finished,
             failed_tasks=self._failed,
-            memory_used_bytes=_resident_bytes(),
+            memory_used_bytes=await self._memory.measure(active_tasks),
             catalogs=self._catalogs.versions,
             holds=self._catalogs.holds,
             models=self.models.keys,
@@ -391,8 +395,3 @@ class _TakenStream:
 
     async def aclose(self) -> None:
         self._offers.left(self._rows)
-
-
-def _resident_bytes() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

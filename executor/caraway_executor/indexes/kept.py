@@ -21,7 +21,7 @@ from caraway_core.errors import CarawayError, NotDistributableError, OutOfMemory
 from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit
-from caraway_executor.indexes import freeing
+from caraway_executor import freeing
 
 logger = logging.getLogger(__name__)
 _LONG_S = 1.0
@@ -226,7 +226,7 @@ class KeptSegments:
         units = list(placed.values())
         segment = wanted.build(units)
         row_count = _row_count(units)
-        freeing.give_back(row_count)
+        freeing.give_back_after(row_count)
         hold: object = None
         try:
             hold = self._chunks.take(table, segment.nbytes) or self

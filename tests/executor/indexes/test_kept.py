@@ -14,7 +14,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows import units
 from caraway_engine.rows.held import Chunk
 from caraway_engine.rows.units import RowUnit
-from caraway_executor.indexes import freeing
+from caraway_executor import freeing
 from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
 
 T = TableName("t")
@@ -202,4 +202,4 @@ def test_what_large_indexes_leave_behind_is_given_back(monkeypatch: pytest.Monke
     assert given == [0]
     kept.close(wait=True)
     monkeypatch.undo()
-    freeing.give_back(freeing.FEWEST_ROWS)
+    freeing.give_back_after(freeing.FEWEST_ROWS)

@@ -14,11 +14,16 @@ FEWEST_ROWS = 16_384
 """Smaller indexes leave little behind, and the heap is locked meanwhile."""
 
 
-def give_back(row_count: int) -> None:
-    """Return what building an index of so many rows left behind."""
+def give_back_after(row_count: int) -> None:
+    """Return what building an index over this number of rows left behind."""
     if row_count >= FEWEST_ROWS:
-        pa.default_memory_pool().release_unused()
-        _trim()(0)
+        give_back()
+
+
+def give_back() -> None:
+    """Return the free memory of this process to the system. Blocks, for some milliseconds."""
+    pa.default_memory_pool().release_unused()
+    _trim()(0)
 
 
 @cache
