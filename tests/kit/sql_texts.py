@@ -88,3 +88,13 @@ SHOWING = (
 )
 COMMENTS = tuple(text.removeprefix("1 ") for text in HIDING if text.startswith("1 /*"))
 """The texts that are a closed comment."""
+
+
+def planned_for_long(sql: str) -> str:
+    """Return a statement whose planning takes minutes, over a SELECT with a column `a`.
+
+    Each level repeats its operand several times, and a filter is moved below all levels.
+    """
+    for _ in range(9):
+        sql = f"SELECT a + a AS a FROM ({sql}) AS s"
+    return f"SELECT a FROM ({sql}) AS s WHERE a > 1"

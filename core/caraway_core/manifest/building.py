@@ -213,6 +213,7 @@ def _query(shape: shapes.QuerySection | None, base_dir: Path) -> values_runtime.
         shape,
         temp_directory=temp_directory,
         timeout_s=timeout_s,
+        planning_timeout_s=shape.planning_timeout_s or None,
         distribution=shared or values_runtime.DistributionSettings(),
     )
 

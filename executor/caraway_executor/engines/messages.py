@@ -97,6 +97,12 @@ class Ping(NamedTuple):
     """To the engine: check that messages are read. The reply is `Pong`, immediately."""
 
 
+class PlanningAsked(NamedTuple):
+    """To the engine: return how long it plans for a call. The reply is `PlanningTook`."""
+
+    number: int
+
+
 class Shown(NamedTuple):
     """To the engine: the body has the content of a system table; or the error."""
 
@@ -210,6 +216,13 @@ class Pong(NamedTuple):
     """
 
     thread: int
+
+
+class PlanningTook(NamedTuple):
+    """From the engine: the processor time that planning for a call has used until now."""
+
+    number: int
+    seconds: float
 
 
 class Noted(NamedTuple):

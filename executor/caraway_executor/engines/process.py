@@ -1,14 +1,12 @@
 """The client of one engine process, with its calls and streams."""
 
 import asyncio
-import functools
 import logging
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +15,12 @@ from weakref import WeakValueDictionary
 import pyarrow as pa
 
 from caraway_core.channels.channel import Channel
-from caraway_core.errors import CarawayError, ExecutionError, NotFoundError
+from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.embedding import TextVectors
 from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, ViewFacts
 from caraway_core.tasks import Tasks
-from caraway_executor.engines import messages
+from caraway_executor.engines import embedding, messages
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError
 from caraway_executor.engines.crossing import Outward, SchemaCache, read, written
 from caraway_executor.engines.messages import (
@@ -32,6 +30,7 @@ from caraway_executor.engines.messages import (
     CallFailed,
     Noted,
     Opened,
+    PlanningTook,
     Pong,
     Returned,
     Stopped,
@@ -45,7 +44,6 @@ from caraway_executor.engines.shared_memory import Place, ReadableMemory
 
 logger = logging.getLogger(__name__)
 _schemas = SchemaCache()
-_EMBEDDING_THREADS = 4
 
 
 @dataclass(slots=True)
@@ -58,6 +56,9 @@ class Work:
     is_begun: bool = False
     """Whether the process has started it."""
     is_write: bool = False
+    asked_s: float | None = None
+    """When the process was last asked how long it has planned, while it has not replied."""
+    planned_s: float = 0.0
 
 
 class EngineProcess:
@@ -184,6 +185,25 @@ class EngineProcess:
             self.pinged_s = self._loop.time()
             self._channel.send(messages.Ping())
 
+    def unanswered(self) -> Iterator[tuple[int, Work]]:
+        """Yield statements that have started and have no answer; they may be being planned."""
+        for number, work in list(self.works.items()):
+            if work.statement is not None and work.is_begun and number in self._waiting:
+                yield number, work
+
+    def ask_planning(self, number: int) -> None:
+        """Ask how long the process has planned a statement."""
+        if self._channel is not None:
+            self.works[number].asked_s = self._loop.time()
+            self._channel.send(messages.PlanningAsked(number))
+
+    def refuse(self, number: int, error: CarawayError) -> None:
+        """Cancel a statement that has no answer, which fails with this error."""
+        answer = self._waiting.get(number)
+        self.stop(number)
+        if answer is not None and not answer.done():
+            answer.set_exception(error)
+
     def withdraw(self) -> None:
         """Withdraw work without results: statements, and whatever was not started."""
         for number, work in list(self.works.items()):
@@ -284,6 +304,9 @@ class EngineProcess:
                 self._tasks.spawn(self._embed(wanted, body), "embed texts")
             case Pong(thread):
                 self.pinged_s, self.thread = None, thread
+            case PlanningTook(number, seconds):
+                if (work := self.works.get(number)) is not None:
+                    work.planned_s, work.asked_s = seconds, None
             case Noted(table):
                 self.registering = table
                 self.registering_since_s = self._loop.time() if table is not None else 0.0
@@ -324,7 +347,7 @@ class EngineProcess:
         try:
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(
-                _embedding_threads(), _embedded, self._models, wanted, body
+                embedding.threads(), embedding.embedded, self._models, wanted, body
             )
         except CarawayError as exc:
             error = exc
@@ -364,21 +387,6 @@ class EngineProcess:
         for stream in streams:
             stream.end(error)
         self._tasks.cancel()
-
-
-@functools.cache
-def _embedding_threads() -> ThreadPoolExecutor:
-    """Return threads of their own: calls of models take long, and others must not wait for them."""
-    return ThreadPoolExecutor(_EMBEDDING_THREADS, "embedding for engines")
-
-
-def _embedded(
-    models: TextVectors | None, wanted: VectorsWanted, body: pa.Buffer | None
-) -> pa.Buffer:
-    if models is None or body is None:
-        raise NotFoundError(f"no embedding model '{wanted.model}'")
-    vectors = models.vectors(wanted.model, read(body).column(0).to_pylist(), wanted.mark)
-    return written(pa.table({"vector": vectors}))
 
 
 def _statement(value: object) -> Statement | None:

@@ -34,6 +34,7 @@ from caraway_executor.engines.messages import (
     Open,
     Ping,
     PlaceDropped,
+    PlanningAsked,
     Shown,
     StopCall,
 )
@@ -119,6 +120,8 @@ class Serving:
                     self._memory.give_back(start)
             case Ping():
                 self.greet()
+            case PlanningAsked(number):
+                self._send(messages.PlanningTook(number, self._threads.used_s(number)))
             case Shown(number, error):
                 self._shown(self._showing, number, error, body)
             case Embedded(number, error):

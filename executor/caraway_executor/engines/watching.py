@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from caraway_core import tasks
 from caraway_executor.calm import Calm, Idle
+from caraway_executor.engines import planning
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
@@ -86,6 +87,7 @@ class Watch:
             process.kill(Cause.CLOSED)
             return
         seat.wake(process, now_s, _REST_S)
+        planning.look(seat, process, now_s)
         ceiling, used_bytes = seat.options.memory_bytes, anonymous_bytes(process.pid)
         if (
             process.is_silent

@@ -85,6 +85,7 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
         temp_directory=query.temp_directory or spill,
         spill_compression=query.spill_compression,
         chunks_directory=data.chunks,
+        planning_timeout_s=query.planning_timeout_s,
     )
 
 

@@ -40,6 +40,7 @@ runtime:
     max_queued_queries: 7
     queue_timeout: 1s
     timeout: 1h30m
+    planning_timeout: 2.5s
     max_sql_size: 2MiB
     target_partitions: 3
     spill_compression: lz4_frame
@@ -86,6 +87,7 @@ runtime:
             7,
             1.0,
             5400.0,
+            2.5,
             2 << 20,
             3,
             "lz4_frame",

@@ -17,6 +17,7 @@ from caraway_core.errors import (
     ExecutionError,
     InvalidQueryError,
     OutOfMemoryQueryError,
+    QueryTimeoutError,
     StatementRefusedError,
 )
 from caraway_core.ids import PrincipalId, TableName, new_query_id
@@ -28,6 +29,7 @@ from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.engines import Engines
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
+from tests.kit import sql_texts
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.engine_processes import fork_server
@@ -49,9 +51,11 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def engines(
-    catalog: CatalogSnapshot | None = None, ceiling: int | None = CEILING
+    catalog: CatalogSnapshot | None = None,
+    ceiling: int | None = CEILING,
+    planning_timeout_s: float = 10.0,
 ) -> AsyncIterator[Engines]:
-    settings = EngineSettings(2, 256 * 1024 * 1024)
+    settings = EngineSettings(2, 256 * 1024 * 1024, planning_timeout_s=planning_timeout_s)
     made = Engines(
         EngineOptions(settings, ceiling, "main"),
         EngineOptions(settings, ceiling, "apart"),
@@ -370,6 +374,14 @@ async def test_process_that_missed_something_does_not_get_its_place_back(change:
         os.kill(slow.pid, signal.SIGCONT)
         await eventually(lambda: _is_gone(slow.pid), "it came to its end")
         assert await rows(made, "SELECT sum(n) AS n FROM t") == [{"n": 7}]
+
+
+async def test_planning_that_does_not_end_is_refused_and_hurts_nobody() -> None:
+    async with engines(planning_timeout_s=0.3) as made:
+        for _ in range(2):
+            with pytest.raises(QueryTimeoutError, match=r"not planned within 0\.3 s"):
+                await rows(made, sql_texts.planned_for_long("SELECT n AS a FROM t"))
+            assert await rows(made, "SELECT sum(n) AS n FROM t") == [{"n": 6}]
 
 
 async def test_statement_that_plans_for_long_runs_apart_from_the_beginning(

@@ -13,6 +13,7 @@ from caraway_core.errors import (
     InvalidQueryError,
     OutOfMemoryQueryError,
     PlanLostError,
+    QueryTimeoutError,
     StatementRefusedError,
 )
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, new_query_id
@@ -22,6 +23,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, PlanId, Question, Staged, Whole, Workers
 from caraway_engine.stages import Measured, Policy
 from caraway_executor.engines.planner import IsolatedPlanner
+from tests.kit import sql_texts
 from tests.kit.client_plans import plan, read
 from tests.kit.engine import memory, snapshot
 from tests.kit.engine_processes import fork_server
@@ -36,8 +38,9 @@ PLAN = PlanId("p")
 
 
 @asynccontextmanager
-async def planner(folder: Path) -> AsyncIterator[IsolatedPlanner]:
-    made = IsolatedPlanner(EngineSettings(2, 128 * 1024 * 1024), fork_server())
+async def planner(folder: Path, planning_timeout_s: float = 10.0) -> AsyncIterator[IsolatedPlanner]:
+    settings = EngineSettings(2, 128 * 1024 * 1024, planning_timeout_s=planning_timeout_s)
+    made = IsolatedPlanner(settings, fork_server())
     try:
         rows = pa.table({"k": range(1_000), "g": [n % 7 for n in range(1_000)]})
         tables = {name: parquet(folder / name, rows, 4) for name in ("facts", "more")}
@@ -68,6 +71,13 @@ async def test_statement_is_planned_on_where_it_was_begun(tmp_path: Path) -> Non
         await made.forget(PLAN)
         with pytest.raises(PlanLostError):
             await made.advance(PLAN, sizes)
+
+
+async def test_statement_whose_planning_does_not_end_is_refused(tmp_path: Path) -> None:
+    async with planner(tmp_path, 0.3) as made:
+        with pytest.raises(QueryTimeoutError, match=r"not planned within 0\.3 s"):
+            await decide(made, sql_texts.planned_for_long("SELECT k AS a FROM facts"))
+        assert isinstance(await decide(made, JOIN), Staged)
 
 
 async def test_plan_is_lost_with_its_process_and_made_again(tmp_path: Path) -> None:

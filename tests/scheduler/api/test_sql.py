@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
+from tests.kit import sql_texts
 from tests.kit.runtime import Running, running
 from tests.kit.shared_runtime import entered
 from tests.kit.turns import turn
@@ -228,6 +229,17 @@ async def test_query_that_never_ends_is_504(tmp_path: Path) -> None:
         assert "within 2 s" in response.text
         assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
         assert len(runtime.services.queries.active) == 0
+
+
+@pytest.mark.parametrize("explain", ["", "EXPLAIN "])
+async def test_statement_that_is_planned_for_too_long_is_504(tmp_path: Path, explain: str) -> None:
+    manifest = "runtime:\n  query: {planning_timeout: 500ms}\n"
+    async with running(tmp_path, manifest) as runtime:
+        response = await runtime.sql(explain + sql_texts.planned_for_long("SELECT 1 AS a"))
+        assert response.status_code == 504
+        assert "not planned within 0.5 s" in response.text
+        assert "raise runtime.query.planning_timeout" in response.text
+        assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
 
 
 async def test_active_queries_are_listed_and_cancelled(tmp_path: Path) -> None:
