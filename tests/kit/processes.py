@@ -71,11 +71,12 @@ def child(
     *flags: str,
     secure: bool = False,
     environ: dict[str, str] | None = None,
+    program: Path = CARAWAY,
 ) -> Iterator[Child]:
     """Run a manifest; the block begins when all datasets are loaded."""
     reader, writer = os.pipe()
     log = folder / "log.txt"
-    command = [str(CARAWAY), "run", str(manifest), *_ports(), "--data-dir", str(folder / "data"),
+    command = [str(program), "run", str(manifest), *_ports(), "--data-dir", str(folder / "data"),
                "--ready-fd", str(writer), *flags]  # fmt: skip
     with log.open("w") as out:
         process = subprocess.Popen(

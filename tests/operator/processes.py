@@ -48,7 +48,9 @@ class OperatorProcess:
 
 
 @asynccontextmanager
-async def operator_process(api: Emulator, folder: Path) -> AsyncIterator[OperatorProcess]:
+async def operator_process(
+    api: Emulator, folder: Path, *program: str | Path
+) -> AsyncIterator[OperatorProcess]:
     """Run an operator until the end of the body."""
     folder.mkdir()
     config = folder / "kubeconfig"
@@ -63,7 +65,7 @@ async def operator_process(api: Emulator, folder: Path) -> AsyncIterator[Operato
         )
     )
     process = await asyncio.create_subprocess_exec(
-        *CARAWAY,
+        *(program or CARAWAY),
         "operator",
         "--listen=127.0.0.1:0",
         "--log-format=json",

@@ -8,9 +8,10 @@ from typing import Any
 import mcp_types as types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
 from starlette.types import Message
 
 from caraway_ai import json_values
@@ -44,8 +45,12 @@ class McpServing:
             instructions=_INSTRUCTIONS,
             on_list_tools=self._list,
             on_call_tool=self._call,
+            on_list_resources=_no_resources,
+            on_list_resource_templates=_no_templates,
+            on_list_prompts=_no_prompts,
             get_tool_input_schema=self._schema,
         )
+        server.middleware.append(_answer_pings)
         self.manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
@@ -109,6 +114,37 @@ async def _unsent(message: Message) -> None:
 def user_of(principal: PrincipalId) -> AuthenticatedUser:
     """Return what ties a session to the key that began it."""
     return AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
+
+
+async def _answer_pings(
+    context: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Answer `ping` in versions of the protocol that no longer have it: clients still send it."""
+    try:
+        return await call_next(context)
+    except MCPError as exc:
+        if context.method != "ping" or exc.code != types.METHOD_NOT_FOUND:
+            raise
+        return {"resultType": "complete"}
+
+
+# Some clients list these before they list tools, whatever the server can do.
+async def _no_resources(
+    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+) -> types.ListResourcesResult:
+    return types.ListResourcesResult(resources=[])
+
+
+async def _no_templates(
+    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=[])
+
+
+async def _no_prompts(
+    _context: ServerRequestContext[Any, Any], _params: types.PaginatedRequestParams | None
+) -> types.ListPromptsResult:
+    return types.ListPromptsResult(prompts=[])
 
 
 def _text(text: str) -> types.TextContent:

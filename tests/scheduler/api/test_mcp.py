@@ -11,7 +11,8 @@ import httpx2
 import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import EmptyResult, PingRequest, TextContent
 
 from caraway_ai.tools.protocol import Arguments
 from caraway_scheduler.composition import app
@@ -116,6 +117,19 @@ async def test_clients_of_both_eras_call_tools_with_the_rights_of_their_key(tmp_
         seen = await runtime.sql(mine, accept="*/*", **{"x-api-key": "reader"})
         assert seen.json() == [{"n": 10}]
         assert (await runtime.sql(mine, accept="*/*")).json() == [{"n": 0}]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_clients_that_ping_and_list_what_there_is_none_of_are_answered(
+    tmp_path: Path, mode: str
+) -> None:
+    async with started(tmp_path) as runtime, client(runtime, "reader", mode) as connected:
+        await connected.session.send_request(PingRequest(), EmptyResult)
+        assert (await connected.list_resources()).resources == []
+        assert (await connected.list_resource_templates()).resource_templates == []
+        assert (await connected.list_prompts()).prompts == []
+        with pytest.raises(MCPError, match="Method not found"):
+            await connected.read_resource("file:///nothing")
 
 
 async def test_a_tool_that_breaks_tells_no_more_than_where_the_cause_is(tmp_path: Path) -> None:
