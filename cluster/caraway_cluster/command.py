@@ -42,7 +42,7 @@ def up(options: ClusterOptions) -> int:
         with folder.log("supervisor").open("a") as log:
             logs.configure(options.log_format, stream=log)
             supervisor = ClusterSupervisor(folder, _print)
-            asyncio.run(supervisor.run_cluster(lambda status: _print(_banner(folder, status))))
+            asyncio.run(supervisor.run_cluster(lambda *found: _print(_banner(folder, *found))))
     print("The cluster has stopped")
     return 0
 
@@ -54,7 +54,7 @@ def supervise(path: str) -> int:
         logs.configure("text")
         supervisor = ClusterSupervisor(folder, lambda _: None)
         try:
-            asyncio.run(supervisor.run_cluster(lambda _: _mark_ready(folder)))
+            asyncio.run(supervisor.run_cluster(lambda _, missing: folder.mark_ready(missing)))
         except CarawayError as exc:
             (folder.path / "failure").write_text(exc.message)
             return 1
@@ -124,12 +124,15 @@ def _start_detached(options: ClusterOptions, folder: ClusterFolder) -> int:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     print(f"Starting a cluster with {_count(options.executors)}", flush=True)
-    is_ready = (folder.path / "ready").exists
+
+    def is_ready() -> bool:
+        return folder.missing() is not None
+
     if not _wait(lambda: is_ready() or supervisor.poll() is not None, _UP_S) or not is_ready():
         raise _start_error(supervisor, folder)
     status = folder.status()
     assert status is not None
-    _print(_banner(folder, status))
+    _print(_banner(folder, status, folder.missing() or ""))
     return 0
 
 
@@ -140,10 +143,6 @@ def _start_error(supervisor: "subprocess.Popen[bytes]", folder: ClusterFolder) -
     file = folder.path / "failure"
     reason = file.read_text() if file.exists() else f"see {folder.log('supervisor')}"
     return CarawayError(f"the cluster did not start: {reason}")
-
-
-def _mark_ready(folder: ClusterFolder) -> None:
-    (folder.path / "ready").touch()
 
 
 def _require(folder: ClusterFolder) -> LocalClusterStatus:
@@ -172,13 +171,14 @@ def _check_count(executors: int) -> None:
         )
 
 
-def _banner(folder: ClusterFolder, status: LocalClusterStatus) -> str:
+def _banner(folder: ClusterFolder, status: LocalClusterStatus, missing: str) -> str:
     names = {"http": "HTTP", "flight": "Flight", "metrics": "metrics"}
     endpoints = status.endpoints.items()
     lines = [f"  {names.get(name, name):<8} {address}" for name, address in endpoints]
     return "\n".join(
         [
             f"\nThe cluster is ready: {_count(status.executors)}",
+            *([f"  not ready: {missing}"] if missing else []),
             *lines,
             f"  logs     {folder.path / 'logs'}",
             f"\nStatus:  caraway cluster status --data-dir {folder.path}",

@@ -114,6 +114,20 @@ class ClusterFolder:
         document["processes"] = [ProcessStatus(**each) for each in document["processes"]]
         return LocalClusterStatus(**document)
 
+    def mark_ready(self, missing: str) -> None:
+        """Note that the cluster serves, and the components that are not loaded."""
+        _replace(self.path / "ready", missing)
+
+    def missing(self) -> str | None:
+        """Return the components that were not loaded when the cluster began to serve.
+
+        Returns None if it does not serve yet.
+        """
+        try:
+            return (self.path / "ready").read_text()
+        except FileNotFoundError:
+            return None
+
     @property
     def _lock_file(self) -> Path:
         return self.path / "lock"

@@ -5,11 +5,10 @@ import logging
 import os
 import signal
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 
 from caraway_cluster import plan as plans
+from caraway_cluster import readiness
 from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.plan import ClusterPlan
 from caraway_cluster.process import SupervisedProcess
@@ -19,8 +18,11 @@ from caraway_core.errors import CarawayError
 logger = logging.getLogger(__name__)
 _CHECK_S = 0.25
 _READY_S = 240.0
+_LOADING_S = 30.0
+"""How long a start waits for datasets once it has its executors; large ones take hours."""
 _START_TRIES = 3
-_ANSWER_S = 2.0
+OnReady = Callable[[LocalClusterStatus, str], None]
+"""Called with the status and the components that are not loaded, once the cluster serves."""
 
 
 class ClusterSupervisor:
@@ -39,8 +41,9 @@ class ClusterSupervisor:
         self._announced: dict[str, str] = {}
         self._stopping = asyncio.Event()
         self._started = time.monotonic()
+        self._deadline = 0.0
 
-    async def run_cluster(self, on_ready: Callable[[LocalClusterStatus], None]) -> None:
+    async def run_cluster(self, on_ready: OnReady) -> None:
         """Start the cluster, run it until SIGTERM or SIGINT, and stop it.
 
         Raises:
@@ -51,8 +54,9 @@ class ClusterSupervisor:
             loop.add_signal_handler(number, self._stopping.set)
         ray_nodes.make_token(self._folder.token)
         try:
-            if await self._start_all():
-                on_ready(self.status)
+            missing = await self._start_all()
+            if missing is not None:
+                on_ready(self.status, missing)
                 await self._apply_plan_changes()
         finally:
             await self._stop_all()
@@ -62,30 +66,38 @@ class ClusterSupervisor:
         processes = [process.status for process in self._processes.values()]
         return LocalClusterStatus(os.getpid(), self._plan.executors, processes)
 
-    async def _start_all(self) -> bool:
-        """Start all processes and wait until the cluster is ready; False if stopped meanwhile."""
-        deadline = asyncio.get_running_loop().time() + _READY_S
+    async def _start_all(self) -> str | None:
+        """Start all processes and wait until the cluster serves; None if stopped meanwhile.
+
+        Returns the components that are not loaded: one broken dataset stops no cluster.
+        """
+        self._deadline = asyncio.get_running_loop().time() + _READY_S
         self._add("head")
-        if not await self._wait_until(lambda: self._processes["head"].is_up.is_set(), deadline):
-            return False
+        if not await self._wait_until(lambda: self._processes["head"].is_up.is_set()):
+            return None
         for name in plans.processes(self._plan):
             if name not in self._processes:
                 self._add(name)
-        if not await self._wait_until(self._are_all_up, deadline):
-            return False
-        while not await asyncio.to_thread(self._is_ready):
-            if not await self._check_once(deadline):
-                return False
-        return True
+        if not await self._wait_until(self._are_all_up):
+            return None
+        loaded_by = asyncio.get_running_loop().time() + _LOADING_S
+        while True:
+            found = await asyncio.to_thread(self._ask)
+            if found is not None and found.has_executors:
+                is_late = asyncio.get_running_loop().time() > min(loaded_by, self._deadline)
+                if is_late or not found.is_loading:
+                    return found.missing
+            if not await self._check_once():
+                return None
 
-    async def _wait_until(self, condition: Callable[[], bool], deadline: float) -> bool:
+    async def _wait_until(self, condition: Callable[[], bool]) -> bool:
         """Wait until the condition is true; False if stopped meanwhile. Raises as `_check_once`."""
         while not condition():
-            if not await self._check_once(deadline):
+            if not await self._check_once():
                 return False
         return True
 
-    async def _check_once(self, deadline: float) -> bool:
+    async def _check_once(self) -> bool:
         """Check that the start can still succeed, and wait a moment; False if stopped meanwhile.
 
         Raises:
@@ -94,10 +106,12 @@ class ClusterSupervisor:
         for process in self._processes.values():
             if process.starts > _START_TRIES:
                 raise self._start_error(process, f"exited {_START_TRIES} times")
-        if asyncio.get_running_loop().time() > deadline:
+        if asyncio.get_running_loop().time() > self._deadline:
             late = [each for each in self._processes.values() if not each.is_up.is_set()]
-            late = late or list(self._processes.values())
-            raise self._start_error(late[0], f"is not ready after {_READY_S:g} s")
+            if late:
+                raise self._start_error(late[0], f"is not ready after {_READY_S:g} s")
+            problem = f"does not have {self._plan.executors} ready executors after {_READY_S:g} s"
+            raise self._start_error(self._processes["scheduler"], problem)
         return not await self._pause()
 
     def _start_error(self, process: SupervisedProcess, problem: str) -> CarawayError:
@@ -108,15 +122,8 @@ class ClusterSupervisor:
     def _are_all_up(self) -> bool:
         return all(process.is_up.is_set() for process in self._processes.values())
 
-    def _is_ready(self) -> bool:
-        # The metrics port needs no API key and never uses TLS.
-        address = self.status.endpoints.get("metrics")
-        url = f"http://{address}/v1/ready?min_ready_executors={self._plan.executors}"
-        try:
-            with urllib.request.urlopen(url, timeout=_ANSWER_S) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
+    def _ask(self) -> readiness.ClusterReadiness | None:
+        return readiness.ask(self.status.endpoints.get("metrics"), self._plan.executors)
 
     async def _apply_plan_changes(self) -> None:
         """Scale the cluster whenever the plan in the data directory changes, until stopped."""

@@ -11,9 +11,11 @@ import pytest
 
 from caraway_cluster import plan as plans
 from caraway_cluster import process as processes
+from caraway_cluster import readiness
 from caraway_cluster import supervisor as supervisors
 from caraway_cluster.folder import ClusterFolder, LocalClusterStatus
 from caraway_cluster.plan import ClusterPlan, ProcessSpec
+from caraway_cluster.readiness import ClusterReadiness
 from caraway_cluster.supervisor import ClusterSupervisor
 from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
@@ -35,13 +37,15 @@ class Supervised:
         self.on_change: dict[tuple[str, str], Callable[[], None]] = {}
         self.supervisor = ClusterSupervisor(folder, self._announce)
         self.ready: list[LocalClusterStatus] = []
+        self.missing = ""
 
     def stop(self) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     async def run(self, on_ready: Callable[[], None]) -> None:
-        def note(status: LocalClusterStatus) -> None:
+        def note(status: LocalClusterStatus, missing: str) -> None:
             self.ready.append(status)
+            self.missing = missing
             on_ready()
 
         await self.supervisor.run_cluster(note)
@@ -60,7 +64,7 @@ class Supervised:
 def supervise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Programs], Supervised]:
     monkeypatch.setattr(supervisors, "_CHECK_S", 0.01)
     monkeypatch.setattr(processes, "_DELAYS", Delays(0.01, 0.01))
-    monkeypatch.setattr(ClusterSupervisor, "_is_ready", lambda _: True)
+    monkeypatch.setattr(readiness, "ask", lambda *_: ClusterReadiness(True))
     folder = ClusterFolder(tmp_path)
     (tmp_path / "logs").mkdir()
     folder.write_plan(PLAN)
@@ -136,6 +140,54 @@ async def test_a_process_that_never_becomes_ready_fails_the_start(
         await cluster.run(lambda: None)
 
     assert all(each.pid is None for each in cluster.supervisor.status.processes)
+
+
+async def test_a_broken_dataset_does_not_stop_a_cluster_that_serves(
+    supervise: Callable[[Programs], Supervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = "dataset gone (error)"
+    answers = iter(
+        [
+            None,
+            ClusterReadiness(False, gone),
+            ClusterReadiness(True, f"{gone}, dataset slow (initializing)"),
+            ClusterReadiness(True, gone),
+        ]
+    )
+    monkeypatch.setattr(readiness, "ask", lambda *_: next(answers))
+    cluster = supervise(serve)
+
+    await cluster.run(cluster.stop)
+
+    assert cluster.missing == gone
+    assert next(answers, "all were used") == "all were used"
+
+
+async def test_datasets_that_load_for_long_do_not_stop_a_cluster_that_serves(
+    supervise: Callable[[Programs], Supervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = "dataset slow (initializing)"
+    monkeypatch.setattr(readiness, "ask", lambda *_: ClusterReadiness(True, slow))
+    monkeypatch.setattr(supervisors, "_LOADING_S", 0.05)
+    cluster = supervise(serve)
+
+    await cluster.run(cluster.stop)
+
+    assert cluster.missing == slow
+
+
+async def test_a_scheduler_without_its_executors_fails_the_start(
+    supervise: Callable[[Programs], Supervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = supervise(serve)
+
+    def ask(*_: object) -> ClusterReadiness:
+        cluster.supervisor._deadline = 0.0
+        return ClusterReadiness(False)
+
+    monkeypatch.setattr(readiness, "ask", ask)
+    with pytest.raises(CarawayError, match="scheduler does not have 2 ready executors after 240 s"):
+        await cluster.run(lambda: None)
 
 
 async def test_a_killed_process_is_restarted(

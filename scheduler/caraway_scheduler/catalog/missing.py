@@ -20,14 +20,20 @@ def explained(catalog: Catalog, exc: TableNotFoundError) -> QueryError:
     title = f"{'dataset' if dataset is not None else 'view'} '{exc.table}'"
     if known.status == "disabled":
         return TableNotFoundError(f"{title} is disabled; enable it in the manifest", exc.table)
-    if known.error is not None:
-        return _broken(title, exc, known.error)
+    if dataset is not None and dataset.error is not None:
+        return _away(title, dataset.error)
+    if view is not None and view.error is not None:
+        # What a view reads may come; its own statement stays wrong.
+        if view.error.type == "unavailable":
+            return _away(title, view.error)
+        return TableNotFoundError(_broken(title, view.error), exc.table)
     waits_for = f" (it waits for {view.waits_for})" if view is not None and view.waits_for else ""
     return DatasetLoadingError(f"{title} is still loading{waits_for}; try again", _RETRY_AFTER_S)
 
 
-def _broken(title: str, exc: TableNotFoundError, cause: DatasetError) -> QueryError:
-    text = f"{title} is in the error state and cannot be read: {cause.message}"
-    if cause.type == "unavailable":
-        return DatasetLoadingError(f"{text}; loading is retried", _RETRY_AFTER_S)
-    return TableNotFoundError(text, exc.table)
+def _away(title: str, cause: DatasetError) -> QueryError:
+    return DatasetLoadingError(f"{_broken(title, cause)}; loading is retried", _RETRY_AFTER_S)
+
+
+def _broken(title: str, cause: DatasetError) -> str:
+    return f"{title} is in the error state and cannot be read: {cause.message}"

@@ -88,10 +88,17 @@ async def test_a_dataset_that_loads_is_503_and_an_unknown_table_400(
 
 async def test_a_dataset_in_error_says_why(tmp_path: Path) -> None:
     (tmp_path / "slow.csv").write_text("a\n1\n")
-    async with running(tmp_path, MANIFEST) as runtime:
-        answer = await runtime.sql("SELECT a FROM gone")
-        assert answer.status_code in (400, 503)
-        assert "dataset 'gone' is in the error state" in answer.text
+    views = ("over_gone", "SELECT a FROM gone"), ("wrong", "SELECT x FROM slow")
+    more = "".join(f"  - {{name: {name}, sql: {sql}}}\n" for name, sql in views)
+    async with running(tmp_path, MANIFEST + more) as runtime:
+        for table in ("gone", "over_gone"):
+            answer = await runtime.sql(f"SELECT a FROM {table}")
+            assert answer.status_code == 503, answer.text
+            assert int(answer.headers["retry-after"]) > 0
+            assert f"'{table}' is in the error state" in answer.text
+        (tmp_path / "gone.csv").write_text("a\n2\n")
+        await loaded(runtime, "SELECT a FROM over_gone")
+        assert (await runtime.sql("SELECT x FROM wrong")).status_code == 400
 
 
 async def test_a_stored_version_answers_before_its_source_is_read(
