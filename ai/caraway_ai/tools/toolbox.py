@@ -14,6 +14,7 @@ from caraway_ai.tools.bounding import ToolLimits
 from caraway_ai.tools.protocol import Tool, ToolCaller, ToolDefinition
 from caraway_core import registry
 from caraway_core.errors import CarawayError, DeadlineError, NotFoundError, ToolError
+from caraway_core.manifest.declared_tools import OTHER_NAMES
 
 BUILTIN = "builtin"
 AUTO = "auto"
@@ -21,12 +22,6 @@ MEMORY = "memory"
 """The group of the tools that write, which a model gets only where it is named."""
 MOST_LISTED = 20
 """From more tools than this, a model gets a search of tools in place of their definitions."""
-ALIASES: Mapping[str, str] = {
-    "memory:load": "load_memory",
-    "memory:store": "store_memory",
-    "document_similarity": "search",
-}
-"""Other names that callers and manifests may use; providers of models refuse some of them."""
 _OF_MEMORY = (MEMORY, "load_memory", "store_memory")
 _NO_MEMORY = "; memories need a dataset `from: memory:store` with `access: read_write`"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -90,7 +85,7 @@ class Toolbox:
             NotFoundError: there is none.
         """
         tools = self.tools
-        name = ALIASES.get(name, name)
+        name = OTHER_NAMES.get(name, name)
         if name not in tools:
             raise NotFoundError(registry.unknown("tool", name[:100], tools))
         return tools[name]
@@ -158,7 +153,7 @@ class Toolbox:
         }
         found: dict[str, Tool] = {}
         for name in filter(None, map(str.strip, names.split(","))):
-            name = ALIASES.get(name, name)
+            name = OTHER_NAMES.get(name, name)
             if name == AUTO:
                 found.update((each, tools[each]) for each in tools if each not in apart)
             elif name in tools:

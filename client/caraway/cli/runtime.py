@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -17,7 +18,12 @@ def run(options: RunOptions) -> None:
     raise typer.Exit(start(options))
 
 
-def validate(manifest: Manifest = Path(".")) -> None:
+def validate(
+    manifest: Manifest = Path("."),
+    no_secrets: Annotated[
+        bool, typer.Option("--no-secrets", help="Do not look up the secrets that it refers to.")
+    ] = False,
+) -> None:
     """Check MANIFEST without starting anything and list all its problems."""
-    check: Callable[[Path], int] = registry.COMMANDS.load("validate")
-    raise typer.Exit(check(manifest))
+    check: Callable[..., int] = registry.COMMANDS.load("validate")
+    raise typer.Exit(check(manifest, with_secrets=not no_secrets))

@@ -17,6 +17,12 @@ BUILTIN_TOOLS = (
     "table_schema",
     "top_n_sample",
 )
+OTHER_NAMES: Mapping[str, str] = {
+    "memory:load": "load_memory",
+    "memory:store": "store_memory",
+    "document_similarity": "search",
+}
+"""Other names that callers and manifests may use; providers of models refuse some of them."""
 RESERVED_TOOLS = (*BUILTIN_TOOLS, "tool_invoke", "tool_search")
 """Names that an entry of the manifest may not take."""
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import (
+    aliases,
     building,
     checking,
     document,
@@ -33,6 +34,7 @@ from caraway_core.manifest.shape import functions as function_shapes
 from caraway_core.manifest.shape import search as search_shapes
 from caraway_core.manifest.shape import tools as tool_shapes
 from caraway_core.manifest.shape import workers as worker_shapes
+from caraway_core.manifest.tool_references import ToolReferences
 from caraway_core.manifest.values import VIEW, Dataset, Manifest, View
 
 _Table = TypeVar("_Table", Dataset, View)
@@ -103,6 +105,7 @@ class _Loading:
         self._declared_models: dict[str, str] = {}
         self._finished: set[Path] = set()
         self._tools: dict[str, DeclaredTool] = {}
+        self._tool_references = ToolReferences()
         self._workers = worker_rules.WorkerReferences()
         self._functions = FunctionReferences()
         self._texts: dict[str, Document] = {}
@@ -116,6 +119,9 @@ class _Loading:
         if root is not None and root.runtime is not None and root.runtime.functions is not None:
             self._functions.is_on = root.runtime.functions.enabled
         self._problems += self._functions.problems(self._declared, self._tools)
+        if self._checks_params:
+            functions = self._functions.functions
+            self._problems += self._tool_references.problems(self._tools, functions)
         views = [self._with_calls(each) for each in self._views]
         datasets = [self._with_calls(each) for each in self._datasets]
         if self._problems or root is None:
@@ -180,7 +186,8 @@ class _Loading:
             if not isinstance(text, str) or not text:
                 continue
             try:
-                file = places.manifest_file(places.sibling(content.path.parent, text))
+                base_dirs = content.path.parent, self._file.parent
+                file = places.dependency_file(text, *base_dirs)
                 self._load_dependency(file, trail)
             except ValueError as exc:
                 self._problems.append(content.problem(("dependencies", index), str(exc)))
@@ -205,6 +212,7 @@ class _Loading:
         found = self._follow(section, item) if "ref" in item.value else item
         if found is None:
             return
+        found = aliases.renamed(section, found)
         checked = checking.check(top.COMPONENTS[section], found)
         self._problems += checked.problems
         if section in _RULES:
@@ -315,6 +323,7 @@ class _Loading:
     def _add_model(self, shape: components.ModelSection, found: Document) -> None:
         if self._is_new_in(self._declared_models, shape.name, shape.name, found):
             self._models.append(building.model(shape, found.path.parent))
+            self._tool_references.add(found)
 
     def _sql(self, text: str, found: Document, key: str = "sql_ref") -> str | None:
         file = places.sibling(found.path.parent, text)

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 MANIFEST_FILES = ("caraway.yaml", "caraway.yml", "spicepod.yaml", "spicepod.yml")
+INSTALLED = "spicepods"
+"""The folder in which the emulated runtime installs dependencies."""
 SINGULAR = {
     "catalogs": "catalog",
     "datasets": "dataset",
@@ -26,6 +28,18 @@ def manifest_file(path: Path) -> Path:
         ValueError: there is none; the message says what to do.
     """
     return _file(path, MANIFEST_FILES, "give the path of a manifest file or of its folder")
+
+
+def dependency_file(text: str, *base_dirs: Path) -> Path:
+    """Return the manifest of a dependency that a file in the first folder names.
+
+    Installed dependencies are in `spicepods` of that folder, or of one of the others.
+
+    Raises:
+        ValueError: there is none; the message says what to do.
+    """
+    places = [sibling(base_dirs[0], text), *(sibling(each / INSTALLED, text) for each in base_dirs)]
+    return manifest_file(next((each for each in places if os.path.exists(each)), places[0]))
 
 
 def component_file(path: Path, section: str) -> Path:

@@ -53,7 +53,7 @@ class SecretResolver:
         return _REFERENCE.sub(lambda match: self._look_up(match[1], match[2].strip()), text)
 
     def expand_all(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return the mapping with every value expanded.
+        """Return the mapping with every value expanded, without those whose secrets are empty.
 
         Raises:
             CarawayError: a secret or its store does not exist; the message names the key.
@@ -61,9 +61,11 @@ class SecretResolver:
         expanded = {}
         for key, text in texts.items():
             try:
-                expanded[key] = self.expand(text)
+                filled = self.expand(text)
             except CarawayError as exc:
                 raise CarawayError(f"'{key}': {exc.message}") from exc
+            if filled or not text:
+                expanded[key] = filled
         return expanded
 
     def _look_up(self, store: str, name: str) -> str:

@@ -10,6 +10,7 @@ from caraway_core.errors import ParametersError, Problem
 from caraway_core.manifest import scalars, units
 from caraway_core.manifest.declared_tools import (
     BUILTIN_TOOLS,
+    OTHER_NAMES,
     RESERVED_TOOLS,
     DeclaredTool,
     ToolKind,
@@ -25,11 +26,6 @@ PARAMS: Mapping[ToolKind, tuple[str, ...]] = {
     "http": ("url", "method", "headers", "auth_token", "timeout"),
     "mcp": ("mcp_args", "mcp_headers", "mcp_auth_token", "timeout"),
     "websearch": ("engine", "perplexity_auth_token", "endpoint", "model", "timeout"),
-}
-_OTHER_NAMES = {
-    "memory:load": "load_memory",
-    "memory:store": "store_memory",
-    "document_similarity": "search",
 }
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _IN_URL = re.compile(r"\{(\w+)\}")
@@ -154,7 +150,7 @@ def _params(document: Document, kind: ToolKind) -> Iterator[Problem]:
 
 
 def _builtin(document: Document, target: str) -> Iterator[Problem]:
-    if (name := _OTHER_NAMES.get(target)) is not None:
+    if (name := OTHER_NAMES.get(target)) is not None:
         yield document.problem(("from",), f"'{target}' is called '{name}' here; write that name")
     elif target == "websearch":
         yield document.problem(("from",), "write `from: websearch`, with the params of its engine")

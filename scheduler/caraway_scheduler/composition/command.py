@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from caraway_core import cores, exiting, imports, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import view_searches
+from caraway_core.manifest import secret_references, view_searches
 from caraway_core.settings import RunOptions, SchedulerOptions
 
 
@@ -82,14 +83,17 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     return 0
 
 
-def validate(path: Path) -> int:
-    """Check a manifest and say what is in it.
+def validate(path: Path, *, with_secrets: bool = True) -> int:
+    """Check a manifest and say what is in it; secrets are looked up where it is checked.
 
     Raises:
         ManifestError: with everything that is wrong.
     """
     manifest = manifests.load(path, checks_params=True)
-    if problems := list(view_searches.problems(manifest)):
+    problems = list(view_searches.problems(manifest))
+    if with_secrets:
+        problems += secret_references.problems(manifest, os.environ)
+    if problems:
         raise ManifestError(problems)
     # Imported here: most manifests have no function, and no view that searches.
     from caraway_scheduler.composition import view_planning

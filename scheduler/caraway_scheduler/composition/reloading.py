@@ -48,9 +48,9 @@ class Reloader:
             self._services.queries.invalidate()
             self._services.search.invalidate()
         changes = await self._services.catalog.apply(manifest, secrets)
+        self._services.tools.apply(manifest, secrets)
         await self._services.models.apply(manifest, secrets)
         self._services.rerankers.apply(manifest, secrets)
-        self._services.tools.apply(manifest, secrets)
         self._services.workers.apply(manifest)
         self._manifest = manifest
         self._services.manifest.current = manifest

@@ -231,9 +231,9 @@ class Runtime:
             self._announcer.notice(notice)
         catalog.on_progress = self._announcer.progress
         services.functions.apply(self._manifest)
+        services.tools.apply(self._manifest, secrets)
         await services.models.apply(self._manifest, secrets)
         services.rerankers.apply(self._manifest, secrets)
-        services.tools.apply(self._manifest, secrets)
         await catalog.apply(self._manifest, secrets)
         services.workers.apply(self._manifest)
         stop = tasks.begin(self._stop_requested.wait())

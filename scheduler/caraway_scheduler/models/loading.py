@@ -58,10 +58,13 @@ class ModelKeeper:
         cache_dir: Path,
         meter_of: Callable[[ModelState, ModelLimits], CallMeter],
         ends_now: Callable[[], bool],
+        check_tools: Callable[[ModelState], object],
         hosting: Hosting | None = None,
         sender: FileSender | None = None,
     ) -> None:
         """Take what tells whether calls under way are broken off at the end.
+
+        `check_tools` raises a ModelError if the model names a tool that does not exist.
 
         Without `hosting` there is no cluster, and local models run here. The sender puts files of
         models where executors reach them.
@@ -73,6 +76,7 @@ class ModelKeeper:
         self._cache_dir = cache_dir
         self._meter_of = meter_of
         self._ends_now = ends_now
+        self._check_tools = check_tools
         self._chat: ChatModel | None = None
 
     async def run(self) -> None:
@@ -107,6 +111,7 @@ class ModelKeeper:
         try:
             loaded = state.loaded or await self._load()
             await loaded.chat.check()
+            self._check_tools(state)
         except ModelError as exc:
             if state.error is None or state.error.message != exc.message:
                 logger.warning("model failed", extra={"model": state.name, "code": exc.code,

@@ -73,6 +73,8 @@ class Models:
                 states[model.name] = present
             else:
                 states[model.name] = ModelState(model)
+        for state in states.values():
+            state.look.set()  # The tools of the manifest may be others.
         gone = [name for name, state in self.states.items() if states.get(name) is not state]
         new = [state for name, state in states.items() if self.states.get(name) is not state]
         self.states = states
@@ -88,10 +90,13 @@ class Models:
         for state in new:
             keeper = ModelKeeper(
                 state, secrets, self._cache_dir, self._meter, lambda: self._is_closing,
-                self._hosting, self._sender,
+                self._check_tools, self._hosting, self._sender,
             )  # fmt: skip
             self._tasks[state.name] = Tasks()
             self._tasks[state.name].keep(keeper.run, "model", model=state.name)
+
+    def _check_tools(self, state: ModelState) -> None:
+        self.tools_of(state, ModelCaller(spans.start(None)))
 
     async def wait_settled(self) -> None:
         """Wait until each model was tried once."""

@@ -16,10 +16,12 @@ class Calls(Generic[T]):
 
     def __init__(self, exit_code: int) -> None:
         self.seen: list[T] = []
+        self.options: dict[str, object] = {}
         self._exit_code = exit_code
 
-    def __call__(self, given: T) -> int:
+    def __call__(self, given: T, **options: object) -> int:
         self.seen.append(given)
+        self.options = options
         return self._exit_code
 
 
@@ -118,15 +120,17 @@ def test_validate_hands_over_the_path_and_returns_the_exit_code(
     checked: Calls[Path] = Calls(exit_code=1)
     loads(checked)
 
-    assert caraway("validate", "shop").exit_code == 1
+    assert caraway("validate", "shop", "--no-secrets").exit_code == 1
+    assert checked.options == {"with_secrets": False}
     assert caraway("validate").exit_code == 1
+    assert checked.options == {"with_secrets": True}
     assert checked.seen == [Path("shop"), Path(".")]
 
 
 def test_every_problem_of_a_manifest_is_shown(
     caraway: Command, loads: Callable[[object], None]
 ) -> None:
-    def refuse(_: Path) -> int:
+    def refuse(_: Path, **options: object) -> int:
         raise ManifestError([Problem("a.yaml", 3, "name", "is missing"), Problem("b", 0, "", "x")])
 
     loads(refuse)

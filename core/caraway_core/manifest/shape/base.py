@@ -32,8 +32,8 @@ def _texts(value: object) -> object:
         return value
     texts = {}
     for key, item in value.items():
-        if item is None:
-            continue
+        if item is None or item == "":
+            continue  # A key without a value counts as absent.
         try:
             texts[key] = scalars.written(item)
         except ValueError as exc:

@@ -108,6 +108,13 @@ async def test_params_that_are_wrong_are_errors_of_the_model(tmp_path: Path) -> 
             answer = await runtime.api.post("/v1/chat/completions", json={**ASKED, "model": name})
             assert told in json.dumps(answer.json()), answer.text
             assert answer.status_code >= 400
+        answer = await runtime.api.get("/v1/models?status=true")
+        states = {each["id"]: each for each in answer.json()["data"]}
+        for name, told in (("wrong", "'nope'"), ("endless", "'tool_recursion_limit'")):
+            assert states[name]["status"] == "error", states
+            assert told in states[name]["error_message"]
+        assert states["chat"]["status"] == "ready"
+        assert "model wrong (error)" in (await runtime.api.get("/v1/ready?verbose=true")).text
     assert provider.requests == []
 
 
