@@ -43,6 +43,7 @@ CarawayError
     └── ExecutionError           a source or the engine failed while it ran
         ├── DatasetDamagedError  stored rows of a dataset are damaged; they are loaded again
         ├── DiskFullError        a disk is full; retry after `retry_after_s`
+        ├── ExecutorsLostError   every try lost an executor; nothing was written
         └── ResultStoreError     an answer cannot be stored, or cannot be read from its store
             ├── ResultStoreAwayError  the store is away; retry after `retry_after_s`
             └── DamagedChunkError     a chunk is missing or its bytes have changed
@@ -332,6 +333,10 @@ class OutOfMemoryQueryError(QueryError):
 
 class ExecutionError(QueryError):
     """A source or the engine failed while the statement ran."""
+
+
+class ExecutorsLostError(ExecutionError):
+    """Each try of the statement lost an executor, and wrote nothing; it may be retried."""
 
 
 class AnswerCutError(QueryError):

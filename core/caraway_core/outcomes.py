@@ -114,6 +114,7 @@ TABLE: Mapping[type[errors.CarawayError], FailureOutcome] = {
     errors.ResultTooLargeError: FailureOutcome(FailureKind.INVALID, "EXECUTION_FAILED"),
     errors.ExecutionError: _FAILED,
     errors.DatasetDamagedError: _BROKEN_OFF,
+    errors.ExecutorsLostError: _BROKEN_OFF,
     errors.DiskFullError: _FULL,
     errors.ResultStoreError: FailureOutcome(FailureKind.INTERNAL, "FETCHING_RESULTS_FAILED"),
     errors.ResultStoreAwayError: FailureOutcome(

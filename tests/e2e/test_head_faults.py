@@ -20,7 +20,7 @@ from tests.kit.fault_clusters import (
     fault_cluster,
     loaded,
 )
-from tests.kit.ray_cluster import descendants
+from tests.kit.ray_cluster import Process, descendants
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
@@ -138,6 +138,31 @@ def test_a_head_leaves_a_silent_redis_and_returns_with_it(
         cluster.served.until_ready(2)
     assert_all_answered(cluster, load)
     assert incarnations(cluster) == before
+
+
+def test_a_scheduler_outlives_its_ray_node(cluster: FaultCluster) -> None:
+    before, scheduler = incarnations(cluster), cluster.of.schedulers["s1"]
+    with loaded(cluster.served, QUICK) as load:
+        os.kill(node_of(scheduler), signal.SIGKILL)
+        until(lambda: "rejoined the cluster" in scheduler.log.read_text(), "it rejoins", BOUND_S)
+        cluster.served.until_ready(2)
+    away = [each for each in load.answers if each.status != 200]
+    print(f"{len(load.answers)} answers, {len(away)} while the scheduler had no executors")
+    assert {(each.status, each.retry_after is None) for each in away} <= {
+        (503, False),
+        (429, False),
+    }
+    right = [each.rows for each in load.answers if each.status == 200]
+    assert right and all(rows == cluster.facts.quick for rows in right)
+    assert scheduler.popen.poll() is None
+    assert incarnations(cluster) == before
+    assert cluster.served.ask(LONG).rows == cluster.facts.long
+
+
+def node_of(process: Process) -> int:
+    """Return the Ray node of a process of the cluster."""
+    within = descendants(process.popen.pid).items()
+    return next(pid for pid, title in within if "/raylet/raylet" in title)
 
 
 def state_server(cluster: FaultCluster) -> int:

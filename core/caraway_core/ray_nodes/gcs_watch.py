@@ -8,7 +8,6 @@ ended, because `ray start` waits for it longer than a minute.
 """
 
 import os
-import socket
 import sys
 import threading
 import time
@@ -18,9 +17,7 @@ from typing import Any
 
 CODE = 70
 """The exit code of a node that the watch ended."""
-_KEY = b"answered"
-_NAMESPACE = b"caraway-head"
-_ASK_S = 3.0
+ASK_S = 3.0
 _PAUSE_S = 2.0
 _LOOK_S = 0.2
 _SILENCE_S = 8.0
@@ -30,7 +27,7 @@ _SILENCE_IN_MEMORY_S = 60.0
 _FIRST_S = 45.0
 
 Ask = Callable[[], None]
-"""Reads a key; fails if there is no answer within `_ASK_S`."""
+"""Reads a key; fails if there is no answer within `ASK_S`."""
 
 
 class Silence:
@@ -46,17 +43,17 @@ class Silence:
     def failed(self, took_s: float) -> bool:
         """Count a round without an answer; return whether the silence is too long."""
         # A longer round means that this process was paused, which says nothing about the server.
-        self._silent_s += min(took_s, _ASK_S + _PAUSE_S)
+        self._silent_s += min(took_s, ASK_S + _PAUSE_S)
         return self._silent_s >= self._limit_s
 
 
-def begin(process: "Popen[Any]", address: str, *, is_durable: bool) -> None:
-    """Watch the GCS at the address in a thread."""
+def begin(process: "Popen[Any]", connect: Callable[[], Ask], *, is_durable: bool) -> None:
+    """Watch a GCS in a thread; `connect` fails as long as it does not listen."""
     limit_s = _SILENCE_S if is_durable else _SILENCE_IN_MEMORY_S
 
     def watch() -> None:
         try:
-            reason = cause_of_end(process.poll, lambda: _asking(address), limit_s)
+            reason = cause_of_end(process.poll, connect, limit_s)
         except BaseException as exc:
             # A defect of the watch must not end a node that works.
             print(f"the watch of the state server failed: {exc!r}", file=sys.stderr, flush=True)
@@ -95,14 +92,3 @@ def cause_of_end(
             print(f"the state server answered after {clock() - began:.1f} s", flush=True)
         silence.answered()
         sleep(_PAUSE_S)
-
-
-def _asking(address: str) -> Ask:
-    # `ray start` has imported it.
-    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
-
-    host, _, port = address.rpartition(":")
-    # A client waits long for a server that does not listen.
-    socket.create_connection((host, int(port)), _ASK_S).close()
-    client = GcsClient(address=address)
-    return lambda: client.internal_kv_get(_KEY, _NAMESPACE, timeout=_ASK_S)

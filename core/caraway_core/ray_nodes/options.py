@@ -19,12 +19,14 @@ MINIMUM_STORE_BYTES = 80 * 1024 * 1024
 _PREFIX = "executor:"
 
 _LIVENESS = {
-    # Measured: with these settings a killed node is noticed after 2 s and a paused one after 8 s,
-    # instead of 14 s and 64 s with Ray's defaults.
+    # The head declares a node dead after this many checks in a row without an answer, and then the
+    # node exits. A killed node refuses checks, so it is dead after 10 s. A silent one is dead after
+    # 70 s, because then the head may have lost its network, and all nodes would exit. Schedulers
+    # do not wait for it: heartbeats find lost executors within 5 s.
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
-    "RAY_health_check_timeout_ms": "2000",
-    "RAY_health_check_failure_threshold": "3",
+    "RAY_health_check_timeout_ms": "6000",
+    "RAY_health_check_failure_threshold": "10",
     # A process of the cluster exits when it cannot reach the head for this long.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "300",
 }

@@ -13,7 +13,9 @@ environment instead, and the raylet does not need it.
 """
 
 import os
+import socket
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ _OF_FLAG = "FLAGS_redis_password"
 """The prefix of variables that the state server reads for flags in `--fromenv`."""
 _RAYLET = "raylet"
 _GCS = "gcs_server"
+_KEY, _NAMESPACE = b"answered", b"caraway-head"
 _NOT_IN_USE = (
     "--metrics_agent_port=-1",
     "--metrics_export_port=-1",
@@ -68,7 +71,8 @@ def _with_watch(start_process: Start) -> Start:
         started = start_process(command, *arguments, **named)
         if Path(command[0]).name == _GCS:
             address, is_durable = watched(command)
-            gcs_watch.begin(started.process, address, is_durable=is_durable)
+            asking = partial(_asking, address)
+            gcs_watch.begin(started.process, asking, is_durable=is_durable)
         return started
 
     return start
@@ -79,6 +83,17 @@ def watched(command: Sequence[str]) -> tuple[str, bool]:
     flags = dict(argument.split("=", 1) for argument in command[1:] if "=" in argument)
     address = f"{flags['--node-ip-address']}:{flags['--gcs_server_port']}"
     return address, "--redis_address" in flags
+
+
+def _asking(address: str) -> gcs_watch.Ask:
+    """Connect to a state server; the result reads a key, for which it asks its Redis."""
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
+
+    host, _, port = address.rpartition(":")
+    # A client waits long for a server that does not listen.
+    socket.create_connection((host, int(port)), gcs_watch.ASK_S).close()
+    client = GcsClient(address=address)
+    return lambda: client.internal_kv_get(_KEY, _NAMESPACE, timeout=gcs_watch.ASK_S)
 
 
 def _without_password(start_raylet: Start) -> Start:

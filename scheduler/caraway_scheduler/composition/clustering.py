@@ -1,24 +1,20 @@
 """A scheduler joins its cluster: its own Ray node, the fleet, the store, and who is there."""
 
-import asyncio
-import logging
 import shutil
 import uuid
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from caraway_core import ray_nodes, registry
-from caraway_core.backoff import Backoff, Delays
 from caraway_core.data_directory import DataDirectory
-from caraway_core.errors import CarawayError
 from caraway_core.manifest import memory
-from caraway_core.protocols.fleet import Fleet
-from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
+from caraway_core.ray_nodes import NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.composition import state
 from caraway_scheduler.composition.backend import Backend
+from caraway_scheduler.composition.presence import Presence
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
@@ -28,9 +24,7 @@ from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.services import Operating
 
-logger = logging.getLogger(__name__)
 _JOIN_ATTEMPTS = 10
-_DELAYS = Delays(1.0, 5.0)
 _STORE_SHARE = "20%"
 _SHM_SHARE = 0.5
 
@@ -49,11 +43,12 @@ async def join(
         CarawayError: the head does not respond for long, or the state store cannot be used.
     """
     store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
-    node = await _start_node(options.join, data.path / "ray")
-    stack.push_async_callback(node.stop)
+    presence = Presence(_node_options(options.join, data.path / "ray"))
+    stack.push_async_callback(presence.aclose)
+    await presence.start(_JOIN_ATTEMPTS)
     token = ray_nodes.read_token(options.join.token_file)
     variables = ray_nodes.environment(options.join.token_file)
-    fleet: Fleet = await RayFleet.join(options.join.head, options.join.node_ip, variables, token)
+    fleet = await RayFleet.join(options.join.head, options.join.node_ip, variables, token)
     scheduler_id = options.scheduler_id or data.node_id
     membership = Membership(fleet, store, scheduler_id)
     local = registry.ENGINES.load("planner")(engine, engines)
@@ -75,7 +70,7 @@ async def join(
     return Backend(
         dispatch,
         is_scheduler=True,
-        keepers=(membership.run, dispatch.warmer.run, lambda: _watch(node)),
+        keepers=(membership.run, dispatch.warmer.run, lambda: presence.run(fleet)),
         tallies=tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,
@@ -89,9 +84,9 @@ async def join(
     )
 
 
-async def _start_node(join: JoinOptions, folder: Path) -> RayNode:
-    """Start a node without cores: Ray places nothing on a scheduler's node."""
-    options = NodeOptions(
+def _node_options(join: JoinOptions, folder: Path) -> NodeOptions:
+    """Return the options of a node without cores: Ray places nothing on a scheduler's node."""
+    return NodeOptions(
         head=join.head,
         joins=True,
         node_ip=join.node_ip,
@@ -99,25 +94,6 @@ async def _start_node(join: JoinOptions, folder: Path) -> RayNode:
         object_store_bytes=join.object_store_bytes or _object_store_bytes(),
         folder=folder,
         token_file=join.token_file,
-    )
-    again = Backoff(_DELAYS)
-    for attempt in range(1, _JOIN_ATTEMPTS + 1):
-        try:
-            return await RayNode.start(options)
-        except NodeFailedError as exc:
-            if attempt == _JOIN_ATTEMPTS:
-                raise
-            logger.warning("cannot join yet", extra={"head": str(join.head), "cause": exc.message})
-            await asyncio.sleep(again.failed())
-    raise AssertionError("unreachable")
-
-
-async def _watch(node: RayNode) -> None:
-    """End the scheduler with its node: without it no executor can be reached any more."""
-    code = await node.wait()
-    raise CarawayError(
-        f"the scheduler's Ray node ended with exit code {code}; what it printed is in "
-        f"{node.output}; start the scheduler again"
     )
 
 

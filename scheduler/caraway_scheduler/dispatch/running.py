@@ -14,6 +14,7 @@ from caraway_core.errors import (
     CatalogMovedError,
     ExecutionError,
     ExecutorLostError,
+    ExecutorsLostError,
     OverloadedError,
     PartLostError,
     ShuttingDownError,
@@ -275,7 +276,7 @@ class StageRunner:
             )  # fmt: skip
         if isinstance(last, CatalogMovedError):
             raise last
-        raise ExecutionError(
+        raise ExecutorsLostError(
             f"stage {stage.name} of the query failed {ATTEMPTS} times because executors were "
             f"lost, most recently: {last.message}; run it again when the cluster is healthy"
         ) from last

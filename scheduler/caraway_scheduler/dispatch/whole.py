@@ -12,6 +12,7 @@ from caraway_core.errors import (
     CatalogMovedError,
     ExecutionError,
     ExecutorLostError,
+    ExecutorsLostError,
     ShuttingDownError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
@@ -110,7 +111,9 @@ class WholeRunner:
         assert last is not None
         if isinstance(last, CatalogMovedError):
             raise last
-        raise ExecutionError(f"{last.message}; run the statement again") from last
+        if written is None or not isinstance(last, ExecutorLostError):
+            raise ExecutorsLostError(f"{last.message}; run the statement again") from last
+        raise ExecutionError(f"{last.message}; it may or may not have written") from last
 
     def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:
         """Return the executor that runs the fewest whole statements."""

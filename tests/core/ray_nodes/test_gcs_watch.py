@@ -1,6 +1,7 @@
 """The watch of a head's state server: which silence ends the node, and which does not."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -87,16 +88,16 @@ def test_the_address_is_in_the_command_line(redis: bool) -> None:
 
 
 def test_only_the_state_server_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[tuple[object, str, bool]] = []
+    begun: list[tuple[object, tuple[str, ...], bool]] = []
 
     class Started:
         process = object()
 
-    def begin(process: object, address: str, *, is_durable: bool) -> None:
-        begun.append((process, address, is_durable))
+    def begin(process: object, connect: Any, *, is_durable: bool) -> None:
+        begun.append((process, connect.args, is_durable))
 
     monkeypatch.setattr(gcs_watch, "begin", begin)
     start = start_hook._with_watch(lambda _command: Started)
     flags = ["--node-ip-address=h", "--gcs_server_port=1"]
     assert start(["/ray/raylet/raylet", *flags]) is start(["/ray/gcs_server", *flags]) is Started
-    assert begun == [(Started.process, "h:1", False)]
+    assert begun == [(Started.process, ("h:1",), False)]

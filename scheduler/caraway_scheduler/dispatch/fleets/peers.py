@@ -1,10 +1,12 @@
 """Describes an executor as the fleet sees it, and converts task inputs for its actor."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from caraway_core.errors import PartLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Description, Input
 from caraway_core.protocols.wire import InputShape
@@ -12,6 +14,17 @@ from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
 
 NO_ANSWER = "it no longer answers"
 """Why calls fail once their executor is known to be gone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A table of an exchange in Ray's store, and the loss of the executor that made it."""
+
+    reference: Any
+    gone: "asyncio.Future[None]"
+
+    def hex(self) -> str:
+        return str(self.reference.hex())
 
 
 @dataclass(slots=True, eq=False)
@@ -44,13 +57,33 @@ def shapes(inputs: Sequence[Input]) -> list[InputShape]:
 
 
 def handles(inputs: Sequence[Input]) -> list[Any]:
-    """Return the object references of all parts of the inputs."""
-    return [part.handle for each in inputs for part in each.parts]
+    """Return the object references of all parts of the inputs.
+
+    Raises:
+        PartLostError: an executor was lost after it had made a part.
+    """
+    # After Ray was left and joined again, it must not see the references of before.
+    require_makers(inputs)
+    return [part.handle.reference for each in inputs for part in each.parts]
+
+
+def require_makers(inputs: Sequence[Input]) -> None:
+    """Check that no executor was lost after it had made a part of the inputs.
+
+    Raises:
+        PartLostError: one was.
+    """
+    for part in (part for each in inputs for part in each.parts):
+        if part.handle.gone.done():
+            name = part.executor_id
+            raise PartLostError(f"executor '{name}' was lost with rows of the query", name)
 
 
 def send(method: Any, *arguments: Any) -> None:
     """Call a method without waiting for its answer; failures are ignored."""
-    method.remote(*arguments)
+    # Ray raises for a handle of the time before it was left.
+    with contextlib.suppress(Exception):
+        method.remote(*arguments)
 
 
 async def got(answer: Any) -> Any:

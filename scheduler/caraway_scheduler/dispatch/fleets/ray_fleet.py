@@ -1,9 +1,8 @@
-"""The fleet of executors on Ray. This is the only module of the scheduler that calls Ray."""
+"""The fleet of executors on Ray. Only modules of this package know Ray in the scheduler."""
 
 import asyncio
 import logging
-import os
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -11,9 +10,8 @@ from weakref import WeakValueDictionary
 
 import ray
 from ray import exceptions
-from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 
-from caraway_core import ray_nodes, tasks
+from caraway_core import tasks
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
@@ -35,39 +33,48 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.protocols.wire import SentPage
 from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.fleets import model_answers, own_files
+from caraway_scheduler.dispatch.fleets.answers import Answers
 from caraway_scheduler.dispatch.fleets.connecting import Connecting
+from caraway_scheduler.dispatch.fleets.joining import RayDriver, find
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
-from caraway_scheduler.dispatch.fleets.peers import NO_ANSWER, Peer, got, handles, send, shapes
-from caraway_scheduler.dispatch.fleets.ray_failures import is_dead, translate
+from caraway_scheduler.dispatch.fleets.peers import (
+    NO_ANSWER,
+    Held,
+    Peer,
+    got,
+    handles,
+    send,
+    shapes,
+)
+from caraway_scheduler.dispatch.fleets.ray_failures import is_dead
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
-_JOIN_S = 30.0
-_LEAVE_S = 5.0
 _FETCH_S = 10.0
+_FINDING_S = 5.0
 _FIND_S = 0.3
 """Below ANSWER_S, so that known executors are asked even while the head is away."""
-_ABANDONED_S = 60.0
 _CAUSE_LENGTH = 200
 
 
 class RayFleet:
     """Joins Ray as a driver and calls the actors of executors by name."""
 
-    def __init__(self, token: str, *, leaves: bool = False) -> None:
-        self._leaves = leaves
+    def __init__(self, token: str, driver: RayDriver | None = None) -> None:
+        """Set the connection to Ray, unless somebody else has joined Ray in this process."""
+        self._driver = driver
         self._connecting = Connecting(token)
         self._peers: dict[ExecutorId, Peer] = {}
         self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
         self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
         self._is_blind = False
         self._catalog: tuple[TableCatalog, Any] | None = None
-        self._abandoned = tasks.Tasks()
+        self._origin = ""  # Also of catalogs that executors keep while this process rejoins.
+        self._answers = Answers(self._forget_if_dead)
         self._calls = 0
 
     @classmethod
@@ -81,26 +88,40 @@ class RayFleet:
         Raises:
             CarawayError: the cluster cannot be joined.
         """
-        os.environ.update(variables)
-        # Ray has already read its variables at import.
-        Config.initialize("")
-        arguments = ray_nodes.init_arguments(head, node_ip)
-        try:
-            # In its own thread, because Ray takes over SIGTERM in the main thread.
-            await asyncio.wait_for(in_thread(partial(ray.init, **arguments), "ray"), _JOIN_S)
-        except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
-            raise CarawayError(
-                f"cannot join the Ray cluster at {head}: {exc or 'no answer'}; is `caraway head` "
-                "running, and is the token file the same?"
-            ) from exc
-        return cls(token, leaves=True)
+        driver = RayDriver(head, node_ip, variables)
+        await driver.join()
+        return cls(token, driver)
+
+    async def leave(self) -> None:
+        """Leave Ray, whose node here has ended. Running calls fail as for lost executors.
+
+        Raises:
+            CarawayError: it cannot leave.
+        """
+        assert self._driver is not None
+        self._driver.is_joined, finding = False, self._finding
+        self._forget_all()
+        if finding is not None:
+            # It is a call of Ray in a thread.
+            await asyncio.wait((finding,), timeout=_FINDING_S)
+        await self._driver.leave()
+
+    async def rejoin(self) -> None:
+        """Join Ray through another node, after `leave`. Until then no executor is found.
+
+        Raises:
+            CarawayError: the cluster cannot be joined.
+        """
+        assert self._driver is not None
+        await self._driver.join()
 
     async def describe(
         self, origin: str = "", pinned: Pinned | None = None
     ) -> Sequence[Description]:
         loop = asyncio.get_running_loop()
         until = loop.time() + ANSWER_S
-        await self._find()
+        if self._driver is None or self._driver.is_joined:
+            await self._find()
         left_s = max(0.0, until - loop.time())
         answers = [self._heartbeat(peer, origin, pinned, left_s) for peer in self._peers.values()]
         return [answer for answer in await asyncio.gather(*answers) if answer is not None]
@@ -111,15 +132,18 @@ class RayFleet:
         peer = self._peer(executor_id)
         if catalog.files:
             await self._send_files(peer, catalog.files)
+        self._origin = catalog.origin
         if self._catalog is None or self._catalog[0] is not catalog:
             self._catalog = catalog, await asyncio.to_thread(ray.put, catalog)
-        failed: Mapping[TableName, str] = await self._answer(
+        failed: Mapping[TableName, str] = await self._answers.answer(
             peer, peer.actor.install.remote(self._catalog[1])
         )
         return failed
 
     async def _send_files(self, peer: Peer, files: tuple[OwnFile, ...]) -> None:
-        missing: tuple[OwnFile, ...] = await self._answer(peer, peer.actor.missing.remote(files))
+        missing: tuple[OwnFile, ...] = await self._answers.answer(
+            peer, peer.actor.missing.remote(files)
+        )
         for file in missing:
             # Executors that need a file at the same time share one object, freed after the last
             # call.
@@ -127,7 +151,9 @@ class RayFleet:
             if putting is None:
                 putting = tasks.begin(asyncio.to_thread(_put, file))
                 self._files[file.path] = putting
-            await self._answer(peer, peer.actor.keep.remote(file, await asyncio.shield(putting)))
+            await self._answers.answer(
+                peer, peer.actor.keep.remote(file, await asyncio.shield(putting))
+            )
 
     async def load(
         self,
@@ -139,7 +165,7 @@ class RayFleet:
         log: Log = (),
     ) -> int:
         peer = self._peer(executor_id)
-        rows: int = await self._answer(
+        rows: int = await self._answers.answer(
             peer, peer.actor.load.remote(origin, table, spec, chunks, log)
         )
         return rows
@@ -153,13 +179,14 @@ class RayFleet:
         log: Log = (),
     ) -> int:
         peer = self._peer(executor_id)
-        count: int = await self._answer(peer, peer.actor.put_back.remote(origin, table, spec, log))
+        count: int = await self._answers.answer(
+            peer, peer.actor.put_back.remote(origin, table, spec, log)
+        )
         return count
 
     async def probe(self, executor_id: ExecutorId) -> None:
-        origin = self._catalog[0].origin if self._catalog else ""
         statement = Statement("SELECT 1", {})
-        stream = await self.execute(executor_id, new_query_id(), statement, origin)
+        stream = await self.execute(executor_id, new_query_id(), statement, self._origin)
         await stream.aclose()
 
     async def run(
@@ -172,9 +199,10 @@ class RayFleet:
         reported, *tables = method.remote(
             wire.pack_call(call, task, shapes(inputs)), *handles(inputs)
         )
-        report: TaskReport = await self._work(peer, call, reported, inputs)
+        gone = peer.gone
+        report: TaskReport = await self._answers.work(peer, call, reported, inputs)
         parts = (
-            ExchangePart(table, executor_id, rows, size_bytes)
+            ExchangePart(Held(table, gone), executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
         )
         return TaskOutcome(tuple(parts), report.elapsed_ms)
@@ -187,7 +215,7 @@ class RayFleet:
         answer = peer.actor.open_task.remote(
             wire.pack_call(call, task, shapes(inputs)), *handles(inputs)
         )
-        packed = await self._work(peer, call, answer, inputs)
+        packed = await self._answers.work(peer, call, answer, inputs)
         return self._paged(peer, call, wire.unpack(packed))
 
     async def offer(
@@ -198,11 +226,11 @@ class RayFleet:
         answer = peer.actor.offer.remote(
             wire.pack_call(call, task, offer, shapes(inputs)), *handles(inputs)
         )
-        await self._work(peer, call, answer, inputs)
+        await self._answers.work(peer, call, answer, inputs)
 
     async def attend(self, executor_id: ExecutorId, offer_id: str) -> OfferOutcome:
         peer = self._peer(executor_id)
-        outcome: OfferOutcome = await self._answer(peer, peer.actor.attend.remote(offer_id))
+        outcome: OfferOutcome = await self._answers.answer(peer, peer.actor.attend.remote(offer_id))
         return outcome
 
     async def withdraw(self, executor_id: ExecutorId, offer_id: str, reason: CarawayError) -> None:
@@ -213,14 +241,14 @@ class RayFleet:
     async def take(self, executor_id: ExecutorId, offer_id: str) -> BatchStream:
         peer = self._peer(executor_id)
         call = self._call(QueryId(offer_id))
-        packed = await self._work(peer, call, peer.actor.take.remote(call, offer_id))
+        packed = await self._answers.work(peer, call, peer.actor.take.remote(call, offer_id))
         return self._paged(peer, call, wire.unpack(packed))
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
-        parts = [part for each in inputs for part in each.parts]
+        parts = handles(inputs)
         try:
             async with asyncio.timeout(_FETCH_S):
-                tables = iter(await asyncio.gather(*(got(part.handle) for part in parts)))
+                tables = iter(await asyncio.gather(*(got(part) for part in parts)))
         except (exceptions.RayError, TimeoutError) as exc:
             raise PartLostError(f"an exchange of the query was lost: {exc}", None) from exc
         return [
@@ -237,14 +265,14 @@ class RayFleet:
         if peer.direct is not None and peer.direct.is_open:
             opened = peer.direct.open(arguments)
             # Whoever leaves must not cancel the answer, which is awaited again to close it.
-            packed = await self._unless_left(peer, call, opened, asyncio.shield(opened))
+            packed = await self._answers.unless_left(peer, call, opened, asyncio.shield(opened))
         else:
-            packed = await self._work(peer, call, peer.actor.open.remote(arguments))
+            packed = await self._answers.work(peer, call, peer.actor.open.remote(arguments))
         return self._paged(peer, call, wire.unpack(packed))
 
     async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
         peer = self._peer(executor_id)
-        status: CopyStatus = await self._answer(peer, peer.actor.host.remote(order))
+        status: CopyStatus = await self._answers.answer(peer, peer.actor.host.remote(order))
         return status
 
     async def dismiss(self, executor_id: ExecutorId, holder: str, key: str) -> None:
@@ -253,11 +281,13 @@ class RayFleet:
 
     def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:
         peer = self._peer(executor_id)
-        return model_answers.asked(lambda made: self._answer(peer, made), peer.actor, key, request)
+        return model_answers.asked(
+            lambda made: self._answers.answer(peer, made), peer.actor, key, request
+        )
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
         peer = self._peer(executor_id)
-        await self._answer(peer, peer.actor.refuse.remote(reason))
+        await self._answers.answer(peer, peer.actor.refuse.remote(reason))
 
     def lost(self, executor_id: ExecutorId) -> None:
         peer = self._peers.get(executor_id)
@@ -265,27 +295,32 @@ class RayFleet:
             peer.let_go()
 
     async def aclose(self) -> None:
-        self._abandoned.cancel()
         self._connecting.close()
+        self._forget_all()
+        if self._driver is not None and self._driver.is_joined:
+            try:
+                await self._driver.leave()
+            except CarawayError as exc:
+                logger.warning("Ray did not shut down in time", extra={"cause": exc.message})
+
+    def _forget_all(self) -> None:
+        """Let go of all executors and of everything that is in Ray's store."""
+        self._answers.cancel()
         for executor_id in list(self._peers):
             self.lost(executor_id)
         self._peers.clear()
-        self._catalog = None
-        if not self._leaves:
-            return
-        try:
-            await asyncio.wait_for(in_thread(ray.shutdown, "ray"), _LEAVE_S)
-        except TimeoutError:
-            logger.warning("Ray did not shut down in time", extra={"after_s": _LEAVE_S})
+        self._catalog = self._finding = None
+        self._files.clear()
 
     async def _find(self) -> None:
         """Look for new executors; while the head is away, the known ones stay."""
         if self._finding is None:
-            self._finding = tasks.begin(in_thread(partial(_find, set(self._peers)), "ray"))
-        done, _ = await asyncio.wait((self._finding,), timeout=_FIND_S)
-        if not done:
+            self._finding = tasks.begin(in_thread(partial(find, set(self._peers)), "ray"))
+        finding = self._finding
+        done, _ = await asyncio.wait((finding,), timeout=_FIND_S)
+        if not done or finding is not self._finding:
             return
-        finding, self._finding = self._finding, None
+        self._finding = None
         if (exc := finding.exception()) is not None:
             if not self._is_blind:
                 cause = str(exc).split("\n")[0][:_CAUSE_LENGTH]
@@ -335,47 +370,15 @@ class RayFleet:
 
     def _paged(self, peer: Peer, call: str, first: AnswerPage) -> PagedStream:
         async def fetch(cursor: str) -> AnswerPage:
-            return wire.unpack(await self._work(peer, call, peer.actor.next.remote(cursor)))
+            if self._peers.get(peer.executor_id) is not peer:
+                raise ExecutorLostError(peer.executor_id, NO_ANSWER)
+            return wire.unpack(await self._answers.work(peer, call, peer.actor.next.remote(cursor)))
 
         async def close(cursor: str) -> None:
-            send(peer.actor.close, cursor)
+            if self._peers.get(peer.executor_id) is peer:
+                send(peer.actor.close, cursor)
 
         return PagedStream(first, fetch, close)
-
-    async def _work(self, peer: Peer, call: str, answer: Any, inputs: Sequence[Input] = ()) -> Any:
-        return await self._unless_left(peer, call, answer, self._answer(peer, answer, inputs))
-
-    async def _unless_left(self, peer: Peer, call: str, answer: Any, wait: Awaitable[Any]) -> Any:
-        """Wait for an answer; if the caller leaves meanwhile, end its work on the executor."""
-        try:
-            return await wait
-        except asyncio.CancelledError:
-            send(peer.actor.cancel, call)
-            self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
-            raise
-
-    async def _answer(self, peer: Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
-        answered = tasks.begin(got(answer))
-        try:
-            await asyncio.wait((answered, peer.gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            answered.cancel()
-        if not answered.done():
-            raise ExecutorLostError(peer.executor_id, NO_ANSWER)
-        try:
-            return answered.result()
-        except exceptions.RayError as exc:
-            self._forget_if_dead(peer, exc)
-            raise translate(exc, peer.executor_id, inputs) from exc
-
-    async def _see_off(self, peer: Peer, answer: Any) -> None:
-        """Close what a cancelled call may have opened after its cancellation."""
-        try:
-            opened = await asyncio.wait_for(self._answer(peer, answer), _ABANDONED_S)
-        except (CarawayError, TimeoutError):
-            return
-        if isinstance(opened, SentPage) and not (page := wire.unpack(opened)).is_last:
-            send(peer.actor.close, page.cursor)
 
     def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
         if is_dead(exc):
@@ -389,15 +392,3 @@ class RayFleet:
 
 def _put(file: OwnFile) -> Any:
     return ray.put(own_files.content(file))
-
-
-def _find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
-    found = {}
-    for name in ray.util.list_named_actors():
-        executor_id = ray_nodes.executor_of(name)
-        if executor_id is not None and executor_id not in known:
-            try:
-                found[executor_id] = ray.get_actor(name)
-            except ValueError:
-                continue  # It ended after it was listed.
-    return found
