@@ -52,6 +52,15 @@ class Process:
         self.popen.wait(_STOP_S)
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a process runs, if not simply on this machine."""
+
+    within: Sequence[str] = ()
+    """What to put before its command."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
 def start(
     folder: Path,
     mark: str,
@@ -59,18 +68,20 @@ def start(
     *command: str,
     program: Sequence[str] = CARAWAY,
     place: str = "--data-dir",
+    host: "Host | None" = None,
 ) -> Process:
     """Start a command with a folder (set by the flag `place`), a log and a ready pipe."""
+    host = host or Host()
     reader, writer = os.pipe()
     log = folder / f"{name}.log"
     arguments = [
-        sys.executable, *program, *command, place, str(folder / name),
+        *host.within, sys.executable, *program, *command, place, str(folder / name),
         "--token-file", str(folder / "token"), "--ready-fd", str(writer),
     ]  # fmt: skip
     with log.open("ab") as out:
         popen = subprocess.Popen(
             arguments, pass_fds=(writer,), stdout=out, stderr=out, stdin=subprocess.DEVNULL,
-            start_new_session=True, env={**os.environ, MARK: mark},
+            start_new_session=True, env={**os.environ, **host.environ, MARK: mark},
         )  # fmt: skip
     os.close(writer)
     return Process(popen, log, reader)
@@ -94,6 +105,8 @@ class RayCluster:
     """The URL for the head, because Ray supports no Unix sockets."""
     executor_flags: Sequence[str] = ()
     """Further flags of executors; `{ip}` is the address of each."""
+    hosts: Mapping[str, Host] = field(default_factory=dict)
+    """The hosts of processes that have one of their own, with the addresses of `network`."""
     head: Process = field(init=False)
     executors: dict[str, Process] = field(default_factory=dict)
     schedulers: dict[str, Process] = field(default_factory=dict)
@@ -113,7 +126,9 @@ class RayCluster:
         """Start the head, or a replacement, without waiting for it."""
         stated = ["--state", self.head_state] if self.head_state else []
         place = ["--address", str(self.head_address), *stated]
-        self.head = start(self.folder, self.mark, "head", "head", *place)
+        self.head = start(
+            self.folder, self.mark, "head", "head", *place, host=self.hosts.get("head")
+        )
         return self.head
 
     def begin(self, executor: str, program: Sequence[str] = CARAWAY) -> Process:
@@ -123,18 +138,20 @@ class RayCluster:
             "--node-ip", self.node_ip(executor), "--id", executor, "--cores", "1",
             "--memory", self.memory, *_STORE, "--metrics", "127.0.0.1:0",
             *(flag.format(ip=self.node_ip(executor)) for flag in self.executor_flags),
-            program=program,
+            program=program, host=self.hosts.get(executor),
         )  # fmt: skip
         self.executors[executor] = process
         return process
 
     def begin_scheduler(self, name: str, manifest: Path) -> Process:
         """Start a scheduler `s1`, `s2`, ..., without waiting for it."""
+        node_ip = f"{self.network}.{100 + int(name[1:])}"
+        place = node_ip if name in self.hosts else "127.0.0.1"
         process = start(
             self.folder, self.mark, name, "scheduler", str(manifest), "--head",
-            str(self.head_address), "--node-ip", f"{self.network}.{100 + int(name[1:])}",
-            "--id", name, *_STORE, "--http", "127.0.0.1:0",
-            "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0", *self._stated(),
+            str(self.head_address), "--node-ip", node_ip, "--id", name, *_STORE, "--http",
+            f"{place}:0", "--metrics", f"{place}:0", "--flight", f"{place}:0", *self._stated(),
+            host=self.hosts.get(name),
         )  # fmt: skip
         self.schedulers[name] = process
         return process
@@ -180,17 +197,21 @@ def ray_cluster(
     memory: str = "512MiB",
     head_state: str | None = "",
     executor_flags: Sequence[str] = (),
+    hosts: Mapping[str, Host] | None = None,
+    network: str = "",
 ) -> Iterator[RayCluster]:
     """Start a cluster; the block begins when the head is up and every executor has joined.
 
     The head keeps its state with the schedulers' state, unless `head_state` says otherwise.
     """
     mark = uuid.uuid4().hex
-    network = f"127.200.{1 + os.getpid() % 250}"
+    network = network or f"127.200.{1 + os.getpid() % 250}"
     address = Address(f"{network}.1", 20_000 + os.getpid() % 12_000)
     ray_nodes.make_token(folder / "token")
     of_head = state if head_state == "" else head_state
-    cluster = RayCluster(folder, mark, network, address, state, memory, of_head, executor_flags)
+    cluster = RayCluster(
+        folder, mark, network, address, state, memory, of_head, executor_flags, hosts or {}
+    )
     try:
         cluster.begin_head().wait_up()
         for process in [cluster.begin(f"e{number}") for number in range(1, executors + 1)]:

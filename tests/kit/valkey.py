@@ -18,10 +18,21 @@ DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 class Server:
     """A server with its own data folder, which can be killed and restarted."""
 
-    def __init__(self, folder: Path, *, tcp: bool = False, **settings: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        tcp: bool = False,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        **settings: Any,
+    ) -> None:
         self._socket = folder / "valkey.sock"
+        self._host = host
         self._server = ValkeyServer(
-            port=None if tcp else 0,
+            port=port if tcp else 0,
+            host=host,
+            bind=host,
             data_dir=folder,
             unix_socket_path=self._socket,
             save="",
@@ -34,7 +45,7 @@ class Server:
     @property
     def tcp_url(self) -> str:
         """The TCP port, for clients that cannot use the socket; it is stable across restarts."""
-        return f"redis://127.0.0.1:{self._server._desired_port}"
+        return f"redis://{self._host}:{self._server._desired_port}"
 
     @property
     def socket(self) -> Path:

@@ -7,13 +7,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from tests.kit.chaos.keeping import EXECUTORS, HEAD, SCHEDULERS, STORE, VALKEY, Keeper, send
+from tests.kit.chaos.keeping import (
+    EXECUTORS,
+    HEAD,
+    HOSTS,
+    SCHEDULERS,
+    STORE,
+    VALKEY,
+    Keeper,
+    send,
+)
 from tests.kit.chaos.sending import wait
+from tests.kit.networks.hosts import Network
+from tests.kit.networks.switch import Pair, Rules
 from tests.kit.ray_cluster import ACTOR
 
 BETWEEN_S = (1.0, 4.0)
 PAUSE_S = (0.5, 14.0)
 """Claims last 10 s and Ray detects a dead node after 8 s, so some pauses look like deaths."""
+CUT_S = (1.0, 25.0)
+"""The head tolerates 60 s; heartbeats are lost after 5 s and claims after 10 s."""
 RECOVERY_S = 600.0
 """On a loaded machine, a process and its Ray node take a minute or two to start."""
 ROLLOUT = ("e1", *SCHEDULERS, "e2", VALKEY, STORE, HEAD)
@@ -59,6 +72,47 @@ class Harm:
     def rollouts(self) -> Rounds:
         """Replace each process in the operator's order, while other processes are killed."""
         return ({"rollout": self._roll_out},)
+
+    def partitions(self, network: Network) -> Rounds:
+        """Cut each process off from all others, both ways and one way, then pairs of processes."""
+        names = {each.removeprefix("outside-"): each for each in HOSTS if each != "outside"}
+        alone: dict[str, Fault] = {}
+        for told, name in names.items():
+            to = [(each, name) for each in network.others(name)]
+            of = [(name, each) for each in network.others(name)]
+            alone |= {
+                f"cut {told} off": self._cut(network, [*to, *of]),
+                f"cut what is sent to {told}": self._cut(network, to),
+                f"cut what {told} sends": self._cut(network, of),
+            }
+        pairs = {
+            f"cut {one} and {two}": self._cut(network, [(one, two), (two, one)])
+            for one, two in (("head", "e1"), ("head", "s1"), ("s1", "e1"), ("e1", "e2"))
+        }
+        return (alone | pairs,)
+
+    def bad_networks(self, network: Network) -> Rounds:
+        """Delay and lose packets, while processes are killed or cut off."""
+        bad = {
+            "delay 50 to 100 ms": self._worse(network, Rules(delay_s=0.05, jitter_s=0.05)),
+            "lose 2 percent": self._worse(network, Rules(loss=0.02)),
+            "delay 10 to 40 ms, lose 1 percent": self._worse(
+                network, Rules(delay_s=0.01, jitter_s=0.03, loss=0.01)
+            ),
+        }
+        kills = {f"kill {name}": fault for name, fault in self._main(self._kill).items()}
+        return (bad, kills, bad, self.partitions(network)[0])
+
+    def _cut(self, network: Network, pairs: Sequence[Pair]) -> Fault:
+        def fault() -> None:
+            with network.cut(*pairs):
+                wait(self._chosen.uniform(*CUT_S))
+
+        return fault
+
+    def _worse(self, network: Network, rules: Rules) -> Fault:
+        """Change the network, which stays so during the next faults."""
+        return lambda: network.change(rules)
 
     def go_on(self, rounds: Rounds, length_s: float) -> None:
         """Inject all faults of each round in random order, repeatedly, for the given time.

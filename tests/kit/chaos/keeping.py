@@ -4,16 +4,20 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from caraway_core.settings import Address
 from tests.kit import valkey
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import Served
+from tests.kit.networks import clocks_ahead
+from tests.kit.networks.hosts import Network
 from tests.kit.ray_cluster import (
     START_S,
+    Host,
     Process,
     RayCluster,
     descendants,
@@ -26,6 +30,11 @@ SCHEDULERS = ("s1", "s2")
 EXECUTORS = ("e1", "e2")
 STORE, HEAD, VALKEY = "store", "head", "valkey"
 _LOOK_S = 0.1
+VALKEY_HOST = "outside-valkey"
+HOSTS = {HEAD: 1, STORE: 2, "e1": 11, "e2": 12, "s1": 101, "s2": 102, "outside": 254,
+         VALKEY_HOST: 250}  # fmt: skip
+"""The last numbers of the addresses of `RayCluster`, and of this process."""
+AHEAD, AHEAD_S = ("s2", "e2"), 600.0
 
 
 class Keeper:
@@ -142,7 +151,7 @@ class Keeper:
             address = str(self.store_address)
             of = self.cluster
             self._store = start(of.folder, of.mark, STORE, STORE, "--listen", address,
-                                place="--dir")  # fmt: skip
+                                place="--dir", host=of.hosts.get(STORE))  # fmt: skip
             self._up(self._store)
         elif name == HEAD:
             self._up(self.cluster.begin_head())
@@ -167,20 +176,43 @@ class Keeper:
 
 
 @contextmanager
-def kept_cluster(folder: Path, text: Callable[[str], str]) -> Iterator[Keeper]:
+def kept_cluster(
+    folder: Path, text: Callable[[str], str], network: Network | None = None
+) -> Iterator[Keeper]:
     """Start two schedulers, two executors, a head, a store, and a Valkey for all state.
 
-    `text` returns the manifest for a location of results.
+    `text` returns the manifest for a location of results. With a network, each process has a host.
     """
+    outside: dict[str, Any] = {}
+    if network is not None:
+        outside = {"host": network.addresses[VALKEY_HOST], "port": 6379, "protected-mode": "no"}
     with (
-        valkey.serving(tcp=True) as server,
-        ray_cluster(folder, len(EXECUTORS), server.tcp_url) as cluster,
+        valkey.serving(tcp=True, **outside) as server,
+        ray_cluster(
+            folder,
+            len(EXECUTORS),
+            server.tcp_url,
+            hosts=_hosts(network),
+            network=network.prefix if network else "",
+        ) as cluster,
     ):
         manifest = folder / "caraway.yaml"
         keeper = Keeper(cluster, server, manifest)
         manifest.write_text(text(f"caraway://{keeper.store_address}"))
         with keeper.at_work():
             yield keeper
+
+
+def _hosts(network: Network | None) -> Mapping[str, Host]:
+    """Return the hosts of processes; the clocks of `AHEAD` are ahead of the others."""
+    if network is None:
+        return {}
+    fast = clocks_ahead.environ(AHEAD_S)
+    return {
+        name: Host(network.within(name), fast if name in AHEAD else {})
+        for name in HOSTS
+        if not name.startswith("outside")
+    }
 
 
 def send(pids: Sequence[int], number: signal.Signals) -> None:

@@ -1,0 +1,1 @@
+"""Hosts in network namespaces, between which packets can be delayed and lost."""

@@ -1,0 +1,1 @@
+"""On the path of processes whose clock is ahead."""
