@@ -1,11 +1,13 @@
 """The executor's own port: metrics, and the liveness and readiness probes."""
 
 import threading
+import time
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
 
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.wire import ActorStatus
@@ -13,6 +15,8 @@ from caraway_core.settings import Address
 from caraway_executor.metrics import CONTENT_TYPE
 
 _TIMEOUT_S = 5
+_LONGEST_WAIT_S = 300
+_POLL_S = 0.1
 
 
 @dataclass(slots=True)
@@ -84,9 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*connection)
 
     def do_GET(self) -> None:
-        """Serve /health, /v1/ready and /metrics."""
+        """Serve /health, also with `?wait=SECONDS`, /v1/ready and /metrics."""
         match self.path.partition("?")[0]:
             case "/health":
+                self._wait_until_ready()
                 self._answer(200, b"ok")
             case "/v1/ready":
                 reason = self._seen.unready()
@@ -96,6 +101,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, standing.metrics if standing else b"", CONTENT_TYPE)
             case _:
                 self._answer(404, b"not found; use /health, /v1/ready or /metrics")
+
+    def _wait_until_ready(self) -> None:
+        """Wait for as long as the parameter `wait` says, so that a start has no failed probe."""
+        found = parse_qs(urlsplit(self.path).query).get("wait", ["0"])[-1]
+        wait_s = min(int(found), _LONGEST_WAIT_S) if found.isdecimal() else 0
+        end = time.monotonic() + wait_s
+        while self._seen.unready() and time.monotonic() < end:
+            time.sleep(_POLL_S)
 
     def _answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)

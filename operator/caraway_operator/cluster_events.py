@@ -30,6 +30,9 @@ def state_events(facts: ClusterFacts) -> Iterator[EventContent]:
         yield EventContent("NotApplied", failure, "Apply", "Warning")
     for clamped in facts.spec.clamped:
         yield EventContent("Clamped", clamped, "Limit", "Warning")
+    for part in facts.unready_parts or ():
+        if not part.is_loading:
+            yield EventContent("NotLoaded", str(part), "Load", "Warning")
     if decision.problem:
         note = f"the rollout stopped: {decision.problem.message}"
         yield EventContent(decision.problem.reason, note, "Rollout", "Warning")

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from caraway_operator import decisions, limits, referenced_objects, scheduler_gate
+from caraway_operator import decisions, limits, referenced_objects
 from caraway_operator.kube.client import KubeClient
 from caraway_operator.kube.kinds import Object, ObjectRef
 from caraway_operator.manifests import DesiredCluster, meta
@@ -115,10 +115,7 @@ class DesiredStateReader:
             tuple(sorted(desired.secrets.items())),
         )  # fmt: skip
         if cache.built[0] != made_from:
-            executor = desired.spec.executor
-            has_executors = executor.replicas > 0 or executor.max_replicas is not None
-            objects = scheduler_gate.with_gate(build(desired), has_executors)
-            cache.built = (made_from, decisions.with_template_hashes(objects))
+            cache.built = (made_from, decisions.with_template_hashes(build(desired)))
         return cache.built[1]
 
     async def _read_referenced(

@@ -36,6 +36,7 @@ from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.sampling import LoadSampler
 from caraway_operator.scheduler_client import (
     ExecutorView,
+    PartView,
     SchedulerClient,
     SchedulerClientError,
     SchedulerEndpoint,
@@ -154,13 +155,15 @@ class Reconciler:
         broken = replace(facts.observed, unreachable=_unreachable(written))
         facts = replace(facts, failures=failures, observed=broken)
         facts = observed_state.with_observed(facts, self._objects)
+        facts = replace(facts, unready_parts=await self._unready_parts(cache, facts))
         is_ready = status.is_ready(facts)
         progress = replace(
             decision.progress,
             was_ready=decision.progress.was_ready or is_ready,
             full=dict(facts.desired_replicas) if is_ready else decision.progress.full,
         )
-        after_s = _requeue_after_s(spec.spec, decision, written, failures)
+        is_unwell = bool(failures or facts.unready_parts)
+        after_s = _requeue_after_s(spec.spec, decision, written, is_unwell)
         result = await self._publish_status(cluster, cache, facts, progress, after_s)
         for event in cluster_events.state_events(facts):
             await self._recorder.record_event(cluster, event)
@@ -235,6 +238,18 @@ class Reconciler:
                 failures.append(error.message)
         return failures
 
+    async def _unready_parts(
+        self, cache: ReconcileCache, facts: ClusterFacts
+    ) -> Sequence[PartView] | None:
+        workload = facts.workloads.get(SCHEDULER)
+        if workload is None or not workload.ready:
+            return None
+        try:
+            return await self._schedulers.unready_parts(self._endpoint_of(cache, facts))
+        except SchedulerClientError as error:
+            logger.debug("cannot ask for unready parts", extra={"reason": error.message})
+            return None
+
     async def _expand_volumes(self, facts: ClusterFacts, settled: Sequence[Object]) -> list[str]:
         failures = []
         claims = observed_state.volume_claims(self._objects, facts)
@@ -300,14 +315,14 @@ def _unreachable(written: WriteResult) -> tuple[str, ...]:
 
 
 def _requeue_after_s(
-    spec: CarawayClusterSpec, decision: Decision, written: WriteResult, failures: Sequence[str]
+    spec: CarawayClusterSpec, decision: Decision, written: WriteResult, is_unwell: bool
 ) -> float:
     is_draining = decision.start_drain or decision.cancel_drain or decision.progress.drain
     if written.is_incomplete or is_draining:
         return _SOON_S
     if decision.is_rolling or decision.is_scaling or written.failures:
         return _ROLLING_S
-    if spec.executor.max_replicas is not None or spec.manifest_from is not None or failures:
+    if spec.executor.max_replicas is not None or spec.manifest_from is not None or is_unwell:
         return sampling.EVERY_S
     return RESYNC_S
 

@@ -202,7 +202,7 @@ def _with_progress(
             is_active = True
             step, message = current, f"replacing the {component}"
             problem = _problem_of(state, component)
-    if not is_active:
+    if not is_active and (not progress.step or _is_settled(state)):
         return rollout
     if not step:
         # The held components wait for pods that are updated already, but missing or not ready.
@@ -284,6 +284,11 @@ def _serves(state: ClusterState, component: str) -> bool:
     """Tell whether any pod is ready. A component without one can be replaced at once."""
     workload = state.workloads.get(component)
     return workload is not None and workload.ready > 0
+
+
+def _is_settled(state: ClusterState) -> bool:
+    """Tell whether the pods that were replaced last are ready, too."""
+    return all(workload.is_complete for workload in state.workloads.values())
 
 
 def _is_complete(state: ClusterState, component: str) -> bool:

@@ -36,6 +36,19 @@ class ExecutorView:
 
 
 @dataclass(frozen=True, slots=True)
+class PartView:
+    """A part of the manifest that is not ready, such as `dataset orders (error)`."""
+
+    title: str
+    reason: str = ""
+    is_loading: bool = False
+    """It was not tried yet."""
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.reason}" if self.reason else self.title
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryUsage:
     """The memory of an executor for statements."""
 
@@ -99,10 +112,18 @@ class SchedulerClient(Protocol):
         ...
 
     async def is_ready(self, endpoint: SchedulerEndpoint, min_ready: int) -> bool:
-        """Tell whether all datasets are loaded and at least `min_ready` executors are ready.
+        """Tell whether a scheduler serves and at least `min_ready` executors are ready.
 
         Raises:
             SchedulerClientError: no scheduler answers.
+        """
+        ...
+
+    async def unready_parts(self, endpoint: SchedulerEndpoint) -> Sequence[PartView]:
+        """Return the parts of the manifest that are not ready.
+
+        Raises:
+            SchedulerClientError: no scheduler answers, or only one of an earlier release.
         """
         ...
 
@@ -136,12 +157,24 @@ class HttpSchedulerClient:
         await self._send(endpoint, "DELETE", f"/internal/executors/{quote(executor)}/drain")
 
     async def is_ready(self, endpoint: SchedulerEndpoint, min_ready: int) -> bool:
-        path = f"/v1/ready?min_ready_executors={min_ready}"
+        # One dataset in error must not stop a rollout.
+        path = f"/v1/ready?probe=pod&min_ready_executors={min_ready}"
         try:
             response = await self._http.get(endpoint.url + path, timeout=_TIMEOUT_S)
         except httpx.HTTPError as exc:
             raise SchedulerClientError(f"no scheduler answers: {type(exc).__name__}") from exc
         return response.status_code == 200
+
+    async def unready_parts(self, endpoint: SchedulerEndpoint) -> Sequence[PartView]:
+        found = await self._json(endpoint, "GET", "/internal/parts")
+        return [
+            PartView(
+                f"{entry.get('kind')} {entry.get('name')} ({entry.get('status')})",
+                str(entry.get("reason") or ""),
+                is_loading=not entry.get("is_settled"),
+            )
+            for entry in _entries(found)
+        ]
 
     async def _json(self, endpoint: SchedulerEndpoint, method: str, path: str) -> Any:
         response = await self._send(endpoint, method, path)
@@ -178,7 +211,7 @@ async def open_client() -> AsyncIterator[HttpSchedulerClient]:
 # Any: JSON from a scheduler.
 def _entries(found: Any) -> list[Mapping[str, Any]]:
     if not isinstance(found, list):
-        raise SchedulerClientError("the scheduler's answer has no list of executors")
+        raise SchedulerClientError("the scheduler's answer is not a list")
     return [entry for entry in found if isinstance(entry, Mapping)]
 
 

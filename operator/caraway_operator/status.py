@@ -9,6 +9,7 @@ from caraway_operator.decisions import Decision
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ReconcileProgress
+from caraway_operator.scheduler_client import PartView
 
 _LONGEST = 4000
 _PENDING = frozenset({"Unschedulable", "VolumeNotBound", "SchedulingGated"})
@@ -61,6 +62,8 @@ class ClusterFacts:
     failures: Sequence[str] = ()
     """Requests that Kubernetes rejected, and fields that it does not let change."""
     is_terminating: bool = False
+    unready_parts: Sequence[PartView] | None = None
+    """Parts of the manifest that are not ready; None if no scheduler was asked or answered."""
 
     @property
     def workloads(self) -> Mapping[str, WorkloadView]:
@@ -112,7 +115,7 @@ def cluster_status(
         status |= {key: previous.get(key) for key in ("image", "version")}
     status["conditions"] = [
         _dated(condition, previous, facts.generation, now)
-        for condition in _conditions(facts, phase)
+        for condition in (*_conditions(facts, phase), _loaded(facts, previous))
     ]
     return status
 
@@ -198,14 +201,17 @@ def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
     decision = facts.decision
     problem = decision.problem or _problem(facts)
     # `kubectl wait` for Ready is used before queries, and a stopped cluster serves none.
-    ready = is_ready(facts) and not facts.spec.is_stopped
+    is_whole = is_ready(facts) and not facts.spec.is_stopped
+    ready = is_whole or _serves_meanwhile(facts, phase)
     reason = phase.name
     if facts.observed.unreachable and facts.progress.was_ready:
         reason = "ServiceNotApplied"
-    elif problem and not ready:
+    elif ready:
+        reason = "Serving"
+    elif problem:
         reason = problem.reason
     conditions = [
-        _condition("Ready", ready, "AllReady" if ready else reason, "" if ready else phase.message),
+        _condition("Ready", ready, *(("AllReady", "") if is_whole else (reason, phase.message))),
         _listed("SpecValid", facts.spec.problems, "Valid", "Invalid"),
         _limits(facts),
         _listed("Reconciled", facts.failures, "Applied", "NotApplied"),
@@ -220,6 +226,31 @@ def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
     else:
         conditions.append(_condition("RolledOut", True, "Complete", ""))
     return conditions
+
+
+def _serves_meanwhile(facts: ClusterFacts, phase: _Phase) -> bool:
+    """Tell whether a cluster that was ready serves while its pods are replaced, or others are added.
+
+    A rollout that stopped, or whose next spec is invalid, changes nothing for clients.
+    """
+    if not facts.progress.was_ready or facts.observed.unreachable or facts.is_terminating:
+        return False
+    is_halted = bool(facts.progress.step) and not facts.spec.is_accepted
+    is_changing = facts.decision.is_rolling or is_halted or phase.name == "Scaling"
+    return is_changing and not facts.spec.is_stopped and _serves(facts)
+
+
+def _loaded(facts: ClusterFacts, previous: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the condition with the parts of the manifest that are not ready, and why."""
+    parts = facts.unready_parts
+    if facts.spec.is_stopped:
+        return _condition("Loaded", None, "Stopped", "no scheduler is running")
+    if parts is None:
+        last = _previous(previous, "Loaded")
+        kept = {key: last[key] for key in ("type", "status", "reason", "message") if key in last}
+        return kept or _condition("Loaded", None, "NotAsked", "no scheduler has answered yet")
+    reason = "Loading" if all(part.is_loading for part in parts) else "InError"
+    return _listed("Loaded", [str(part) for part in parts], "AllLoaded", reason)
 
 
 def _not_rolled_out(facts: ClusterFacts) -> str:
@@ -246,10 +277,10 @@ def _listed(type_: str, against: Sequence[str], good: str, bad: str) -> dict[str
     return _condition(type_, not against, bad if against else good, "; ".join(against))
 
 
-def _condition(type_: str, holds: bool, reason: str, message: str) -> dict[str, Any]:
+def _condition(type_: str, holds: bool | None, reason: str, message: str) -> dict[str, Any]:
     return {
         "type": type_,
-        "status": "True" if holds else "False",
+        "status": "Unknown" if holds is None else str(holds),
         "reason": reason,
         "message": _cut(message),
     }
@@ -258,17 +289,16 @@ def _condition(type_: str, holds: bool, reason: str, message: str) -> dict[str, 
 def _dated(
     condition: dict[str, Any], previous: Mapping[str, Any], generation: int, now: str
 ) -> dict[str, Any]:
-    before: Mapping[str, Any] = next(
-        (
-            each
-            for each in previous.get("conditions") or ()
-            if each.get("type") == condition["type"]
-        ),
-        {},
-    )
+    before = _previous(previous, condition["type"])
     same = before.get("status") == condition["status"]
     since = before.get("lastTransitionTime", now) if same else now
     return {**condition, "observedGeneration": generation, "lastTransitionTime": since}
+
+
+def _previous(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+    """Return a condition of the previous status, empty if it had none."""
+    found = (each for each in status.get("conditions") or () if each.get("type") == type_)
+    return next(found, {})
 
 
 def _problem(facts: ClusterFacts) -> WorkloadProblem | None:

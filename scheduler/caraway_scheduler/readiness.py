@@ -19,6 +19,21 @@ class Gates:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadyPart:
+    """A part of the manifest that cannot be used now, such as a dataset."""
+
+    kind: str
+    name: str
+    status: str
+    reason: str = ""
+    is_settled: bool = False
+    """It was tried once, and only a change elsewhere makes it ready."""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.status})"
+
+
+@dataclass(frozen=True, slots=True)
 class Readiness:
     """The result, with one line of text for each gate."""
 

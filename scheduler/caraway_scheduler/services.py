@@ -1,9 +1,10 @@
 """Holds the parts of one scheduler process, which `composition` builds once at start."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
@@ -13,7 +14,6 @@ from caraway_core.signatures import SignatureGate
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.catalog.states import ViewState
 from caraway_scheduler.dispatch.functions import ManifestFunctions
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.embeddings.service import Embeddings
@@ -24,6 +24,7 @@ from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.nsql import NsqlService
 from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.readiness import Gates, Readiness, UnreadyPart
 from caraway_scheduler.search.rerankers import RerankerModels
 from caraway_scheduler.search.service import SearchService
 from caraway_scheduler.tools import ToolService
@@ -69,6 +70,8 @@ class ManifestInForce:
 class Life:
     """How far this process is between its start and its end."""
 
+    is_settled: bool = False
+    """Each part of the manifest was loaded, or was in error, at one time."""
     is_leaving: bool = False
     """It serves on for a while, so that clients can move to other schedulers."""
 
@@ -121,34 +124,53 @@ class Services:
     def is_stopping(self) -> bool:
         return self.queries.is_stopping
 
-    def readiness(self, gates: readiness.Gates) -> readiness.Readiness:
+    def readiness(self, gates: Gates) -> Readiness:
         """Judge what is loaded and who is there now."""
-        waiting = [
-            f"dataset {state.name} ({state.status})"
-            for state in self.catalog.datasets.values()
-            if not state.is_ready
-        ]
-        waiting += [
-            f"view {view.name} ({view.status}{_waiting(view)})"
-            for view in self.catalog.views.values()
-            if view.status != "ready"
-        ]
-        waiting += [
-            f"model {model.name} ({model.status})"
-            for model in self.models.states.values()
-            if not model.was_ready
-        ]
-        waiting += [
-            f"embedding model {state.name} ({state.status})"
-            for state in self.embeddings.states.values()
-            if state.declared.is_declared and not state.was_ready
-        ]
+        waiting = [str(part) for part in self.unready_parts()]
         if not self.catalog.version:
             waiting.append("catalog (initializing)")
         if self.life.is_leaving:
             waiting.append("this process (shutting down)")
         return readiness.evaluate(waiting, self.dispatch.executors(), gates)
 
+    def serves(self, gates: Gates) -> Readiness:
+        """Judge whether requests may be sent here.
 
-def _waiting(view: ViewState) -> str:
-    return f": waits for {view.waits_for}" if view.waits_for else ""
+        At first each part has to be loaded or in error. After that it is up to each request.
+        """
+        waiting: list[str] = []
+        if not self.life.is_settled:
+            waiting += [str(part) for part in self.unready_parts() if not part.is_settled]
+            if not self.catalog.version:
+                waiting.append("catalog (initializing)")
+            self.life.is_settled = not waiting
+        return readiness.evaluate(waiting, self.dispatch.executors(), gates)
+
+    def unready_parts(self) -> Iterator[UnreadyPart]:
+        """Yield the parts of the manifest that are not ready, with the reasons."""
+        for dataset in self.catalog.datasets.values():
+            if not dataset.is_ready:
+                yield _unready("dataset", dataset, dataset.status, is_settled=dataset.was_tried)
+        for view in self.catalog.views.values():
+            if view.status != "ready":
+                waits = f": waits for {view.waits_for}" if view.waits_for else ""
+                yield _unready("view", view, view.status + waits, is_settled=view.error is not None)
+        for model in self.models.states.values():
+            if not model.was_ready:
+                yield _unready("model", model, model.status, is_settled=model.settled.is_set())
+        for state in self.embeddings.states.values():
+            if state.declared.is_declared and not state.was_ready:
+                was_tried = state.settled.is_set()
+                yield _unready("embedding model", state, state.status, is_settled=was_tried)
+
+
+class _Part(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def error(self) -> CarawayError | None: ...
+
+
+def _unready(kind: str, part: _Part, status: str, *, is_settled: bool) -> UnreadyPart:
+    reason = "" if part.error is None else part.error.message
+    return UnreadyPart(kind, part.name, status, reason, is_settled)

@@ -15,6 +15,7 @@ from caraway_operator.reconcile import Reconciler, ReconcileResult
 from caraway_operator.resource_cache import ResourceCache
 from caraway_operator.scheduler_client import (
     ExecutorView,
+    PartView,
     SchedulerClientError,
     SchedulerEndpoint,
     SchedulerLoad,
@@ -42,6 +43,7 @@ class FakeSchedulerClient:
     busy: set[str] = field(default_factory=set)
     waiting: int = 0
     is_away: bool = False
+    parts: list[PartView] = field(default_factory=list)
 
     @property
     def draining(self) -> set[str]:
@@ -82,6 +84,10 @@ class FakeSchedulerClient:
     async def is_ready(self, endpoint: SchedulerEndpoint, min_ready: int) -> bool:
         self._check()
         return sum(view.is_ready for view in await self.executors(endpoint)) >= min_ready
+
+    async def unready_parts(self, endpoint: SchedulerEndpoint) -> Sequence[PartView]:
+        self._check()
+        return self.parts
 
     def _names(self) -> list[str]:
         return [name for name in self.emulator.names("Pod") if "-executor-" in name]

@@ -6,6 +6,7 @@ from caraway_operator.scheduler_client import (
     ExecutorView,
     HttpSchedulerClient,
     MemoryUsage,
+    PartView,
     SchedulerClientError,
     SchedulerEndpoint,
     SchedulerLoad,
@@ -76,7 +77,7 @@ async def test_readiness_is_the_status_of_the_answer() -> None:
 
     assert await schedulers(200, "ready", seen).is_ready(TARGET, 2)
     assert not await schedulers(503, "not ready").is_ready(TARGET, 2)
-    assert str(seen[0].url) == "http://shop.web.svc:9090/v1/ready?min_ready_executors=2"
+    assert str(seen[0].url) == "http://shop.web.svc:9090/v1/ready?probe=pod&min_ready_executors=2"
 
 
 @pytest.mark.parametrize(("status", "answer"), [(401, {}), (503, {}), (200, {"no": "list"})])
@@ -84,3 +85,18 @@ async def test_a_malformed_answer_is_an_error(status: int, answer: object) -> No
     with pytest.raises(SchedulerClientError) as caught:
         await schedulers(status, answer).executors(TARGET)
     assert "secret" not in str(caught.value) + repr(TARGET)
+
+
+async def test_unready_parts_are_parsed() -> None:
+    told = [
+        {"kind": "dataset", "name": "orders", "status": "error", "reason": "no such file",
+         "is_settled": True},
+        {"kind": "view", "name": "v", "status": "initializing", "reason": "", "is_settled": False},
+    ]  # fmt: skip
+
+    assert await schedulers(200, told).unready_parts(TARGET) == [
+        PartView("dataset orders (error)", "no such file"),
+        PartView("view v (initializing)", is_loading=True),
+    ]
+    with pytest.raises(SchedulerClientError, match="404"):
+        await schedulers(404, {}).unready_parts(TARGET)

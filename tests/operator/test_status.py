@@ -7,6 +7,7 @@ from caraway_operator import progress, status
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ExecutorDrain, ReconcileProgress
+from caraway_operator.scheduler_client import PartView
 from caraway_operator.status import ClusterFacts
 from tests.operator.changing import changed
 
@@ -58,6 +59,7 @@ def test_the_status_of_a_ready_cluster() -> None:
         "WithinLimits": "True",
         "Reconciled": "True",
         "RolledOut": "True",
+        "Loaded": "Unknown",
     }
 
 
@@ -208,3 +210,40 @@ def test_progress_is_read_back_from_the_status() -> None:
     assert (
         progress.read_progress({"drain": 3, "executors": "x", "since": None}) == ReconcileProgress()
     )
+
+
+ORDERS = PartView("dataset orders (error)", "cannot connect to db:5432")
+LINES = PartView("dataset lines (initializing)", is_loading=True)
+
+
+def test_parts_that_are_not_ready_are_a_condition_with_their_reasons() -> None:
+    found = condition(changed(facts(), unready_parts=[ORDERS, LINES]), "Loaded")
+
+    assert (found["status"], found["reason"]) == ("False", "InError")
+    assert found["message"] == (
+        "dataset orders (error): cannot connect to db:5432; dataset lines (initializing)"
+    )
+    # The cluster serves everything else.
+    assert condition(changed(facts(), unready_parts=[ORDERS]), "Ready")["status"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (changed(facts(), unready_parts=[]), ("True", "AllLoaded")),
+        (changed(facts(), unready_parts=[LINES]), ("False", "Loading")),
+        (changed(facts(), is_stopped=True), ("Unknown", "Stopped")),
+        (facts(), ("Unknown", "NotAsked")),
+    ],
+)
+def test_the_reason_says_how_far_loading_is(found: ClusterFacts, expected: tuple[str, str]) -> None:
+    shown = condition(found, "Loaded")
+    assert (shown["status"], shown["reason"]) == expected
+
+
+def test_what_schedulers_said_last_is_kept_while_none_answers() -> None:
+    before = made(changed(facts(), unready_parts=[ORDERS]))
+
+    found = next(each for each in made(facts(), before)["conditions"] if each["type"] == "Loaded")
+
+    assert (found["status"], found["message"]) == ("False", str(ORDERS))

@@ -78,10 +78,12 @@ statements: {{ max 64 (div $rest 2) }}
 {{- end -}}
 {{- end }}
 
-{{/* The probes of a container. Takes (dict "over" "startup" "readiness" "liveness"), the last three handlers; YAML. */}}
+{{/* The probes of a container. Takes (dict "over" "startup" "readiness" "liveness"), the last three handlers, and
+"start": the delay, timeout and failures of the startup probe; YAML. */}}
 {{- define "caraway.probes" -}}
 {{- $probes := dict -}}
-{{- range $name, $times := dict "startup" (list 3 3 100) "readiness" (list 5 5 2) "liveness" (list 10 5 6) -}}
+{{- $start := default (list 5 3 60) .start -}}
+{{- range $name, $times := dict "startup" (list 5 (index $start 1) (index $start 2)) "readiness" (list 5 5 2) "liveness" (list 10 5 6) -}}
 {{- $handler := get $ $name -}}
 {{- $over := default dict (get $.over $name) -}}
 {{- $isReplaced := false -}}
@@ -89,6 +91,7 @@ statements: {{ max 64 (div $rest 2) }}
 {{- if and (hasKey $over .) (not (hasKey $handler .)) }}{{ $isReplaced = true }}{{ end -}}
 {{- end -}}
 {{- $probe := ternary dict (deepCopy $handler) $isReplaced -}}
+{{- if eq $name "startup" }}{{ $_ := set $probe "initialDelaySeconds" (index $start 0) }}{{ end -}}
 {{- $_ := set $probe "periodSeconds" (index $times 0) -}}
 {{- $_ := set $probe "timeoutSeconds" (index $times 1) -}}
 {{- $_ := set $probe "failureThreshold" (index $times 2) -}}

@@ -1,6 +1,7 @@
 """Containers: command, environment, resources, security context and probes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from caraway_operator.manifests import sizing
 from caraway_operator.manifests.desired import DesiredCluster
@@ -8,6 +9,11 @@ from caraway_operator.manifests.meta import Object, keyed
 from caraway_operator.resources.pods import ComponentSpec, ContainerResources, ProbesSpec, merged
 
 _HANDLERS = {"exec", "grpc", "httpGet", "tcpSocket"}
+WAIT_S = 50
+"""How long processes keep a startup probe waiting while they start.
+
+Each probe that fails is an event of the pod, so a healthy start should have one that succeeds.
+"""
 SECURITY: Object = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -15,6 +21,19 @@ SECURITY: Object = {
     "readOnlyRootFilesystem": True,
     "runAsNonRoot": True,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class StartTimes:
+    """When the first startup probe comes, how long it may take, and how many may fail."""
+
+    delay_s: int = 5
+    timeout_s: int = 3
+    failures: int = 60
+
+
+WAITING = StartTimes(timeout_s=WAIT_S + 10)
+"""For probes that wait for `WAIT_S`."""
 
 
 def container(
@@ -83,10 +102,19 @@ def tcp(port: str) -> Object:
     return {"tcpSocket": {"port": port}}
 
 
-def probes(over: ProbesSpec, *, startup: Object, readiness: Object, liveness: Object) -> Object:
+def probes(
+    over: ProbesSpec,
+    *,
+    startup: Object,
+    readiness: Object,
+    liveness: Object,
+    start: StartTimes | None = None,
+) -> Object:
     """Return the probes of a container, with the fields of the spec merged into them."""
+    start = start or StartTimes()
+    begun = _probe(startup, over.startup, 5, start.timeout_s, start.failures, start.delay_s)
     return {
-        "startupProbe": _probe(startup, over.startup, period=3, timeout=3, failures=100),
+        "startupProbe": begun,
         "readinessProbe": _probe(readiness, over.readiness, period=5, timeout=5, failures=2),
         # A process under load may answer slowly; one that hangs never answers.
         "livenessProbe": _probe(liveness, over.liveness, period=10, timeout=5, failures=6),
@@ -94,11 +122,12 @@ def probes(over: ProbesSpec, *, startup: Object, readiness: Object, liveness: Ob
 
 
 def _probe(
-    handler: Object, over: Object | None, period: int, timeout: int, failures: int
+    handler: Object, over: Object | None, period: int, timeout: int, failures: int, delay: int = 0
 ) -> Object:
     is_replaced = bool(_HANDLERS & (over or {}).keys() - handler.keys())
     base = {
         **({} if is_replaced else handler),
+        **({"initialDelaySeconds": delay} if delay else {}),
         "periodSeconds": period,
         "timeoutSeconds": timeout,
         "failureThreshold": failures,

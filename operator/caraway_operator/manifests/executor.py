@@ -30,9 +30,11 @@ def objects(desired: DesiredCluster) -> list[Object]:
         },
         probes=containers.probes(
             spec.probes,
-            startup=containers.http("/health", "metrics"),
+            # Liveness is checked after one wait at most, even where nothing can be joined.
+            startup=containers.http(f"/health?wait={containers.WAIT_S}", "metrics"),
             readiness=containers.http("/v1/ready", "metrics"),
             liveness=containers.http("/health", "metrics"),
+            start=containers.WAITING,
         ),
         resources=resources,
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],

@@ -1,5 +1,7 @@
 """The schedulers: a Deployment without unavailable pods during updates."""
 
+from dataclasses import replace
+
 from caraway_operator import naming
 from caraway_operator.manifests import (
     configs,
@@ -16,6 +18,9 @@ from caraway_operator.manifests.meta import Object, metadata
 _SHUTDOWN_DELAY_S = 5
 """Clients are sent to a terminating pod for a moment, and keep connections to it."""
 _MARGIN_S = 25
+_READY = "/v1/ready?probe=pod"
+_START = replace(containers.WAITING, failures=3600 // containers.WAIT_S)
+"""Restarting a scheduler that waits for executors or for a dataset does not help."""
 
 
 def objects(desired: DesiredCluster) -> list[Object]:
@@ -72,9 +77,10 @@ def _template(desired: DesiredCluster) -> Object:
         },
         probes=containers.probes(
             spec.probes,
-            startup=containers.http("/health", "metrics"),
-            readiness=containers.http("/v1/ready", "metrics"),
+            startup=containers.http(_startup_path(desired), "metrics"),
+            readiness=containers.http(_READY, "metrics"),
             liveness=containers.http("/health", "metrics"),
+            start=_START,
         ),
         resources=resources,
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],
@@ -95,6 +101,18 @@ def grace_s(desired: DesiredCluster) -> int:
     given = desired.spec.scheduler.termination_grace_period_seconds
     shutdown_s = int(desired.manifest.shutdown_timeout_s)
     return shutdown_s + _SHUTDOWN_DELAY_S + _MARGIN_S if given is None else given
+
+
+def _startup_path(desired: DesiredCluster) -> str:
+    """Return the probe that keeps a new scheduler from serving until an executor works for it.
+
+    Later, readiness must not depend on executors: without them, a scheduler still accepts jobs and
+    reports errors. Kubernetes stops the startup probe once it has succeeded.
+    """
+    executor = desired.spec.executor
+    has_executors = executor.replicas > 0 or executor.max_replicas is not None
+    gate = "&min_ready_executors=1" if has_executors else ""
+    return f"{_READY}&wait={containers.WAIT_S}{gate}"
 
 
 def _arguments(desired: DesiredCluster, object_store_mib: int) -> list[str]:

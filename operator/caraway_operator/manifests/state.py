@@ -7,6 +7,7 @@ from caraway_operator.manifests.meta import Object
 from caraway_operator.manifests.secrets import redis_secret
 
 REDIS = "redis"
+_START = containers.StartTimes(delay_s=2)
 
 
 def objects(desired: DesiredCluster) -> list[Object]:
@@ -70,6 +71,7 @@ def _redis(desired: DesiredCluster) -> Object:
             startup=containers.tcp(REDIS),
             readiness=containers.tcp(REDIS),
             liveness=containers.tcp(REDIS),
+            start=_START,
         ),
         resources=resources,
         mounts=[
@@ -97,7 +99,9 @@ def _store(desired: DesiredCluster) -> Object:
         ],
         env=processes.identity(),
         ports={sizing.STORE: naming.STORE_PORT},
-        probes=containers.probes(spec.probes, startup=probe, readiness=probe, liveness=probe),
+        probes=containers.probes(
+            spec.probes, startup=probe, readiness=probe, liveness=probe, start=_START
+        ),
         resources=sizing.effective(sizing.STORE, spec.store_resources),
         mounts=[volumes.data_mount(), *volumes.token(desired)[1], *volumes.scratch()[1]],
     )

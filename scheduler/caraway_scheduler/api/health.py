@@ -7,6 +7,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from caraway_scheduler import readiness
 from caraway_scheduler.api import app_state
+from caraway_scheduler.readiness import Gates, Readiness
+from caraway_scheduler.services import Services
 from caraway_serving import shapes
 
 router = APIRouter(tags=["Health"])
@@ -44,11 +46,20 @@ async def ready(
 ) -> Response:
     """Answer 200 `ready` when every component can be queried and every gate passes."""
     services = app_state.services(request)
-    gates = readiness.Gates(min_ready_executors, min_ready_executors_percent)
+    gates = Gates(min_ready_executors, min_ready_executors_percent)
+    return refusal(services, gates) or answer(services.readiness(gates), verbose=verbose)
+
+
+def refusal(services: Services, gates: Gates) -> Response | None:
+    """Return the response for gates that are invalid here, or None."""
     try:
         readiness.check_gates(gates, is_scheduler=services.is_scheduler)
     except readiness.GateError as exc:
         return PlainTextResponse(str(exc), 400)
-    answer = services.readiness(gates)
-    text = "\n".join((*answer.lines, answer.text)) if verbose else answer.text
-    return PlainTextResponse(text, 200 if answer.is_ready else 503)
+    return None
+
+
+def answer(found: Readiness, *, verbose: bool) -> Response:
+    """Return the response for a verdict."""
+    text = "\n".join((*found.lines, found.text)) if verbose else found.text
+    return PlainTextResponse(text, 200 if found.is_ready else 503)

@@ -186,7 +186,10 @@ class Catalog:
     def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
         """Set the status of an accelerated dataset."""
         state = self.datasets.get(name)
-        if state is None or (status == "initializing" and state.lacks_source):
+        if state is None:
+            return
+        state.is_recalled = True
+        if status == "initializing" and state.lacks_source:
             return
         state.status = status
         state.error = error if status == "error" else None

@@ -36,6 +36,8 @@ class DatasetState:
     attempts: int = 0
     is_kept: bool = False
     """Whether the accelerator has accepted the dataset."""
+    is_recalled: bool = False
+    """Whether the accelerator has looked for rows that are stored."""
     stale: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to force a reload, even if the fingerprint is unchanged."""
 
@@ -57,6 +59,12 @@ class DatasetState:
         """Whether it is accelerated, has no rows yet and has no known error."""
         is_wanted = self.is_accelerated and self.status in ("initializing", "refreshing")
         return is_wanted and self.version is None and self.error is None
+
+    @property
+    def was_tried(self) -> bool:
+        """Whether its source was tried, and its stored rows were looked for."""
+        may_have_rows = self.is_accelerated and self.is_kept and not self.is_recalled
+        return (self.error is not None or self.attempts > 0) and not may_have_rows
 
     @property
     def is_ready(self) -> bool:

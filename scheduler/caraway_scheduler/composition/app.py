@@ -25,6 +25,7 @@ from caraway_scheduler.api import (
     mcp,
     models,
     pods,
+    probes,
     status,
     tools,
     workers,
@@ -119,7 +120,7 @@ def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
     """
     app = _fastapi(title="Caraway metrics", description="Metrics and probes.", openapi_url=None)
     app.state.services = services
-    app.include_router(health.router)
+    app.include_router(probes.router)
     if services.operating is not None:
         app.include_router(internal.router)
     add_metrics(app, services, prefix)

@@ -116,7 +116,10 @@ EXECUTOR: Object = {
                             {"name": "tmp", "mountPath": "/tmp"},
                             {"name": "shm", "mountPath": "/dev/shm"},
                         ],
-                        "startupProbe": probe("/health", 3, 3, 100),
+                        "startupProbe": {
+                            **probe("/health?wait=50", 5, 60, 60),
+                            "initialDelaySeconds": 5,
+                        },
                         "readinessProbe": probe("/v1/ready", 5, 5, 2),
                         "livenessProbe": probe("/health", 10, 5, 6),
                     }
@@ -363,3 +366,31 @@ def test_the_state_leaves_out_what_is_external() -> None:
         manifest={"name": "app", "runtime": {"scheduler": {"state_location": "s3://bucket/a"}}}
     )
     assert [each["name"] for each in pod(by_manifest, "state")["spec"]["containers"]] == ["redis"]
+
+
+def startup_path(**executor: Any) -> str:
+    found = container(desired({"executor": executor}), "scheduler")["startupProbe"]["httpGet"]
+    return str(found["path"])
+
+
+def test_a_scheduler_starts_with_an_executor_and_serves_without() -> None:
+    only = container(desired(), "scheduler")
+
+    assert startup_path() == "/v1/ready?probe=pod&wait=50&min_ready_executors=1"
+    assert startup_path(replicas=0) == "/v1/ready?probe=pod&wait=50"
+    assert startup_path(replicas=0, maxReplicas=2).endswith("&min_ready_executors=1")
+    assert only["readinessProbe"]["httpGet"]["path"] == "/v1/ready?probe=pod"
+    # It may wait for a dataset for an hour, if it answers.
+    assert only["startupProbe"]["failureThreshold"] * 50 == 3600
+
+
+def test_a_startup_probe_takes_longer_than_its_process_keeps_it_waiting() -> None:
+    for component in ("scheduler", "executor"):
+        start = container(desired(), component)["startupProbe"]
+        assert start["timeoutSeconds"] > 50
+
+
+def test_a_startup_probe_of_the_user_is_kept() -> None:
+    over = {"startup": {"httpGet": {"path": "/mine"}, "failureThreshold": 3}}
+    found = container(desired({"scheduler": {"probes": over}}), "scheduler")["startupProbe"]
+    assert (found["httpGet"]["path"], found["failureThreshold"]) == ("/mine", 3)

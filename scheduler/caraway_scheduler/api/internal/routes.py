@@ -80,6 +80,13 @@ async def undo_drain(executor_id: str, members: Operating) -> Response:
     return _standing(members, executor_id, 200)
 
 
+@router.get("/parts")
+async def list_unready_parts(request: Request, members: Operating) -> Response:
+    """List the parts of the manifest that are not ready, with the reasons."""
+    found = app_state.services(request).unready_parts()
+    return JSONResponse([asdict(part) for part in found])
+
+
 @router.get("/load")
 async def load(request: Request, members: Operating) -> Response:
     """Report the waiting and running work of this scheduler, and the load of executors."""

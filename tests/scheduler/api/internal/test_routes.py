@@ -31,6 +31,7 @@ SIGNED = {"Authorization": f"Bearer {TOKEN}"}
 ROUTES = [
     ("GET", "/internal/executors"),
     ("GET", "/internal/load"),
+    ("GET", "/internal/parts"),
     ("POST", "/internal/executors/a/drain"),
     ("DELETE", "/internal/executors/a/drain"),
 ]
