@@ -15,8 +15,8 @@ from caraway_operator.resources import manifest_checks, parsing
 from caraway_operator.status import ClusterFacts
 
 _REREAD_S = 45.0
-FRESH_S = 15.0
-"""Objects of users are read again after this time, if a ConfigMap is used or one is missing."""
+FRESH_S = 10.0
+"""Objects of users are read again after this time: a new value should work within 30 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,11 @@ class DesiredStateReader:
         created: tuple[ObjectRef, ...] = ()
         if is_due and not spec.paused:
             created = await self._read_referenced(cluster, cache, desired)
+        if not cache.referenced.missing:
+            cache.accepted_for = _revision(cluster)
+        elif cache.accepted_for != _revision(cluster):
+            # Pods of this spec would not start. Those that run have what they need.
+            return DesiredState(None, _invalid(facts, cache.referenced.missing), created=created)
         desired = replace(desired, secrets=cache.referenced.checksums)
         accepted = replace(
             facts.spec,
@@ -122,14 +127,16 @@ class DesiredStateReader:
         self, cluster: Object, cache: ReconcileCache, desired: DesiredCluster
     ) -> tuple[ObjectRef, ...]:
         now = dt.datetime.fromtimestamp(self._clock(), dt.UTC)
-        cache.referenced = await referenced_objects.read_referenced(self._kube, desired, now)
+        cache.referenced = await referenced_objects.read_referenced(
+            self._kube, desired, now, cache.referenced.checksums
+        )
         cache.read_for, cache.read_at = _revision(cluster), self._clock()
         return cache.referenced.created
 
     def _is_due(self, cache: ReconcileCache, cluster: Object) -> bool:
         """Tell whether to read the Secrets and ConfigMaps again."""
         spec = cluster.get("spec") or {}
-        is_users = bool(spec.get("manifestFrom") or cache.referenced.missing)
+        is_users = bool(spec.get("manifestFrom")) or cache.referenced.has_users
         age = self._clock() - cache.read_at
         return cache.read_for != _revision(cluster) or age >= (FRESH_S if is_users else _REREAD_S)
 

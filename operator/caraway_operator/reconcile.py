@@ -162,8 +162,11 @@ class Reconciler:
             was_ready=decision.progress.was_ready or is_ready,
             full=dict(facts.desired_replicas) if is_ready else decision.progress.full,
         )
-        is_unwell = bool(failures or facts.unready_parts)
-        after_s = _requeue_after_s(spec.spec, decision, written, is_unwell)
+        after_s = _requeue_after_s(spec.spec, decision, written, bool(failures))
+        if spec.spec.manifest_from is not None or cache.referenced.has_users:
+            after_s = min(after_s, FRESH_S)
+        if facts.unready_parts:
+            after_s = min(after_s, sampling.EVERY_S)
         result = await self._publish_status(cluster, cache, facts, progress, after_s)
         for event in cluster_events.state_events(facts):
             await self._recorder.record_event(cluster, event)
@@ -315,14 +318,14 @@ def _unreachable(written: WriteResult) -> tuple[str, ...]:
 
 
 def _requeue_after_s(
-    spec: CarawayClusterSpec, decision: Decision, written: WriteResult, is_unwell: bool
+    spec: CarawayClusterSpec, decision: Decision, written: WriteResult, has_failed: bool
 ) -> float:
     is_draining = decision.start_drain or decision.cancel_drain or decision.progress.drain
     if written.is_incomplete or is_draining:
         return _SOON_S
     if decision.is_rolling or decision.is_scaling or written.failures:
         return _ROLLING_S
-    if spec.executor.max_replicas is not None or spec.manifest_from is not None or is_unwell:
+    if spec.executor.max_replicas is not None or has_failed:
         return sampling.EVERY_S
     return RESYNC_S
 

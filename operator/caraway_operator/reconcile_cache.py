@@ -22,6 +22,8 @@ class ReconcileCache:
     read_for: tuple[int, str] = (0, "")
     """Generation and uid of the cluster that `referenced` was read for."""
     read_at: float = float("-inf")
+    accepted_for: tuple[int, str] = (0, "")
+    """Generation and uid of the cluster for which all referenced objects existed at one time."""
     # Any: the values that the objects were built from, and a status as JSON.
     built: tuple[tuple[Any, ...], list[Object]] = ((), [])
     """The objects that were last built, and what from."""

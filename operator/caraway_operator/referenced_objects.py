@@ -33,6 +33,8 @@ class ReferencedObjects:
     missing: tuple[str, ...] = ()
     created: tuple[ObjectRef, ...] = ()
     """Secrets that were created while reading."""
+    has_users: bool = False
+    """Some Secrets are the users', who change them."""
 
 
 async def read_manifest(kube: KubeClient, namespace: str, spec: CarawayClusterSpec) -> str | None:
@@ -52,32 +54,44 @@ async def read_manifest(kube: KubeClient, namespace: str, spec: CarawayClusterSp
 
 
 async def read_referenced(
-    kube: KubeClient, desired: DesiredCluster, now: dt.datetime
+    kube: KubeClient,
+    desired: DesiredCluster,
+    now: dt.datetime,
+    known: Mapping[str, str] | None = None,
 ) -> ReferencedObjects:
     """Read the Secrets that the cluster's pods read, and create those of the operator.
+
+    Of a Secret that is missing, the checksum stays as it was `known`: pods that run have its
+    values, and new ones would not start.
 
     Raises:
         KubeError: an object cannot be read or created.
     """
-    checksums: dict[str, str] = {}
+    names, required = secrets.read_by(desired), secrets.required_keys(desired)
+    checksums = {name: seen for name, seen in (known or {}).items() if name in names}
     missing: list[str] = []
     token = ""
     new: list[ObjectRef] = []
     made = await _own_secrets(kube, desired, now, new)
     token_name = desired.spec.token.secret_name or naming.token_secret(desired.name)
-    for name in secrets.read_by(desired):
+    for name in names:
         try:
             found = made.get(name) or await kube.get(SECRET, desired.namespace, name)
         except errors.ObjectNotFoundError:
-            missing.append(f"the Secret '{name}' of the spec does not exist; create it")
+            if name in required:
+                missing.append(f"the Secret '{name}' of the spec does not exist; create it")
             continue
         except errors.RequestRejectedError as error:
             missing.append(f"the Secret '{name}' cannot be read: {error.message}")
             continue
         checksums[name] = _checksum(found)
+        if lacking := sorted(required.get(name, set()) - (found.get("data") or {}).keys()):
+            keys = ", ".join(f"'{key}'" for key in lacking)
+            missing.append(f"the Secret '{name}' of the spec lacks the key {keys}; add it")
         if name == token_name:
             token = _value(found, "token").strip()
-    return ReferencedObjects(checksums, token, tuple(missing), tuple(new))
+    has_users = not set(names) <= made.keys()
+    return ReferencedObjects(checksums, token, tuple(missing), tuple(new), has_users)
 
 
 async def _own_secrets(

@@ -229,7 +229,7 @@ def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
 
 
 def _serves_meanwhile(facts: ClusterFacts, phase: _Phase) -> bool:
-    """Tell whether a cluster that was ready serves while its pods are replaced, or others are added.
+    """Tell whether a cluster that was ready serves while pods are replaced or added.
 
     A rollout that stopped, or whose next spec is invalid, changes nothing for clients.
     """

@@ -1,8 +1,11 @@
+import base64
+
 import pytest
 
 from caraway_operator.kube import errors
 from caraway_operator.kube.kinds import Object, ObjectRef
-from tests.operator.harness import harness
+from caraway_operator.scheduler_client import PartView
+from tests.operator.harness import MANIFEST, Harness, harness
 
 
 def crashing(pod: Object) -> Object | None:
@@ -157,16 +160,109 @@ async def test_secrets_of_an_earlier_cluster_with_the_name_are_not_used() -> Non
         assert at.status()["phase"] == "Ready"
 
 
-async def test_a_missing_secret_of_the_spec_is_reported() -> None:
-    async with harness() as at:
-        at.create(secrets=[{"name": "lake", "secretName": "lake-keys"}])
+LAKE = [{"name": "lake", "secretName": "lake-keys"}]
+LACKING = "the Secret 'lake-keys' of the spec does not exist; create it"
 
+
+def put_secret(at: Harness, value: str = "x") -> None:
+    metadata = {"name": "lake-keys", "namespace": "web"}
+    data = {"KEY": base64.b64encode(value.encode()).decode()}
+    at.api.put({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+
+
+def template(at: Harness) -> object:
+    return at.api.get("Deployment", "shop-scheduler")["spec"]["template"]
+
+
+async def test_a_missing_secret_is_refused_before_a_rollout() -> None:
+    async with harness() as at:
+        at.create()
+        await at.settle()
+        before = template(at)
+
+        at.change(secrets=LAKE, image={"tag": "2"})
+        await at.settle()
+
+        assert template(at) == before
+        told = at.condition("SpecValid")
+        assert (told["status"], told["message"]) == ("False", LACKING)
+        assert at.condition("Ready")["status"] == "True"
+        events = [each for which, each in at.api.there.items() if which.kind == "Event"]
+        assert LACKING in [each["note"] for each in events]
+
+        put_secret(at)
+        await at.settle()
+        assert template(at) != before
+        assert at.condition("SpecValid")["status"] == "True"
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_a_secret_that_is_deleted_later_changes_no_pod() -> None:
+    async with harness() as at:
+        put_secret(at)
+        at.create(secrets=LAKE)
+        await at.settle()
+        before = template(at)
+
+        at.api.remove("Secret", "lake-keys")
+        at.api.remove("Service", "shop")
+        for _ in range(3):
+            await at.step()
+
+        assert template(at) == before
+        assert LACKING in at.condition("Reconciled")["message"]
+        # The operator still looks after the cluster.
+        assert at.api.get("Service", "shop")
+
+
+async def test_a_new_value_of_a_secret_is_rolled_out_after_ten_seconds() -> None:
+    async with harness() as at:
+        put_secret(at)
+        at.create(secrets=LAKE)
+        await at.settle()
+        before = template(at)
+        assert (await at.step()).requeue_after_s <= 10
+
+        put_secret(at, "new")
+        at.clock.now += 10
         await at.step()
 
-        assert (
-            "the Secret 'lake-keys' of the spec does not exist"
-            in at.condition("Reconciled")["message"]
+        assert template(at) != before
+
+
+async def test_a_view_of_an_unknown_table_is_refused_before_a_rollout() -> None:
+    async with harness() as at:
+        at.create()
+        await at.settle()
+        before = template(at)
+        views = [{"name": "v", "sql": "SELECT * FROM no_such_table"}]
+
+        at.change(manifest={**MANIFEST, "views": views})
+        await at.settle()
+
+        assert template(at) == before
+        assert at.condition("SpecValid")["message"] == (
+            "spec.manifest.views[0].sql: reads 'no_such_table', which is no dataset and no view "
+            "of the manifest"
         )
+        assert at.condition("Ready")["status"] == "True"
+
+
+async def test_parts_in_error_are_reported_and_looked_at_again() -> None:
+    async with harness() as at:
+        at.create()
+        await at.settle()
+        assert at.condition("Loaded")["status"] == "True"
+        at.schedulers.parts = [PartView("dataset orders (error)", "cannot connect")]
+
+        outcome = await at.step()
+
+        assert outcome.requeue_after_s <= 15
+        assert at.condition("Loaded")["message"] == "dataset orders (error): cannot connect"
+        assert (at.condition("Ready")["status"], at.status()["phase"]) == ("True", "Ready")
+        at.schedulers.parts = []
+        await at.step()
+        assert at.condition("Loaded")["status"] == "True"
 
 
 async def test_an_immutable_field_recreates_the_set_and_keeps_pods_and_claims() -> None:

@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from caraway_operator.kube.kinds import Object
 from tests.operator.harness import Harness, harness
 
@@ -151,3 +153,55 @@ async def test_a_new_manifest_replaces_only_the_schedulers() -> None:
         }
         gone = set(pods) - kept
         assert [name.rpartition("-")[0].rpartition("-")[0] for name in gone] == ["shop-scheduler"]
+
+
+@pytest.mark.parametrize("is_slow", [False, True])
+@pytest.mark.parametrize("replicas", [1, 2])
+async def test_ready_stays_true_while_a_rollout_serves(replicas: int, is_slow: bool) -> None:
+    async with harness() as at:
+        at.controllers.is_slow = is_slow
+        await up(at, replicas)
+        await at.settle()
+        at.change(image={"tag": "2"})
+
+        seen = []
+        for _ in range(80):
+            await at.step()
+            seen.append(at.condition("Ready"))
+            if at.status()["phase"] == "Ready" and images(at, "head") == ["2"]:
+                break
+
+        assert {each["status"] for each in seen} == {"True"}
+        assert {each["reason"] for each in seen} == {"Serving", "AllReady"}
+        assert (seen[-1]["reason"], images(at, "executor")) == ("AllReady", ["2"] * replicas)
+
+
+async def test_ready_stays_true_if_a_rollout_stops_and_the_next_spec_is_invalid() -> None:
+    async with harness() as at:
+        at.controllers.ill = bad_image
+        await up(at)
+        seen = []
+        for change in ({"image": {"tag": "bad"}}, {"manifest": {"name": "x", "datasets": 3}}):
+            at.change(**change)
+            for _ in range(10):
+                await at.step()
+                seen.append(at.condition("Ready")["status"])
+
+        assert set(seen) == {"True"}
+        assert at.condition("SpecValid")["status"] == "False"
+
+
+async def test_a_cluster_that_serves_nothing_is_not_ready() -> None:
+    async with harness() as at:
+        await up(at)
+        at.change(image={"tag": "2"})
+        await at.step()
+        at.controllers.ill = lambda _pod: {"waiting": {"reason": "CrashLoopBackOff"}}
+        for name in at.api.names("Pod"):
+            if "scheduler" in name:
+                at.api.remove("Pod", name)
+
+        for _ in range(3):
+            await at.step()
+
+        assert at.condition("Ready")["status"] == "False"

@@ -101,6 +101,50 @@ async def test_missing_secrets_are_all_named_with_what_to_do() -> None:
         assert "there" in found.checksums
 
 
+async def test_missing_keys_of_secrets_are_named() -> None:
+    async with serving() as (api, kube):
+        secret(api, "keys", other="x")
+        secret(api, "cert", **{"tls.crt": "x"})
+        spec: dict[str, Any] = {
+            "auth": {"apiKeys": [{"name": "keys", "key": "reader"}]},
+            "tls": {"enabled": True, "secretName": "cert"},
+        }
+        found = await read(kube, desired(**spec))
+        assert sorted(found.missing) == [
+            "the Secret 'cert' of the spec lacks the key 'tls.key'; add it",
+            "the Secret 'keys' of the spec lacks the key 'reader'; add it",
+        ]
+        assert found.has_users
+
+
+async def test_optional_secrets_of_variables_may_be_missing() -> None:
+    async with serving() as (api, kube):
+        secret(api, "there", other="x")
+        env = [
+            {"name": "A", "valueFrom": {"secretKeyRef": {"name": name, "key": "k", **more}}}
+            for name, more in (("gone", {"optional": True}), ("there", {"optional": True}))
+        ]
+        source = [{"secretRef": {"name": "gone-too", "optional": True}}]
+        found = await read(kube, desired(scheduler={"env": env, "envFrom": source}))
+        assert found.missing == ()
+
+        env[1]["valueFrom"]["secretKeyRef"].pop("optional")
+        found = await read(kube, desired(scheduler={"env": env, "envFrom": source}))
+        assert found.missing == ("the Secret 'there' of the spec lacks the key 'k'; add it",)
+
+
+async def test_the_checksum_of_a_secret_that_went_is_kept() -> None:
+    async with serving() as (api, kube):
+        secret(api, "keys", reader="x")
+        cluster = desired(auth={"apiKeys": [{"name": "keys", "key": "reader"}]})
+        before = await read(kube, cluster)
+        del api.there[ObjectRef("Secret", "shop", "keys")]
+
+        after = await referenced_objects.read_referenced(kube, cluster, NOW, before.checksums)
+
+        assert after.checksums == before.checksums and len(after.missing) == 1
+
+
 async def test_a_secret_that_may_not_be_read_is_named_and_the_others_are_read() -> None:
     async with serving() as (api, kube):
         secret(api, "closed", key="x")

@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from caraway_operator import naming
 from caraway_operator.manifests import meta
@@ -33,6 +32,17 @@ def read_by(desired: DesiredCluster, component: str | None = None) -> tuple[str,
     return tuple(sorted({name for each in components for name in _READERS[each](desired)}))
 
 
+def required_keys(desired: DesiredCluster) -> Mapping[str, set[str]]:
+    """Return the Secrets without which pods do not start, and their keys that pods need."""
+    variables = list(_variables_of_all(desired))
+    optional = {name for name, _, is_optional in variables if is_optional}
+    optional -= {name for name, _, is_optional in variables if not is_optional}
+    keys: dict[str, set[str]] = {name: set() for name in read_by(desired) if name not in optional}
+    for name, key in _keys(desired):
+        keys.setdefault(name, set()).add(key)
+    return keys
+
+
 def checksum(desired: DesiredCluster, component: str) -> str | None:
     """Return a checksum of the Secrets that a component reads, or None if none exists yet."""
     known = [
@@ -56,6 +66,42 @@ def _secret(desired: DesiredCluster, name: str, content: Mapping[str, str]) -> O
         "type": "Opaque",
         "data": {key: b64encode(value.encode()).decode() for key, value in content.items()},
     }
+
+
+def _keys(desired: DesiredCluster) -> Iterator[tuple[str, str]]:
+    """Yield the Secrets and keys that pods need."""
+    spec = desired.spec
+    yield _token(desired), "token"
+    if desired.makes_redis:
+        yield from ((redis_secret(desired), key) for key in ("password", "valkey.conf"))
+    elif spec.redis and spec.redis.url_from:
+        yield spec.redis.url_from.name, spec.redis.url_from.key
+    if spec.tls.enabled:
+        name = spec.tls.secret_name or naming.tls_secret(desired.name)
+        yield from ((name, key) for key in ("tls.crt", "tls.key"))
+    yield from ((each.name, each.key) for each in spec.auth.api_keys)
+    if spec.result_store:
+        yield from ((each.name, each.key) for each in spec.result_store.secret_params)
+    for name, key, is_optional in _variables_of_all(desired):
+        if key and not is_optional:
+            yield name, key
+
+
+def _variables(pods: ComponentSpec) -> Iterator[tuple[str, str, bool]]:
+    """Yield the Secrets of environment variables: name, key or '', and whether it is optional.
+
+    Malformed entries are ignored.
+    """
+    refs = [(each.get("valueFrom") or {}).get("secretKeyRef") for each in pods.env]
+    refs += [each.get("secretRef") for each in pods.env_from]
+    for found in refs:
+        if isinstance(found, dict) and isinstance(found.get("name"), str):
+            yield found["name"], str(found.get("key") or ""), found.get("optional") is True
+
+
+def _variables_of_all(desired: DesiredCluster) -> Iterator[tuple[str, str, bool]]:
+    for component in _READERS:
+        yield from _variables(getattr(desired.spec, component))
 
 
 def _token(desired: DesiredCluster) -> str:
@@ -113,15 +159,5 @@ _READERS = {
 
 
 def _of_env(pods: ComponentSpec) -> Iterator[str]:
-    """Yield the Secrets of environment variables. Malformed entries are ignored."""
-    for variable in pods.env:
-        yield from _named(variable, "valueFrom", "secretKeyRef", "name")
-    for source in pods.env_from:
-        yield from _named(source, "secretRef", "name")
-
-
-def _named(value: Any, *steps: str) -> Iterator[str]:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    if isinstance(value, str):
-        yield value
+    """Yield the Secrets of environment variables."""
+    yield from (name for name, _, _ in _variables(pods))

@@ -1,7 +1,7 @@
 """Checks SQL and secret references in the strings of a manifest.
 
 Core checks the structure of a manifest. These checks keep a manifest that cannot work from starting
-a rollout. Whether tables and columns exist is known only to a scheduler.
+a rollout. Whether columns, and tables of catalogs, exist is known only to a scheduler.
 """
 
 import re
@@ -11,11 +11,11 @@ from typing import Any
 import sqloxide
 
 from caraway_core.manifest.references import ALL_STORES
+from caraway_operator.resources import view_tables
 from caraway_operator.resources.cluster import CarawayClusterSpec
 
 Found = tuple[tuple[str | int, ...], str]
 """A path in the manifest, and the problem."""
-_DIALECT = "generic"
 _QUERY = "Query"
 _REFERENCE = re.compile(r"\$\{\s*([A-Za-z_][\w-]*)\s*:[^{}]*\}")
 _SECTIONS = ("catalogs", "datasets", "runtime")
@@ -26,6 +26,10 @@ def problems(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> Iterator[F
     for index, view in enumerate(content.get("views") or ()):
         if isinstance(view.get("sql"), str) and (fault := _fault(view["sql"])):
             yield ("views", index, "sql"), fault
+        elif isinstance(view.get("sql"), str):
+            for table in view_tables.unknown(view["sql"], content):
+                message = f"reads '{table}', which is no dataset and no view of the manifest"
+                yield ("views", index, "sql"), message
     for section in ("datasets", "views"):
         for index, each in enumerate(content.get(section) or ()):
             sql = (each.get("acceleration") or {}).get("refresh_sql")
@@ -49,7 +53,7 @@ def problems(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> Iterator[F
 def _fault(sql: str) -> str:
     """Return why a string is not a single query, or '' if it is."""
     try:
-        statements = sqloxide.parse_sql(sql, dialect=_DIALECT)
+        statements = sqloxide.parse_sql(sql, dialect=view_tables.DIALECT)
     except ValueError as exc:
         return f"is not SQL: {str(exc).removeprefix('Query parsing failed.').strip()}"
     if len(statements) != 1:

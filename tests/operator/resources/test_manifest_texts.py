@@ -11,6 +11,7 @@ from tests.operator.harness import harness
 from tests.operator.manifests.clusters import spec
 
 ORDERS: dict[str, Any] = {"from": "s3://b/a/", "name": "orders"}
+TABLES = ("orders", "t")
 
 
 def problems(manifest: dict[str, Any], **sections: Any) -> list[str]:
@@ -127,7 +128,8 @@ def test_the_image_of_the_operator_can_check_a_result_store() -> None:
     ],
 )
 def test_a_view_that_the_engine_may_parse_is_accepted(sql: str) -> None:
-    assert not problems({"views": [{"name": "v", "sql": sql}]})
+    tables = [{"from": "s3://b/a/", "name": name} for name in TABLES]
+    assert not problems({"datasets": tables, "views": [{"name": "v", "sql": sql}]})
 
 
 async def test_a_view_that_does_not_parse_starts_no_rollout() -> None:
