@@ -65,7 +65,7 @@ def _flatten(from_: Tree) -> None:
 
 def _check_nested(scope: SelectScope, nested: Tree) -> None:
     """Refuse the columns of USING in joins in parentheses that cannot be flattened."""
-    for from_ in _froms([nested["table_with_joins"]]):
+    for from_ in froms([nested["table_with_joins"]]):
         for join in from_["joins"]:
             side = _side_to_keep(join)
             if side is None:
@@ -131,7 +131,7 @@ def shared_columns(scope: SelectScope, types: Types, join: Tree) -> list[Tree]:
 
 def _before(scope: SelectScope, join: Tree) -> list[Tree]:
     """Return the relations to the left of a join."""
-    for from_ in _froms(scope.select["from"]):
+    for from_ in froms(scope.select["from"]):
         for number, each in enumerate(from_["joins"]):
             if each is join:
                 before = [from_["relation"], *(one["relation"] for one in from_["joins"][:number])]
@@ -139,12 +139,13 @@ def _before(scope: SelectScope, join: Tree) -> list[Tree]:
     return []
 
 
-def _froms(from_: list[Tree]) -> Iterator[Tree]:
+def froms(from_: list[Tree]) -> Iterator[Tree]:
+    """Yield the chains of joins of a FROM, including those in parentheses."""
     for each in from_:
         yield each
         for relation in (each["relation"], *(join["relation"] for join in each["joins"])):
             if "NestedJoin" in relation:
-                yield from _froms([relation["NestedJoin"]["table_with_joins"]])
+                yield from froms([relation["NestedJoin"]["table_with_joins"]])
 
 
 def _tables(relation: Tree) -> Iterator[Tree]:

@@ -27,6 +27,7 @@ from caraway_engine.known_faults import (
     overflow,
     quantified,
     repeated,
+    right_joins,
     scopes,
     subqueries,
     sums,
@@ -35,6 +36,7 @@ from caraway_engine.known_faults import (
 )
 from caraway_engine.known_faults.constants import Believed
 from caraway_engine.known_faults.expression_types import Types
+from caraway_engine.known_faults.names import is_lost
 from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
@@ -48,7 +50,7 @@ _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
     "using", "natural", "distinct", "rand", "random", "uuid", "offset", "timestamptz", "zone",
-    "timestamp", "interval", "embed",
+    "timestamp", "interval", "embed", "right", "full",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -149,12 +151,23 @@ def planned(
             raise
         sql, dataframe = made, plan(made)
     optimized = None
-    believed = _NO_CONSTANTS
+    believed, swaps_full = _NO_CONSTANTS, False
     if _MAKES_NULLS.search(sql):
         optimized = dataframe.optimized_logical_plan()
         believed = constants.of_plan(context, optimized)
+        swaps_full = "full" in sql.lower() and is_lost(context, optimized)
     names = pa.schema(dataframe.schema()).names
-    mended = mend(context, sql, parameters, relations, known, believed, names, is_view=is_view)
+    mended = mend(
+        context,
+        sql,
+        parameters,
+        relations,
+        known,
+        believed,
+        names,
+        is_view=is_view,
+        swaps_full=swaps_full,
+    )
     if mended is None:
         return PlannedStatement(sql, dataframe, optimized)
     try:
@@ -195,10 +208,12 @@ def mend(
     columns: Sequence[str] = (),
     *,
     is_view: bool = False,
+    swaps_full: bool = False,
 ) -> RewrittenStatement | None:
     """Rewrite a statement to avoid known faults, or return None if it is already safe.
 
-    `columns` are the names of its output columns, which do not change.
+    `columns` are the names of its output columns, which do not change. `swaps_full` says that the
+    optimizer makes a RIGHT join of one of its FULL joins.
 
     Raises:
         InvalidQueryError: no safe form is known.
@@ -215,7 +230,9 @@ def mend(
     types = Types(context, parameters, known)
 
     def mended(statement: Tree) -> RewrittenStatement | None:
-        return _mended(statement, words.lower(), types, relations, believed, columns, is_view)
+        return _mended(
+            statement, words.lower(), types, relations, believed, columns, is_view, swaps_full
+        )
 
     # Parsing thousands of constants takes longer than all else, and hardly any needs a remedy.
     with suppress(InvalidQueryError):
@@ -249,6 +266,7 @@ def _mended(
     believed: Believed,
     columns: Sequence[str],
     is_view: bool,
+    swaps_full: bool,
 ) -> RewrittenStatement | None:
     # Each remedy walks the whole statement, but most statements lack these words.
     is_needed, is_guarded = False, False
@@ -262,6 +280,8 @@ def _mended(
     has_null_equality = may_be_null_safe and _is_null_safe(statement, relations.null_safe)
     is_measured = not _reads(statement, relations.unmeasured)
     has_lengths = "interval" in words
+    is_query = syntax.kind(statement) not in ("Update", "Delete")
+    has_right_joins = is_query and ("right" in words or swaps_full)
     if has_lengths:
         is_needed |= lengths.mend_sets(statement, types)
     if not is_measured:
@@ -281,6 +301,8 @@ def _mended(
         if has_lengths:
             is_needed |= lengths.mend(scope, types, names.of)
         is_needed |= _applied(_REMEDIES, scope, types)
+        if has_right_joins:
+            is_needed |= right_joins.mend(scope, types, also_full=swaps_full)
         if has_null_equality:
             is_needed |= joining.mend_equalities(scope)
         is_needed |= constants.mend(scope, types, believed, is_view)

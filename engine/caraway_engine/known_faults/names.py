@@ -11,6 +11,8 @@ from typing import Any
 
 from datafusion import DataFrame, LogicalPlan, SessionContext
 
+from caraway_core.errors import InvalidQueryError
+
 _HASH_JOINS = "datafusion.optimizer.prefer_hash_join"
 # The common setting for all dynamic filters would enable those of aggregates when restored.
 _DYNAMIC_FILTERS = frozenset(
@@ -22,10 +24,16 @@ _lock = Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Below:
-    """The properties of a node and everything below it: shared column names, and right joins."""
+    """The properties of a node and everything below it: shared column names, and right joins.
+
+    `has_condition` says whether a right join has a condition beside its equal keys. With such a
+    join, `is_lost` says that a filter above it needs a sort-merge join; see `right_joins`.
+    """
 
     shares_names: bool = False
     has_right_join: bool = False
+    has_condition: bool = False
+    is_lost: bool = False
     forbidden: frozenset[str] = frozenset()
 
 
@@ -35,31 +43,51 @@ def forbidden(context: SessionContext, plan: Any) -> frozenset[str]:
     Dynamic filters come from joins and from top-k. A filter of the statement itself is misplaced
     only above a right join. Above a left join the lookup finds the last column of a name, and that
     side takes no filters. No filter passes a sort-merge join.
+
+    Raises:
+        InvalidQueryError: no setting makes the result right.
     """
-    return _look(context, getattr(plan, "_raw_plan", plan)).forbidden
+    found = _look(context, getattr(plan, "_raw_plan", plan))
+    if found.is_lost:
+        raise InvalidQueryError(
+            "the engine would return a wrong result for this statement: WHERE tests a FULL or "
+            "RIGHT join that has more than equal columns in ON; swap its two sides, or rename the "
+            "columns of one side in a subquery"
+        )
+    return found.forbidden
+
+
+def is_lost(context: SessionContext, plan: Any) -> bool:
+    """Return whether no setting makes the result of an optimized plan right; see `right_joins`."""
+    return _look(context, getattr(plan, "_raw_plan", plan)).is_lost
 
 
 def _look(context: SessionContext, raw: Any) -> _Below:
     inputs = [_look(context, each) for each in raw.inputs()]
     shares_names = any(each.shares_names for each in inputs)
     has_right_join = any(each.has_right_join for each in inputs)
+    has_condition = any(each.has_condition for each in inputs)
+    is_lost = any(each.is_lost for each in inputs)
     found = frozenset[str]().union(*(each.forbidden for each in inputs))
     try:
         variant = raw.to_variant()
     except Exception:  # A node that is hidden from Python is not a relevant one.
-        return _Below(shares_names, has_right_join, found)
+        return _Below(shares_names, has_right_join, has_condition, is_lost, found)
     match type(variant).__name__:
         case "Join":
             if shares_names:
                 found |= _DYNAMIC_FILTERS
             names = context.create_dataframe_from_logical_plan(LogicalPlan(raw)).schema().names
             shares_names |= len(set(names)) < len(names)
-            has_right_join |= str(variant.join_type()) == "Right"
+            is_right = str(variant.join_type()) == "Right"
+            has_right_join |= is_right
+            has_condition |= is_right and bool(variant.on()) and variant.filter() is not None
         case "Sort" if shares_names and variant.get_fetch_val() is not None:
             found |= _DYNAMIC_FILTERS
         case "Filter" if shares_names and has_right_join:
             found |= _DYNAMIC_FILTERS | {_HASH_JOINS}
-    return _Below(shares_names, has_right_join, found)
+            is_lost |= has_condition
+    return _Below(shares_names, has_right_join, has_condition, is_lost, found)
 
 
 def without(context: SessionContext, dataframe: DataFrame, settings: frozenset[str]) -> DataFrame:

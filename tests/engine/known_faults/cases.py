@@ -347,4 +347,10 @@ CASES = (
         "WHERE t.k IS NULL",
         (2, 7), (4, None),
     ),
+    answered(
+        "bare-names",
+        "SELECT a.k AS x, c.k AS y FROM t a RIGHT JOIN t c ON a.k = c.k AND a.v < c.v "
+        "WHERE a.k IS NULL",
+        (None, 1), (None, 2), (None, 3), (None, None),
+    ),
 )  # fmt: skip
