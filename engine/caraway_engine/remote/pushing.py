@@ -56,12 +56,11 @@ def pushed(
     schemas: StageSchemas,
 ) -> PushedPlan | None:
     """Push parts of an optimized plan to databases; return None if it must run unchanged."""
-    try:
-        encoded = Producer.to_substrait_plan(optimized, context).encode()
-    except Exception:  # The engine refuses what Substrait cannot express.
-        return None
     plan = Plan()
-    plan.ParseFromString(encoded)
+    try:
+        plan.ParseFromString(Producer.to_substrait_plan(optimized, context).encode())
+    except Exception:  # The engine refuses what Substrait cannot express, or it is too deep.
+        return None
     functions = Functions(plan)
     if safety.objection(plan, uncut, functions):
         return None

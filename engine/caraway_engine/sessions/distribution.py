@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from datafusion import SessionContext
 from datafusion.substrait import Producer
+from google.protobuf.message import DecodeError
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
@@ -115,7 +116,10 @@ def _cut(
     except Exception as exc:  # The engine refuses what Substrait cannot express.
         return None, f"it cannot be expressed in Substrait ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
-    plan.ParseFromString(encoded)
+    try:
+        plan.ParseFromString(encoded)
+    except DecodeError:  # Messages have at most 100 levels: about 22 joins, one above the other.
+        return None, "its plan has too many levels to be sent; it runs whole"
     read = [specs[name] for name in scans & specs.keys()]
     if any(spec.is_external for spec in read):
         # The engine cannot apply a constant filter inside the read of a remote table.

@@ -9,7 +9,7 @@ import pyarrow as pa
 from datafusion import SessionContext
 from datafusion.catalog import Table
 
-from caraway_core.errors import ExecutionError
+from caraway_core.errors import ExecutionError, NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.work import SubstraitFragment
@@ -67,12 +67,13 @@ class TaskPlanner:
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
+            NotDistributableError: its plan cannot read shares; the statement can run whole.
             QueryError: it cannot be planned, or its schema is not the task's.
         """
         try:
             with stand_ins.shown_rows(task.found):
                 return self._startable(task, inputs)
-        except ChunksAwayError:
+        except (ChunksAwayError, NotDistributableError):
             raise
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
@@ -186,6 +187,8 @@ class TaskPlanner:
                 unmeasured = self._contexts.unmeasured[context]
                 dataframe = fragments.plan(unmeasured, fragment, self._inputs, inputs, held)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
+        except NotDistributableError:
+            raise
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         return plan

@@ -20,6 +20,10 @@ _SMALL_BYTES = 1024 * 1024
 """Shares smaller than this are not worth splitting files for."""
 
 
+class FilesChangedError(ValueError):
+    """A file of a share is missing or has another size."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadFile:
     """The byte range `start` to `end` that a scan reads of a file; `rest` has the other fields."""
@@ -94,7 +98,7 @@ def restricted(leaf: Leaf, pieces: Mapping[str, Sequence[FileRange]]) -> bytes:
     """Serialize the scan so that it reads only the pieces, in as many partitions as before.
 
     Raises:
-        ValueError: a file has changed since the pieces were made.
+        FilesChangedError: a file has changed since the pieces were made.
     """
     groups = [_intersected(group, pieces) for group in leaf.groups]
     if not leaf.is_bound:
@@ -130,7 +134,7 @@ def _intersected(
     for file in group:
         for piece in pieces.get(file.path, ()):
             if piece.size_bytes != file.size_bytes:
-                raise ValueError(
+                raise FilesChangedError(
                     f"'{file.path}' has {file.size_bytes} bytes, and had {piece.size_bytes} when "
                     "the query was planned"
                 )

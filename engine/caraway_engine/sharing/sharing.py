@@ -13,13 +13,13 @@ from pathlib import PurePath
 
 from datafusion import ExecutionPlan, SessionContext
 
-from caraway_core.errors import ExecutionError
+from caraway_core.errors import ExecutionError, NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.pieces import FileRange
 from caraway_core.protocols.fleet import Share
 from caraway_core.tables import TableSpec
 from caraway_engine.sharing import file_leaves
-from caraway_engine.sharing.file_leaves import Leaf
+from caraway_engine.sharing.file_leaves import FilesChangedError, Leaf
 from caraway_engine.sharing.shares import ListedPiece
 from caraway_engine.statements import wire
 
@@ -115,7 +115,8 @@ class Sharing:
         without them. `is_measured` says whether the engine had statistics.
 
         Raises:
-            ExecutionError: files have changed since the shares were made, or are ambiguous.
+            ExecutionError: files have changed since the shares were made.
+            NotDistributableError: the plan cannot be restricted; the statement can run whole.
         """
         try:
             owned = [(leaf, self._owner(leaf)) for leaf in file_leaves_of(plan)]
@@ -127,13 +128,18 @@ class Sharing:
             for leaf, owner in {leaf.message: (leaf, owner) for leaf, owner in shared}.values():
                 new = file_leaves.restricted(leaf, self._pieces[owner])
                 message = wire.replaced(message, leaf.message, new)
-        except ValueError as exc:
+            if plan.partition_count > 1:
+                message = wire.message(_COALESCE, wire.message(_INPUT, message))
+            return ExecutionPlan.from_bytes(context, message)
+        except FilesChangedError as exc:
             raise ExecutionError(
                 f"the files of a dataset cannot be divided: {exc}; run the query again"
             ) from exc
-        if plan.partition_count > 1:
-            message = wire.message(_COALESCE, wire.message(_INPUT, message))
-        return ExecutionPlan.from_bytes(context, message)
+        except Exception as exc:  # The engine also refuses plans that are nested too deeply.
+            cause = str(exc).splitlines()[0][:200]
+            raise NotDistributableError(
+                f"the files of a dataset cannot be divided: {cause}"
+            ) from exc
 
     def _is_unaffected(self, shared: Sequence[tuple[Leaf, TableName]]) -> bool:
         """Return whether every read is in the plan and none has a limit, which skips files."""
@@ -148,11 +154,11 @@ class Sharing:
         for leaf, owner in shared:
             gone = self._pieces[owner].keys() - leaf.paths
             if gone and not _is_partitioned(self._tables[owner]):
-                raise ValueError(f"'{PurePath(min(gone)).name}' is missing")
+                raise FilesChangedError(f"'{PurePath(min(gone)).name}' is missing")
         for pieces in self._pieces.values():
             for path in pieces:
                 if path.startswith(_LOCAL) and not os.path.exists(path.removeprefix(_LOCAL)):
-                    raise ValueError(f"'{PurePath(path).name}' is missing")
+                    raise FilesChangedError(f"'{PurePath(path).name}' is missing")
 
     def _owner(self, leaf: Leaf) -> TableName:
         owners = [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from caraway_core.errors import ExecutionError
+from caraway_core.errors import ExecutionError, NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Share, Task, TaskTable
 from caraway_core.tables import FileFormat, FileScan, FilesTable
@@ -331,5 +331,5 @@ async def test_file_that_came_after_the_cut_is_not_read(folder: Path) -> None:
 def test_pieces_of_files_of_two_tables_cannot_be_told_apart(folder: Path) -> None:
     of = session({"t": files(folder), "u": files(folder)})
     run = split(of, task("SELECT t.a FROM t JOIN u ON t.a = u.a", schemas(of)), "t", 7)[0]
-    with pytest.raises(ExecutionError, match="belong to several datasets"):
+    with pytest.raises(NotDistributableError, match="belong to several datasets"):
         of.run(run, ())

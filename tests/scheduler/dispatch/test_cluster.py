@@ -290,3 +290,13 @@ async def test_a_sort_of_more_than_executors_may_pass_on_runs_whole_and_spills(
             await cluster.execute("SELECT count(*) FROM t a FULL JOIN t b ON a.s = b.s")
         # The executors keep running.
         assert (await cluster.execute("SELECT max(k) FROM t")).column(0).to_pylist() == [count - 1]
+
+
+@on_three
+@pytest.mark.parametrize("count", [22, 23, 40])
+async def test_joins_of_many_tables_are_answered(cluster: InProcessCluster, count: int) -> None:
+    # A message of protobuf has at most 100 levels, which about 22 joins reach.
+    joins = " ".join(f"JOIN more d{n} ON d{n}.k = facts.k" for n in range(1, count))
+    answer = await cluster.execute(f"SELECT count(*) AS n FROM facts {joins}")
+    one = await cluster.execute("SELECT count(*) AS n FROM facts JOIN more ON more.k = facts.k")
+    assert answer == one
