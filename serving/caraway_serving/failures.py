@@ -1,7 +1,8 @@
 """Handles errors outside of routes: invalid parameters, unknown routes, internal errors."""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import cast
 
 from fastapi import FastAPI, Request
@@ -18,15 +19,21 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ErrorShapes:
-    """The error format of each route, by path prefix; other paths use plain text."""
+    """The error format of each route, by path prefix; other paths use plain text.
+
+    `others` are paths with a format of their own.
+    """
 
     as_error: tuple[str, ...] = ()
     as_message: tuple[str, ...] = ()
+    others: Mapping[str, errors.Answer] = field(default_factory=dict)
 
     def of(self, path: str) -> errors.Answer:
         """Return the function that formats errors of a route."""
         if path.startswith(self.as_error):
             return errors.as_error
+        if (own := self.others.get(path)) is not None:
+            return own
         return errors.as_message if path.startswith(self.as_message) else errors.as_text
 
     def answer(self, path: str, exc: RefusedRequestError) -> Response:

@@ -3,6 +3,8 @@
 from typing import Any
 
 from caraway_scheduler.api.error_shapes import SHAPES
+from caraway_scheduler.api.messages.documentation import ENVELOPE
+from caraway_scheduler.api.messages.errors import envelope
 from caraway_serving import shapes
 
 _TRACE = {"description": "The id of the request's trace.", "schema": {"type": "string"}}
@@ -31,7 +33,7 @@ def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
 
 def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
     responses = operation["responses"]
-    error = shapes.OF[SHAPES.of(path)]
+    error = {**shapes.OF, envelope: ENVELOPE}[SHAPES.of(path)]
     if _is_derived(responses.get("422", {})):
         del responses["422"]
         # The error handlers answer 400 in the shape of the route instead.

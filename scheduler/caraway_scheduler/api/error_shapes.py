@@ -1,5 +1,6 @@
 """Defines the shape of errors for each family of routes, as in the specification."""
 
+from caraway_scheduler.api.messages.errors import envelope
 from caraway_serving.failures import ErrorShapes
 
 SHAPES = ErrorShapes(
@@ -16,5 +17,6 @@ SHAPES = ErrorShapes(
         "/v1/sql/",
         "/v1/workers",
     ),
+    others={"/v1/messages": envelope},
     as_message=("/v1/datasets/", "/v1/mcp", "/v1/tool/", "/v1/tools"),
 )

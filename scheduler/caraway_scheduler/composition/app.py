@@ -33,6 +33,7 @@ from caraway_scheduler.api import (
 from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.internal import routes as internal
+from caraway_scheduler.api.messages import routes as messages
 from caraway_scheduler.api.nsql import routes as nsql
 from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.responses import routes as responses
@@ -54,6 +55,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     search.router,
     chat.router,
     responses.router,
+    messages.router,
     health.router,
     datasets.router,
     acceleration.router,
@@ -76,7 +78,8 @@ _DESCRIPTION = (
 )
 _CORS_METHODS = ["GET", "POST", "PATCH", "DELETE", "OPTIONS"]
 _CORS_HEADERS = ["accept", "content-type", "authorization", "x-api-key", "cache-control",
-                 "idempotency-key", "mcp-session-id", "mcp-protocol-version"]  # fmt: skip
+                 "idempotency-key", "mcp-session-id", "mcp-protocol-version", "anthropic-version",
+                 "anthropic-beta"]  # fmt: skip
 _CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "search-results-cache-status",
                  "search-results-cache-scope", "x-query-id", "x-trace-id",
                  "retry-after"]  # fmt: skip
