@@ -29,11 +29,11 @@ from caraway_scheduler.acceleration.changes.ingesting import (
     Whence,
 )
 from caraway_scheduler.acceleration.changes.log_entries import LogEntries
-from caraway_scheduler.acceleration.versions import making
+from caraway_scheduler.acceleration.versions import fingerprints, making
 from caraway_scheduler.acceleration.versions import requests as requests_applied
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
-from caraway_scheduler.acceleration.versions.versions import HeldVersion
+from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
 MOST_WAITING = 256
@@ -114,22 +114,36 @@ class Feed:
         current = self._current
         async with current.moving:
             if self._needs_version(await current.look()):
-                standing = current.held
-                is_other = standing is not None and bool(standing.version.origin)
-                if is_other and not current.subject.is_followed:
-                    raise CarawayError(
-                        "its rows were stored with another source, other columns, another primary "
-                        "key or other unique indexes, and came as changes, which cannot be loaded "
-                        "again; restore these settings, or choose another name for the dataset"
-                    )
-                part = VersionPart(making.key_of(current.name), self._stored_schema(), ())
-                empty = current.anew(standing, part, "", self._cut())
-                # The position belongs to the rows that were replaced.
-                empty = replace(empty, version=replace(empty.version, position=""))
                 with suppress(MovedError):
-                    await current.flip(empty)
+                    await current.flip(self._first(current.held))
             await current.show()
         self._on_moved()
+
+    def _first(self, standing: HeldVersion | None) -> Successor:
+        """Return the version to begin with: rows of an earlier release, or no rows.
+
+        Raises:
+            CarawayError: the current version has other columns or keys, and would be lost.
+        """
+        current = self._current
+        if standing is not None and standing.version.origin and not current.subject.is_followed:
+            is_earlier = fingerprints.is_earlier_form(standing.version.origin)
+            if is_earlier and standing.version.schema.equals(self._stored_schema()):
+                logger.warning(
+                    "an earlier release stored the rows of this dataset and cannot say with which "
+                    "settings; they are used, because their columns are the same",
+                    extra={"dataset": current.name},
+                )
+                return current.next(standing, origin=current.subject.origin)
+            raise CarawayError(
+                "its rows were stored with another source, other columns, another primary "
+                "key or other unique indexes, and came as changes, which cannot be loaded "
+                "again; restore these settings, or choose another name for the dataset"
+            )
+        part = VersionPart(making.key_of(current.name), self._stored_schema(), ())
+        empty = current.anew(standing, part, "", self._cut())
+        # The position belongs to the rows that were replaced.
+        return replace(empty, version=replace(empty.version, position=""))
 
     def _needs_version(self, held: HeldVersion | None) -> bool:
         """Return whether there is no version, or one whose columns nothing was loaded with yet."""

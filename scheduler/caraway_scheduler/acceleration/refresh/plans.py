@@ -1,6 +1,5 @@
 """Derives the refresh plan of a dataset from the manifest, as values."""
 
-import hashlib
 from collections.abc import Mapping
 
 from caraway_core import registry
@@ -15,6 +14,7 @@ from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
 from caraway_scheduler.acceleration.refresh.reloading import Bucketed, LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Cron, Interval, Schedule, Timetable
+from caraway_scheduler.acceleration.versions import fingerprints
 from caraway_scheduler.acceleration.versions.current_version import Subject
 from caraway_scheduler.catalog.states import ReadyState
 
@@ -63,15 +63,15 @@ def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyStat
 def subject_of(dataset: Dataset, acceleration: Acceleration) -> Subject:
     """Return the subject of a dataset's versions: its origin, keys and storage."""
     name = TableName(dataset.name)
-    origin = _origin(dataset, acceleration)
     keys = _keys(acceleration)
     return Subject(
         name,
-        origin,
+        fingerprints.fingerprint(dataset, acceleration),
         keys,
         is_mapped=acceleration.engine == "file",
         replicas=acceleration.replicas,
         is_followed=is_followed(dataset, acceleration),
+        earlier_origin=fingerprints.earlier_fingerprint(dataset, acceleration),
     )
 
 
@@ -133,21 +133,3 @@ def _recipe(dataset: Dataset, acceleration: Acceleration) -> Recipe:
         ),
         twice_of(acceleration) == "last",
     )
-
-
-def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
-    """Return a hash of everything that defines the rows of a version, without secrets."""
-    unique = tuple(each.columns for each in acceleration.indexes if each.is_unique)
-    text = repr(
-        (
-            dataset.source,
-            dataset.columns,
-            acceleration.refresh.sql,
-            acceleration.sort_by,
-            acceleration.primary_key,
-            acceleration.partition_by,
-            *((unique,) if unique else ()),
-            *((dataset.search.embedded,) if dataset.search.embedded else ()),
-        )
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -128,7 +128,7 @@ class DatasetSnapshots:
     async def _first(self, found: Found) -> Successor | None:
         document = await self._read(found)
         subject = self._current.subject
-        if document["origin"] != subject.origin:
+        if not subject.accepts(document["origin"]):
             logger.warning(
                 "the snapshot has another source, key or selection of rows and is not used",
                 extra={"dataset": self._current.name},
@@ -141,8 +141,8 @@ class DatasetSnapshots:
 
     async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
         document = await self._read(found)
-        same = state_of(held.version), self._current.subject.origin
-        if (document["state"], document["origin"]) != same or held.version.pending:
+        is_same = document["state"] == state_of(held.version) and not held.version.pending
+        if not is_same or not self._current.subject.accepts(document["origin"]):
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)

@@ -40,8 +40,9 @@ class MovedError(CarawayError):
 class Subject:
     """A dataset and how its rows are kept.
 
-    `origin` changes when versions of an earlier definition must not be used any more. A dataset
-    that `is_followed` gets its rows from a source of changes, and is not read before they came.
+    `origin` changes when versions of an earlier definition must not be used any more.
+    `earlier_origin` is what an earlier release stored for the same definition. A dataset that
+    `is_followed` gets its rows from a source of changes, and is not read before they came.
     """
 
     name: TableName
@@ -50,6 +51,11 @@ class Subject:
     is_mapped: bool = False
     replicas: int = 1
     is_followed: bool = False
+    earlier_origin: str = ""
+
+    def accepts(self, origin: str) -> bool:
+        """Return whether a version with this origin has the rows of this definition."""
+        return bool(origin) and origin in (self.origin, self.earlier_origin)
 
 
 class CurrentVersion:
@@ -95,7 +101,7 @@ class CurrentVersion:
 
     def own(self, held: HeldVersion | None) -> HeldVersion | None:
         """Return a version if it has this origin, otherwise None."""
-        if held is None or held.version.origin != self.subject.origin:
+        if held is None or not self.subject.accepts(held.version.origin):
             return None
         return held
 
@@ -216,6 +222,9 @@ class CurrentVersion:
     ) -> Successor:
         """Return a successor that consists of one part only."""
         now, location, origin = self.clock(), self.maker.place.title, self.subject.origin
+        if held is not None and held.version.origin == self.subject.earlier_origin:
+            # In a rollout, schedulers of the earlier release read it, too.
+            origin = held.version.origin
         if held is None:
             return Successor(None, DatasetVersion(1, (part,), location, now, sql, origin, cut=cut))
         return self.next(

@@ -257,6 +257,25 @@ async def test_rows_with_other_columns_are_not_discarded(tmp_path: Path) -> None
                 pass
 
 
+async def test_rows_that_an_earlier_release_stored_are_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with site(tmp_path) as made:
+        async with made.taking(origin="c28cc9683b7dd3ce") as taking:
+            await taking.apply(changes((1, "a")))
+        async with made.taking(origin="v2-2d09eeca1d929f19") as taking:
+            assert await taking.ids() == [1]
+            assert taking.current.ours is not None
+            assert taking.current.ours.version.origin == "v2-2d09eeca1d929f19"
+            await taking.apply(changes((2, "b")))
+            assert await taking.ids() == [1, 2]
+        assert "an earlier release stored the rows" in caplog.text
+        # With an origin of this release, another definition is known to be another one.
+        with pytest.raises(CarawayError, match="stored with another source"):
+            async with made.taking(origin="v2-0000000000000000"):
+                pass
+
+
 async def test_a_log_is_compacted_while_changes_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
