@@ -239,6 +239,16 @@ def test_the_test_asks_with_a_key_of_the_cluster() -> None:
     assert "CARAWAY_API_KEY" not in {each["name"] for each in container["env"]}
 
 
+def test_the_pod_of_the_test_goes_when_it_ends_and_its_log_is_shown() -> None:
+    annotations = helm.the(helm.render(), "Pod", "caraway-test")["metadata"]["annotations"]
+
+    # Helm removes no hook with its release.
+    policies = set(annotations["helm.sh/hook-delete-policy"].split(","))
+    assert policies == {"before-hook-creation", "hook-succeeded", "hook-failed"}
+    shown = set(annotations["helm.sh/hook-output-log-policy"].split(","))
+    assert shown == {"hook-succeeded", "hook-failed"}
+
+
 def test_routes_of_a_gateway() -> None:
     gateway = {
         "enabled": True, "flight": True, "parentRefs": [{"name": "public"}],

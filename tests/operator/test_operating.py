@@ -1,7 +1,7 @@
 """The whole operator, kopf and watches included, against the emulated API."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from caraway_core.errors import CarawayError
 from caraway_operator.controller import Controller
 from caraway_operator.kube import client
 from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.kinds import CLUSTER
+from caraway_operator.kube.kinds import CLUSTER, ResourceKind
 from caraway_operator.operating import Operator
 from tests.kit.deadlines import eventually
 from tests.kit.kube import Emulator, emulated
@@ -43,9 +43,13 @@ class Running:
 
 
 @asynccontextmanager
-async def running(*namespaces: str) -> AsyncIterator[Running]:
+async def running(
+    *namespaces: str, optional: Sequence[ResourceKind] = ()
+) -> AsyncIterator[Running]:
     """Run the operator, and the controllers of Kubernetes after every change."""
     async with emulated() as api, client.open_client(access := ApiAccess(str(api.url))) as kube:
+        for kind in optional:
+            api.serve(kind)
         controllers, acting = Controllers(api), False
 
         def changed() -> None:
