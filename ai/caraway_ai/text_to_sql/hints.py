@@ -4,12 +4,13 @@ Small models know the words of a question but not in which table they are. Pure 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 
 from caraway_ai.text_to_sql.described import DescribedTable
 from caraway_ai.text_to_sql.relating import without_prefix
 from caraway_ai.tools.sql_names import plain_name, plain_table
+from caraway_core.ids import TableName
 
 _MOST_HINTS = 8
 _LEAST_CHARACTERS = 3
@@ -33,15 +34,37 @@ def error_hint(error: str, tables: Sequence[DescribedTable]) -> str:
     if match is None:
         return ""
     missing = without_prefix(match[1].lower())
-    found = [
-        f"{plain_table(each.table.name)}.{plain_name(column.name)}"
+    found = {
+        each.table.name: f"{plain_table(each.table.name)}.{plain_name(column.name)}"
         for each in tables
         for column in each.columns
         if without_prefix(column.name.lower()) == missing
-    ]
+    }
     if not found:
         return ""
-    return f"There is {' and '.join(found[:_MOST_HINTS])}: read from that table, or join it."
+    places = " and ".join([*found.values()][:_MOST_HINTS])
+    hint = f"There is {places}: read from that table, or join it."
+    return " ".join([hint, *_joins(tables, found, _known_tables(error))])
+
+
+def _known_tables(error: str) -> Collection[str]:
+    """Return the tables that the failed statement reads, as its error lists their columns."""
+    _, _, listed = error.partition("Known columns: ")
+    return {name.rpartition(".")[0] for name in listed.rstrip(".").split(", ")}
+
+
+def _joins(
+    tables: Sequence[DescribedTable], found: Collection[TableName], known: Collection[str]
+) -> Iterator[str]:
+    for each in tables:
+        for relation in each.relations:
+            name, other = plain_table(each.table.name), plain_table(relation.other)
+            column = f"{name}.{plain_name(relation.column)}"
+            key = f"{other}.{plain_name(relation.other_column)}"
+            if name in known and relation.other in found:
+                yield f"Write: FROM {name} JOIN {other} ON {column} = {key}."
+            elif other in known and each.table.name in found:
+                yield f"Write: FROM {other} JOIN {name} ON {column} = {key}."
 
 
 def _values(question: str, tables: Sequence[DescribedTable]) -> Iterator[str]:

@@ -1,10 +1,13 @@
 """Hints for a question: the values and dates that it names, and where a missing column is."""
 
+from dataclasses import replace
+
 import pytest
 
 from caraway_ai.text_to_sql.described import DescribedTable, SampledValues
 from caraway_ai.text_to_sql.hints import error_hint, question_hints
 from caraway_ai.text_to_sql.prompting import correction, fresh_try, messages
+from caraway_ai.text_to_sql.relating import TableRelation
 from caraway_ai.tools.data_access import KnownColumn, KnownTable
 from caraway_core.ids import TableName
 
@@ -69,6 +72,29 @@ def test_hints_are_bounded() -> None:
 def test_a_missing_column_is_found_in_other_tables(error: str, hint: str) -> None:
     found = error_hint(error, TABLES)
     assert found.startswith(hint) and bool(found) == bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("known", "join"),
+    [
+        (
+            "flight.f_status, flight.f_airport",
+            "FROM flight JOIN city ON flight.f_city = city.c_id.",
+        ),
+        ("other.x", ""),
+    ],
+)
+def test_a_missing_column_s_table_is_joined_by_its_key(known: str, join: str) -> None:
+    relation = TableRelation("f_city", TableName("city"), "c_id")
+    city = DescribedTable(
+        KnownTable(TableName("city"), "dataset"), [KnownColumn("c_population", "Int64")]
+    )
+    tables = [replace(FLIGHT, relations=[relation]), city]
+    hint = error_hint(f"column 'population' not found; Known columns: {known}.", tables)
+    assert "There is city.c_population" in hint
+    assert hint.endswith(join) if join else "JOIN" not in hint
+    back = error_hint("column 'status' not found; Known columns: city.c_id", tables)
+    assert back.endswith("Write: FROM city JOIN flight ON flight.f_city = city.c_id.")
 
 
 def test_hints_are_part_of_the_messages() -> None:
