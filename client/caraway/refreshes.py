@@ -31,7 +31,8 @@ class AccelerationStatus:
     """The state of an accelerated dataset at one moment. `document` is the server's response.
 
     `version` 0 means that no version has been loaded yet. `loaded_rows` and `loaded_bytes` count
-    the running refresh. `error` is the reason why the last refresh failed.
+    the running refresh: the rows that it has read, and the bytes that it has stored. `error` is the
+    reason why the last refresh failed.
     """
 
     version: int = 0
@@ -42,6 +43,7 @@ class AccelerationStatus:
     loaded_rows: int = 0
     loaded_bytes: int = 0
     error: str = ""
+    loaded_rows_per_s: float = 0.0
     document: Row = field(default_factory=dict, repr=False)
 
     @property
@@ -150,6 +152,7 @@ def parse_status(document: Row) -> AccelerationStatus:
             int(loaded.get("rows", 0)),
             int(loaded.get("bytes", 0)),
             str(document.get("error") or ""),
+            float(loaded.get("rows_per_second", 0.0)),
             document,
         )
     except (AttributeError, TypeError, ValueError) as exc:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_engine.rows import plain
 from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunker
 
+_PROGRESS_S = 1.0
+"""How often the rows that were read are reported while no chunk is complete."""
 _WRITES = 3
 """The most chunks written at once, while the next rows are read."""
 Keep = Callable[[ChunkInfo, Chunk], None]
@@ -71,9 +73,11 @@ class StoringStream:
         # Chunks that are kept here need not be cached by the store, too.
         self._store = store.past_cache() if keep and isinstance(store, CachingStore) else store
         self._writes: asyncio.Queue[_Write | BaseException | None] = asyncio.Queue(_WRITES - 1)
-        self._under_way: set[asyncio.Task[ChunkInfo] | asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
         self._is_begun = self._is_closed = False
         self._stored_bytes = 0
+        self._read_rows = self._reported_rows = 0
+        self._next: asyncio.Task[ChunkInfo | None] | None = None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
@@ -85,12 +89,13 @@ class StoringStream:
             self._is_begun = True
             self._own(tasks.begin(self._store_all()))
         try:
-            chunk = await self._next_chunk()
+            record = await self._next_record()
         except BaseException:
             await self.aclose()
             raise
-        word = StoredChunk(self._order.task, self._order.attempt, chunk)
-        return storing.pack([word], self.schema)
+        if record is None:
+            raise StopAsyncIteration
+        return storing.pack([record], self.schema)
 
     async def aclose(self) -> None:
         """Cancel the source of the rows and all writes, and wait for them."""
@@ -105,10 +110,27 @@ class StoringStream:
         finally:
             await self._rows.aclose()
 
-    async def _next_chunk(self) -> ChunkInfo:
+    async def _next_record(self) -> StoredChunk | None:
+        """Return the next chunk, or how many rows were read if it takes long; None at the end."""
+        task, attempt = self._order.task, self._order.attempt
+        while True:
+            if self._next is None:
+                self._next = tasks.begin(self._next_chunk())
+                self._next.add_done_callback(tasks.retrieve)
+                self._own(self._next)
+            done, _ = await asyncio.wait((self._next,), timeout=_PROGRESS_S)
+            if done:
+                found, self._next = self._next, None
+                chunk = found.result()
+                return None if chunk is None else StoredChunk(task, attempt, chunk)
+            if self._read_rows != self._reported_rows:
+                self._reported_rows = self._read_rows
+                return storing.read_so_far(task, attempt, self._read_rows)
+
+    async def _next_chunk(self) -> ChunkInfo | None:
         write = await self._writes.get()
         if write is None:
-            raise StopAsyncIteration
+            return None
         if isinstance(write, BaseException):
             raise write
         chunk = await write
@@ -149,12 +171,14 @@ class StoringStream:
         """Yield the rows with the result's types, without sharing memory with other rows."""
         if self._is_compact:
             async for batch in self._rows:
+                self._read_rows += batch.num_rows
                 yield plain.restored(batch, self._answer)
             return
         # Each slice would keep all of its original batch, as views keep their text. One large batch
         # is cheaper to copy and scan than many small ones, and a thread keeps the event loop free.
         gathering = Gathering(self._order)
         async for batch in self._rows:
+            self._read_rows += batch.num_rows
             if gathered := gathering.add(batch):
                 for each in await asyncio.to_thread(self._restored, gathered):
                     yield each
@@ -165,6 +189,7 @@ class StoringStream:
     async def _parted(self) -> AsyncGenerator[tuple[str, Chunk], None]:
         chunker = PartitionChunker(self._order, self._full, pool=self._pool)
         async for batch in self._rows:
+            self._read_rows += batch.num_rows
             if chunker.gather(batch):
                 # Partitioning takes time; a thread keeps the event loop free.
                 for partition, chunk in await asyncio.to_thread(chunker.part):
@@ -191,6 +216,6 @@ class StoringStream:
         compact = plain.plain_table(batches, plain.plain_schema(self._given), self._pool)
         return [plain.restored(each, self._answer) for each in compact.to_batches()]
 
-    def _own(self, task: asyncio.Task[ChunkInfo] | asyncio.Task[None]) -> None:
+    def _own(self, task: asyncio.Task[Any]) -> None:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)

@@ -9,9 +9,18 @@ import pytest
 from caraway_core.errors import ExecutionError, ResultStoreError, ResultTooLargeError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import answer_schema, in_order, unpack
+from caraway_core.protocols.storing import (
+    StoredChunk,
+    answer_schema,
+    begun,
+    in_order,
+    read_so_far,
+    rows_read,
+    unpack,
+)
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
+from caraway_executor import storing
 from caraway_executor.local import LocalExecutor
 from caraway_executor.storing import StoringStream
 from caraway_plugins.stores.folder import FolderResultStore
@@ -24,6 +33,12 @@ from tests.kit.workers import worker
 
 NUMBERS = pa.schema([("v", pa.int64())])
 WORDS = pa.schema([("v", pa.int64()), ("w", pa.string_view()), ("l", pa.list_(pa.string_view()))])
+
+
+@pytest.fixture(autouse=True)
+def without_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the reports of a stream that takes long."""
+    monkeypatch.setattr(storing, "_PROGRESS_S", None)
 
 
 def numbers(start: int, count: int = 10) -> pa.RecordBatch:
@@ -62,6 +77,41 @@ async def test_rows_are_read_back_as_they_were_and_word_says_where_they_are(
     assert rows.is_closed
     again = stored(tmp_path, Rows([numbers(start) for start in range(0, 90, 10)]))
     assert (await read_back(tmp_path, again))["n"].to_pylist() == list(range(90))
+
+
+async def test_rows_are_reported_while_no_chunk_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "_PROGRESS_S", 0.001)
+    may_end = asyncio.Event()
+
+    class Slow(Rows):
+        async def __anext__(self) -> pa.RecordBatch:
+            if self.given == 2:
+                await may_end.wait()
+            return await super().__anext__()
+
+    stream = stored(tmp_path, Slow([numbers(0), numbers(10)]), task=3, attempt=2)
+    records: list[StoredChunk] = []
+    async for batch in stream:
+        records += unpack(batch)
+        if rows_read(records) == 20:
+            may_end.set()
+    assert [each.is_chunk for each in records][-1:] == [True]
+    assert {(each.task, each.attempt) for each in records} == {(3, 2)}
+    assert [chunk.row_count for chunk in in_order(records)] == [20]
+    assert rows_read(records) == 20
+
+
+def test_rows_of_lost_attempts_do_not_count() -> None:
+    def chunk(task: int, attempt: int, rows: int) -> StoredChunk:
+        return StoredChunk(task, attempt, ChunkInfo(0, rows, 8 * rows, ""))
+
+    records = [chunk(0, 0, 10), read_so_far(0, 0, 15), chunk(1, 0, 4), begun(0, 1)]
+    assert rows_read(records) == 4
+    assert rows_read([*records, read_so_far(0, 1, 7), read_so_far(0, 1, 9)]) == 13
+    assert rows_read([*records, read_so_far(0, 1, 7), chunk(0, 1, 12)]) == 16
+    assert rows_read([]) == 0
 
 
 async def test_answer_without_rows_stores_nothing(tmp_path: Path) -> None:

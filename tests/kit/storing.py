@@ -54,7 +54,9 @@ def order(folder: Path, key: str = "answer", **options: Any) -> StoreOrder:
 async def words(stream: BatchStream) -> list[StoredChunk]:
     """Read the descriptions of all chunks, and close the stream."""
     try:
-        return [each async for batch in stream for each in unpack(batch)]
+        found = [each async for batch in stream for each in unpack(batch)]
+        # A slow stream also says how many rows it has read.
+        return [each for each in found if each.is_chunk or not each.chunk.index]
     finally:
         await stream.aclose()
 

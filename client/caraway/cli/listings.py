@@ -25,7 +25,7 @@ def datasets(
     profile: options.Profile = None,
 ) -> None:
     """List the datasets."""
-    states = ("status", "error_message") if status else ()
+    states = ("status", "progress", "error_message") if status else ()
     columns = ("name", "from", "acceleration_enabled", *states)
     query = {"status": "true"} if status else {}
     with closing(options.connect(endpoint, api_key, cacert, profile)) as client:

@@ -127,9 +127,10 @@ def _described(state: "AccelerationStatus") -> str:
         return "queued behind the running refresh"
     if not state.is_refreshing:
         return ""
-    if not state.loaded_bytes:
+    if not state.loaded_rows:
         return "refreshing"
-    return f"refreshing: {_amount(state.loaded_rows, state.loaded_bytes)}"
+    rate = f", {state.loaded_rows_per_s:,.0f} rows/s" if state.loaded_rows_per_s else ""
+    return f"refreshing: {_amount(state.loaded_rows, state.loaded_bytes)}{rate}"
 
 
 def _amount(rows: int, size_bytes: int) -> str:

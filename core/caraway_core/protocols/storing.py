@@ -87,13 +87,32 @@ class StoredChunk:
 
     @property
     def is_chunk(self) -> bool:
-        """Whether this describes a chunk, rather than the start of an attempt."""
+        """Whether this describes a chunk, rather than the start or the progress of an attempt."""
         return self.chunk.row_count > 0
 
 
 def begun(task: int, attempt: int) -> StoredChunk:
     """Return a marker that an attempt began; chunks of earlier attempts no longer count."""
     return StoredChunk(task, attempt, ChunkInfo(0, 0, 0, ""))
+
+
+def read_so_far(task: int, attempt: int, rows: int) -> StoredChunk:
+    """Return a record of how many rows an attempt has read, stored or not."""
+    return StoredChunk(task, attempt, ChunkInfo(rows, 0, 0, ""))
+
+
+def rows_read(records: Iterable[StoredChunk]) -> int:
+    """Return how many rows the last attempts of all tasks have read."""
+    stored: dict[tuple[int, int], int] = {}
+    read: dict[tuple[int, int], int] = {}
+    last: dict[int, int] = {}
+    for each in records:
+        key = each.task, each.attempt
+        last[each.task] = max(each.attempt, last.get(each.task, 0))
+        stored[key] = stored.get(key, 0) + each.chunk.row_count
+        if not each.is_chunk:
+            read[key] = max(each.chunk.index, read.get(key, 0))
+    return sum(max(stored[key], read.get(key, 0)) for key in last.items())
 
 
 def stored_schema(answer: pa.Schema) -> pa.Schema:

@@ -17,6 +17,8 @@ from caraway_engine.searching import embedding, functions
 CATALOG = "caraway"
 PUBLIC = "public"
 _MOST_RESERVED_BYTES = 10 * 1024 * 1024
+CALLING_ROWS = 256
+"""Rows in a batch of a plan that calls models: twice the texts of a call."""
 _PRODUCTS_SHARE = 0.25
 """Fraction of the memory limit. Products have their own pool, so that they starve nothing else."""
 
@@ -97,6 +99,17 @@ class Contexts:
     def reading(self) -> SessionContext:
         """The context that runs plans that only read rows in memory; see `Pools`."""
         return self._pools.reading
+
+    @cached_property
+    def calling(self) -> SessionContext:
+        """The context that runs plans that call models, in small batches.
+
+        A call takes long, and a batch is only passed on once all its rows have been embedded.
+        """
+        special = {"datafusion.execution.batch_size": str(CALLING_ROWS)}
+        return new(
+            self._settings, self._partitions, self._pools.main, measured=False, special=special
+        )
 
     @cached_property
     def changing(self) -> SessionContext:

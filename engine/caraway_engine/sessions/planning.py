@@ -91,7 +91,11 @@ class StatementPlanner:
             # not free, so that none begins before it is known where the statement runs.
             from caraway_engine.remote import streams
 
-            late = partial(streams.LateStream, plan.dataframe.execute_stream)
+            dataframe = plan.dataframe
+            if is_plain:
+                logical = dataframe.logical_plan()
+                dataframe = self._contexts.calling.create_dataframe_from_logical_plan(logical)
+            late = partial(streams.LateStream, dataframe.execute_stream)
             return Startable(plan, schema, late, is_waiting=True)
         return Startable(plan, schema, start, again if may_repeat else None)
 

@@ -31,6 +31,21 @@ class DatasetStanding:
     version: DatasetVersion | None
     stored: StoredSize
     changing: Changing | None = None
+    rows_per_s: float = 0.0
+    """How fast the running refresh reads rows, on average."""
+
+    @property
+    def progress(self) -> str:
+        """What loading has done so far, in words; empty if nothing is loaded."""
+        if not self.is_loading:
+            return ""
+        rate = f", {self.rows_per_s:,.0f} rows/s" if self.rows_per_s else ""
+        return f"{self.stored.rows:,} rows{rate}"
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether a refresh or the first load of a followed source is in progress."""
+        return self.refreshes.running is not None or bool(self.version is None and self.stored.rows)
 
 
 def of(kept: Accelerated, state: DatasetState) -> DatasetStanding:
@@ -41,6 +56,15 @@ def of(kept: Accelerated, state: DatasetState) -> DatasetStanding:
     refreshes = refresher.state
     of_source = state.error.message if state.error is not None else ""
     error = refreshes.error or refreshes.damaged or of_source
+    stored, rows_per_s = refresher.stored, 0.0
+    if refreshes.running is not None and refresher.elapsed_s:
+        rows_per_s = stored.rows / refresher.elapsed_s
+    held = kept.current.ours
+    if feed is not None and held is not None and refresher.version is None:
+        # The log has the rows of a followed source that have come, but are not read yet.
+        chunks = [entry.chunk for entry in held.version.log]
+        rows = sum(chunk.row_count for chunk in chunks)
+        stored = StoredSize(rows, sum(chunk.size_bytes for chunk in chunks))
     return DatasetStanding(
-        refreshes, state.status, error, refresher.version, refresher.stored, changing
+        refreshes, state.status, error, refresher.version, stored, changing, rows_per_s
     )

@@ -166,11 +166,13 @@ def _document(found: DatasetStanding) -> dict[str, Any]:
             "log_rows": version.log_rows,
             "waiting": found.changing.waiting,
         }
-    if refreshes.running is not None:
+    if found.is_loading:
+        running = refreshes.running
         document["refresh"] = {
-            "attempt": refreshes.running.attempt,
+            "attempt": running.attempt if running is not None else 1,
             "rows": found.stored.rows,
             "bytes": found.stored.size_bytes,
+            "rows_per_second": round(found.rows_per_s, 1),
         }
     if refreshes.waiting is not None:
         document["is_asked_for_again"] = True

@@ -14,11 +14,14 @@ from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Datasets"])
 _COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "status", "error",
-            "error_message")  # fmt: skip
+            "error_message", "progress")  # fmt: skip
 
 
 class DatasetEntry(BaseModel):
-    """A dataset of the listing. `status=true` adds the last three fields."""
+    """A dataset of the listing. `status=true` adds the last four fields.
+
+    `progress` has the rows that the running refresh has read, and the rate; without one it is null.
+    """
 
     source: str = Field(alias="from")
     name: str
@@ -27,6 +30,7 @@ class DatasetEntry(BaseModel):
     status: Status = "initializing"
     error: ComponentError | None = None
     error_message: str | None = None
+    progress: str | None = None
 
 
 @router.get(
@@ -41,8 +45,17 @@ async def list_datasets(
     source: Annotated[str | None, Query(description="Only datasets from this source.")] = None,
 ) -> Response:
     """List the datasets of the manifest; CSV has the same columns with and without `status`."""
-    states = app_state.services(request).catalog.datasets.values()
-    rows = [_entry(state, status) for state in states if _is_from(state, source)]
+    services = app_state.services(request)
+    states = services.catalog.datasets.values()
+    progress = {
+        each.refreshes.dataset: each.progress
+        for each in (services.accelerations.standings() if status else ())
+    }
+    rows = [
+        _entry(state, status, progress.get(state.name))
+        for state in states
+        if _is_from(state, source)
+    ]
     return listings.respond(rows, _COLUMNS, format, request.headers.get("accept"))
 
 
@@ -50,7 +63,7 @@ def _is_from(state: DatasetState, source: str | None) -> bool:
     return source is None or source in (state.dataset.connector, state.dataset.source)
 
 
-def _entry(state: DatasetState, with_status: bool) -> dict[str, Any]:
+def _entry(state: DatasetState, with_status: bool, progress: str | None) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "from": state.dataset.source,
         "name": state.dataset.name,
@@ -62,4 +75,5 @@ def _entry(state: DatasetState, with_status: bool) -> dict[str, Any]:
         entry["status"] = state.status
         entry["error"] = ComponentError.of(error).model_dump() if error else None
         entry["error_message"] = error.message if error else None
+        entry["progress"] = progress or None
     return entry

@@ -56,10 +56,19 @@ def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric
     )
     yield families.gauges(
         "dataset_acceleration_refresh_rows",
-        "Rows that the running refresh has stored; 0 without one.",
+        "Rows that the running refresh has read; 0 without one.",
         _LABELS,
         {
-            (standing.refreshes.dataset,): standing.stored.rows if standing.refreshes.running else 0
+            (standing.refreshes.dataset,): standing.stored.rows if standing.is_loading else 0
+            for standing in accelerations.standings()
+        },
+    )
+    yield families.gauges(
+        "dataset_acceleration_refresh_rows_per_second",
+        "Rows that the running refresh reads in a second, on average; 0 without one.",
+        _LABELS,
+        {
+            (standing.refreshes.dataset,): standing.rows_per_s
             for standing in accelerations.standings()
         },
     )

@@ -93,6 +93,44 @@ async def test_texts_have_vectors_and_a_refresh_embeds_what_is_new(
         assert texts(provider) == ["changed", "new"]
 
 
+async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path) -> None:
+    may_end, asked = threading.Event(), 0
+
+    def answer(request: ProviderRequest) -> ProviderAnswer:
+        nonlocal asked
+        asked += len(request.body["input"])
+        if asked > 1_000:
+            may_end.wait(60)
+        return openai_embeddings(request)
+
+    lines = "".join(f"{number},text {number}\n" for number in range(2_000))
+    (tmp_path / "a.csv").write_text(f"id,body\n{lines}")
+    with json_provider(answer) as provider:
+        text = manifest(provider, dataset("t", "acceleration: {enabled: true}"))
+        async with running(tmp_path, text) as runtime:
+            try:
+
+                async def look() -> dict[str, Any]:
+                    found = (await runtime.api.get("/v1/datasets/t/acceleration")).json()
+                    refresh = found.get("refresh", {})
+                    return refresh if refresh.get("rows") else {}
+
+                found = await eventually(look, "the rows that were embedded are counted")
+                assert 0 < found["rows"] < 2_000 and found["rows_per_second"] > 0, found
+                (entry,) = (await runtime.api.get("/v1/datasets?status=true")).json()
+                assert entry["status"] == "initializing"
+                assert entry["progress"].startswith(f"{found['rows']:,} rows, ")
+                page = (await runtime.metrics.get("/metrics")).text
+                name = "dataset_acceleration_refresh_rows"
+                assert f'{name}{{dataset="t"}} {found["rows"]}.0' in page
+                assert f'{name}_per_second{{dataset="t"}}' in page
+            finally:
+                may_end.set()
+            assert await rows(runtime, "SELECT count(body_embedding) AS n FROM t") == [{"n": 2000}]
+            (entry,) = (await runtime.api.get("/v1/datasets?status=true")).json()
+            assert entry["progress"] is None
+
+
 async def test_chunks_have_vectors_and_places(tmp_path: Path, provider: JsonProvider) -> None:
     (tmp_path / "a.csv").write_text("id,body\n1,one two three\n2,\n3,four\n")
     more = ", chunking: {enabled: true, target_chunk_size: 8}"

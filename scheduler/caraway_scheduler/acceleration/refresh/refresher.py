@@ -81,6 +81,7 @@ class Refresher:
         self._has_source = False
         self._ended_at = clock()
         self._stored = StoredSize()
+        self._run_began_at = self._ended_at
         self._awaited: list[tuple[events.RunNumber, asyncio.Future[None]]] = []
 
     @property
@@ -97,6 +98,11 @@ class Refresher:
     def stored(self) -> StoredSize:
         """The progress of the running refresh."""
         return self._stored
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the running refresh has been running."""
+        return max(0.0, (self._clock() - self._run_began_at).total_seconds())
 
     def ask(self, asked: events.RefreshAsked) -> None:
         """Request a refresh.
@@ -266,6 +272,7 @@ class Refresher:
         match effect:
             case events.BeginRun():
                 self._stored = StoredSize()
+                self._run_began_at = self._clock()
                 self._run = self._tasks.spawn(
                     self._refresh(effect),
                     "refresh a dataset once",

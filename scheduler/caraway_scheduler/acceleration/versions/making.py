@@ -20,7 +20,13 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.protocols.storing import GROWN_CHUNK_BYTES, StoredChunk, StoreOrder, in_order
+from caraway_core.protocols.storing import (
+    GROWN_CHUNK_BYTES,
+    StoredChunk,
+    StoreOrder,
+    in_order,
+    rows_read,
+)
 from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.acceleration.versions.version import VersionPart
@@ -35,7 +41,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class StoredSize:
-    """The rows and bytes that are stored so far."""
+    """The rows that were read so far, and the bytes that are stored."""
 
     rows: int = 0
     size_bytes: int = 0
@@ -148,13 +154,8 @@ class VersionMaker:
             statement = Statement(sql, {}, store=order, in_background=True, logs=logs)
 
             def on_word(words: list[StoredChunk]) -> None:
-                chunks = in_order(words)
-                on_progress(
-                    StoredSize(
-                        sum(chunk.row_count for chunk in chunks),
-                        sum(chunk.size_bytes for chunk in chunks),
-                    )
-                )
+                size_bytes = sum(chunk.size_bytes for chunk in in_order(words))
+                on_progress(StoredSize(rows_read(words), size_bytes))
 
             try:
                 answer = await storing.store(self._dispatch, new_query_id(), statement, on_word)
