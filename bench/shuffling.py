@@ -29,6 +29,7 @@ from caraway_core.settings import Address
 from caraway_core.work import SubstraitFragment
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.policy import Policy
+from caraway_scheduler.dispatch.fleets.joining import RayDriver
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
 _ORIGIN = "bench"
@@ -209,7 +210,8 @@ async def main(arguments: list[str]) -> None:
     ips = {ExecutorId(name): ip for name, ip in (each.split("=") for each in executors)}
     variables = ray_nodes.environment(Path(token_file))
     token = ray_nodes.read_token(Path(token_file))
-    fleet = await RayFleet.join(Address(host, int(port)), node_ip, variables, token)
+    fleet = RayFleet(token, RayDriver(Address(host, int(port)), node_ip, variables))
+    await fleet.join()
     try:
         await fleet.describe()
         found = await shuffle(fleet, ips, int(size_mb), int(rounds))

@@ -159,6 +159,29 @@ def test_a_scheduler_outlives_its_ray_node(cluster: FaultCluster) -> None:
     assert cluster.served.ask(LONG).rows == cluster.facts.long
 
 
+def test_a_scheduler_starts_while_the_head_is_away(cluster: FaultCluster) -> None:
+    before = incarnations(cluster)
+    cluster.of.head.kill()
+    cluster.of.schedulers["s1"].kill()
+    began = time.monotonic()
+    cluster.served = cluster.serve("s1")
+    print(f"scheduler without the head after {time.monotonic() - began:.1f} s")
+    assert not cluster.served.is_ready(1) and cluster.served.is_ready(0)
+    refused = cluster.served.ask(QUICK)
+    assert refused.status in (429, 503) and refused.retry_after
+    job = {"sql": QUICK}
+    sent = httpx.post(f"{cluster.served.url}/v1/queries", json=job, timeout=60)
+    assert sent.status_code == 202
+    began = time.monotonic()
+    cluster.of.begin_head().wait_up()
+    cluster.served.until_ready(2)
+    print(f"executors are ready again {time.monotonic() - began:.1f} s after the head's start")
+    assert incarnations(cluster) == before
+    assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    status = f"{cluster.served.url}/v1/queries/{sent.json()['query_id']}/status"
+    until(lambda: httpx.get(status, timeout=60).json()["status"] == "SUCCEEDED", "the job", 120)
+
+
 def node_of(process: Process) -> int:
     """Return the Ray node of a process of the cluster."""
     within = descendants(process.popen.pid).items()

@@ -173,12 +173,13 @@ class RayCluster:
     def joined(self) -> Iterator[None]:
         """Join the cluster with this process; fleets in the block reach the executors."""
         # Imported here because the import takes a second, which tests without a cluster save.
+        from caraway_scheduler.dispatch.fleets.joining import RayDriver
         from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
         variables = ray_nodes.environment(self.token)
         token = ray_nodes.read_token(self.token)
-        joining = RayFleet.join(self.head_address, self.node_ip("e1"), variables, token)
-        fleet = asyncio.run(joining)
+        fleet = RayFleet(token, RayDriver(self.head_address, self.node_ip("e1"), variables))
+        asyncio.run(fleet.join())
         try:
             yield
         finally:

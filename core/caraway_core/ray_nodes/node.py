@@ -11,18 +11,19 @@ import time
 from pathlib import Path
 from typing import Self
 
-from caraway_core import tasks
+from caraway_core import exiting, tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import options as node_options
 from caraway_core.ray_nodes import sessions, tied
 from caraway_core.ray_nodes.options import NodeOptions
-from caraway_core.settings import ENGINE_VARIABLES
+from caraway_core.settings import ENGINE_VARIABLES, Address
 
 logger = logging.getLogger(__name__)
 _IS_UP = b"Ray runtime started."
 _START_S = 90.0
 _STOP_S = 10.0
 _GROUP_CHECK_S = 0.05
+_LOOK_S = 0.3
 _TOLD_LENGTH = 400
 _READ_BYTES = 64 * 1024
 _TOO_SLOW = "timed out during startup"
@@ -51,11 +52,14 @@ class RayNode:
     async def start(cls, options: NodeOptions) -> Self:
         """Start a node and wait until it has joined its cluster.
 
-        A node that Ray gave up on as too slow is restarted while there is time.
+        A node that joins is started when its head listens: Ray looks for it more and more rarely. A
+        node that Ray gave up on as too slow is restarted while there is time.
 
         Raises:
             NodeFailedError: the node ended, or was not up in time; the message has its last output.
         """
+        if options.joins:
+            await _until_head_listens(options.head)
         deadline = time.monotonic() + _START_S
         while True:
             node = await cls._begin(options)
@@ -155,6 +159,14 @@ class RayNode:
         await self._process.wait()
         while _is_group_alive(self.pid):
             await asyncio.sleep(_GROUP_CHECK_S)
+
+
+async def _until_head_listens(head: Address) -> None:
+    deadline = time.monotonic() + _START_S
+    while not await asyncio.to_thread(exiting.listens, head):
+        if time.monotonic() > deadline:
+            raise NodeFailedError(f"the head at {head} cannot be reached; does `caraway head` run?")
+        await asyncio.sleep(_LOOK_S)
 
 
 def _hold_port() -> socket.socket:

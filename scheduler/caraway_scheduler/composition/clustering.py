@@ -16,15 +16,16 @@ from caraway_scheduler.composition import state
 from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.composition.presence import Presence
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.fleets.joining import RayDriver
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.membership import Membership
+from caraway_scheduler.membership.registrations import others_are_registered
 from caraway_scheduler.services import Operating
 
-_JOIN_ATTEMPTS = 10
 _STORE_SHARE = "20%"
 _SHM_SHARE = 0.5
 
@@ -43,13 +44,13 @@ async def join(
         CarawayError: the head does not respond for long, or the state store cannot be used.
     """
     store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
-    presence = Presence(_node_options(options.join, data.path / "ray"))
-    stack.push_async_callback(presence.aclose)
-    await presence.start(_JOIN_ATTEMPTS)
     token = ray_nodes.read_token(options.join.token_file)
     variables = ray_nodes.environment(options.join.token_file)
-    fleet = await RayFleet.join(options.join.head, options.join.node_ip, variables, token)
+    fleet = RayFleet(token, RayDriver(options.join.head, options.join.node_ip, variables))
+    presence = Presence(_node_options(options.join, data.path / "ray"), fleet)
+    stack.push_async_callback(presence.aclose)
     scheduler_id = options.scheduler_id or data.node_id
+    await presence.begin(lambda: others_are_registered(store, scheduler_id))
     membership = Membership(fleet, store, scheduler_id)
     local = registry.ENGINES.load("planner")(engine, engines)
     tallies = DispatchTallies()
@@ -70,7 +71,7 @@ async def join(
     return Backend(
         dispatch,
         is_scheduler=True,
-        keepers=(membership.run, dispatch.warmer.run, lambda: presence.run(fleet)),
+        keepers=(membership.run, dispatch.warmer.run, presence.run),
         tallies=tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,

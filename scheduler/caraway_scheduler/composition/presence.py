@@ -2,67 +2,82 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from caraway_core import tasks
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
-from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
+from caraway_core.exiting import listens
+from caraway_core.ray_nodes import NodeOptions, RayNode
+from caraway_core.settings import Address
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(1.0, 5.0)
+_FIRST_ATTEMPTS = 10
+_AWAY_S = 5.0
+_LOOK_S = 0.5
 
 
 class Joined(Protocol):
-    """The part of a fleet that is connected to Ray."""
+    """The part of a fleet that connects to Ray."""
 
     async def leave(self) -> None:
         """Leave Ray."""
 
-    async def rejoin(self) -> None:
-        """Join Ray through another node."""
+    async def join(self) -> None:
+        """Join Ray through the node of this host."""
 
 
 class Presence:
     """The Ray node of a scheduler. While there is none, the scheduler serves without executors."""
 
-    def __init__(self, options: NodeOptions) -> None:
+    def __init__(
+        self, options: NodeOptions, fleet: Joined, listens: Callable[[Address], bool] = listens
+    ) -> None:
         self._options = options
+        self._fleet = fleet
+        self._listens = listens
         self._node: RayNode | None = None
 
-    async def start(self, attempts: int | None = None) -> None:
-        """Start a node; without `attempts`, try until there is one.
+    async def begin(self, others: Callable[[], Awaitable[bool]]) -> None:
+        """Join, or go on without it if the head is away and there is no other scheduler.
+
+        `others` says whether there is one; then requests are for that one, which has executors.
 
         Raises:
-            NodeFailedError: the last attempt failed.
+            CarawayError: the head is there, but cannot be joined in many attempts.
         """
-        again = Backoff(_DELAYS)
-        while True:
-            try:
-                self._node = await RayNode.start(self._options)
-                return
-            except NodeFailedError as exc:
-                delay_s = again.failed()
-                if again.failures == attempts:
-                    raise
-                if again.failures == 1 or attempts is not None:
-                    extra = {"head": str(self._options.head), "cause": exc.message}
-                    logger.warning("cannot join yet", extra=extra)
-                await asyncio.sleep(delay_s)
+        joining = tasks.begin(self._join(_FIRST_ATTEMPTS))
+        try:
+            while not joining.done() and not await self._is_alone(joining, others):
+                pass
+        except BaseException:
+            joining.cancel()
+            raise
+        if joining.done():
+            return joining.result()
+        extra = {"head": str(self._options.head)}
+        logger.warning("starting without the head, and without executors", extra=extra)
+        joining.cancel()
+        await asyncio.wait((joining,))
 
-    async def run(self, fleet: Joined) -> None:
-        """Join again whenever the node ended.
+    async def run(self) -> None:
+        """Join, if `begin` did not, and again whenever the node ended.
 
         Raises:
             CarawayError: Ray cannot disconnect; the process must start again.
         """
         while True:
+            if self._node is None:
+                await self._join()
+                logger.info("joined the cluster")
             assert self._node is not None
             code = await self._node.wait()
             cause = f"the Ray node ended with code {code}; its output is in {self._node.output}"
             logger.warning("rejoining the cluster", extra={"cause": cause})
-            await fleet.leave()
-            await self._rejoin(fleet)
-            logger.info("rejoined the cluster")
+            await self._fleet.leave()
+            await self.aclose()
 
     async def aclose(self) -> None:
         """Stop the node."""
@@ -70,13 +85,40 @@ class Presence:
         if node is not None:
             await node.stop()
 
-    async def _rejoin(self, fleet: Joined) -> None:
+    async def _join(self, attempts: int | None = None) -> None:
+        """Start a node and join Ray through it; without `attempts`, try until it is done.
+
+        Raises:
+            CarawayError: the last attempt failed.
+        """
         again = Backoff(_DELAYS)
         while True:
-            await self.aclose()
-            await self.start()
             try:
-                return await fleet.rejoin()
+                self._node = await RayNode.start(self._options)
+                return await self._fleet.join()
             except CarawayError as exc:
-                logger.warning("cannot rejoin yet", extra={"cause": exc.message})
-            await asyncio.sleep(again.failed())
+                delay_s = again.failed()
+                if again.failures == attempts:
+                    raise
+                extra = {"head": str(self._options.head), "cause": exc.message}
+                logger.warning("cannot join yet", extra=extra)
+            except BaseException:
+                await self.aclose()
+                raise
+            await self.aclose()
+            await asyncio.sleep(delay_s)
+
+    async def _is_alone(
+        self, joining: "asyncio.Task[None]", others: Callable[[], Awaitable[bool]]
+    ) -> bool:
+        """Look for some time; return whether the head did not listen, and nobody else serves."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _AWAY_S
+        while not joining.done():
+            if await asyncio.to_thread(self._listens, self._options.head):
+                await asyncio.wait((joining,), timeout=_AWAY_S)
+                return False
+            if loop.time() >= until:
+                return not await others()
+            await asyncio.wait((joining,), timeout=_LOOK_S)
+        return False

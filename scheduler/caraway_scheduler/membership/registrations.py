@@ -111,6 +111,16 @@ class Registrations:
         return self._clock() - at >= TTL_S / 3
 
 
+async def others_are_registered(store: StateStore, scheduler_id: str) -> bool:
+    """Return whether another scheduler is registered; False if the store does not say."""
+    try:
+        async with asyncio.timeout(_ROUND_S):
+            found = await store.scan(SCHEDULERS)
+    except (CarawayError, TimeoutError):
+        return False
+    return any(entry.key != SCHEDULERS + scheduler_id for entry in found)
+
+
 def _registration(status: ExecutorStatus) -> bytes:
     return _value(
         executor_id=status.executor_id,

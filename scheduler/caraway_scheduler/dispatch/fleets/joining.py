@@ -45,6 +45,7 @@ class RayDriver:
             joining = in_thread(partial(ray.init, **self._arguments), "ray")
             await asyncio.wait_for(joining, _JOIN_S)
         except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
+            await self.leave()  # It may have joined in part.
             raise CarawayError(
                 f"cannot join the Ray cluster at {self._head}: {exc or 'no answer'}; is "
                 "`caraway head` running, and is the token file the same?"

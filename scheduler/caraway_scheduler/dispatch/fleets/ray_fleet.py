@@ -33,7 +33,6 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.fleets import model_answers, own_files
@@ -77,21 +76,6 @@ class RayFleet:
         self._answers = Answers(self._forget_if_dead)
         self._calls = 0
 
-    @classmethod
-    async def join(
-        cls, head: Address, node_ip: str | None, variables: Mapping[str, str], token: str
-    ) -> "RayFleet":
-        """Join the cluster through the node at that address, whose process must be running.
-
-        `token` is that of the cluster.
-
-        Raises:
-            CarawayError: the cluster cannot be joined.
-        """
-        driver = RayDriver(head, node_ip, variables)
-        await driver.join()
-        return cls(token, driver)
-
     async def leave(self) -> None:
         """Leave Ray, whose node here has ended. Running calls fail as for lost executors.
 
@@ -106,8 +90,8 @@ class RayFleet:
             await asyncio.wait((finding,), timeout=_FINDING_S)
         await self._driver.leave()
 
-    async def rejoin(self) -> None:
-        """Join Ray through another node, after `leave`. Until then no executor is found.
+    async def join(self) -> None:
+        """Join Ray through the node of this host. Until then no executor is found.
 
         Raises:
             CarawayError: the cluster cannot be joined.
