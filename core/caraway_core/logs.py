@@ -4,6 +4,8 @@ import datetime
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TextIO
 
@@ -11,6 +13,8 @@ from caraway_core.settings import LogFormat
 
 trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 """The trace id of the current request; every log line of the request includes it."""
+query_id: ContextVar[str] = ContextVar("query_id", default="")
+"""The id of the statement that is planned or run; every log line about it includes the id."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _COMPONENTS = (
@@ -28,6 +32,17 @@ _COMPONENTS = (
 )
 _TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")
 _LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}
+
+
+@contextmanager
+def about(query: str, trace: str) -> Iterator[None]:
+    """Add the ids of a statement to each log line."""
+    tokens = query_id.set(query), trace_id.set(trace or trace_id.get())
+    try:
+        yield
+    finally:
+        query_id.reset(tokens[0])
+        trace_id.reset(tokens[1])
 
 
 def configure(format_: LogFormat, output_level: str = "info", stream: TextIO | None = None) -> None:
@@ -58,8 +73,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "event": record.getMessage(),
         }
-        if trace := trace_id.get():
-            event["trace_id"] = trace
+        event.update(_ids())
         event.update(_fields(record))
         if record.exc_info:
             event["exception"] = self.formatException(record.exc_info)
@@ -70,13 +84,16 @@ class TextFormatter(logging.Formatter):
     """Formats a record as time, level and event, then fields as key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = {**_fields(record)}
-        if trace := trace_id.get():
-            fields["trace_id"] = trace
+        fields = {**_fields(record), **_ids()}
         pairs = "".join(f" {key}={_quoted(value)}" for key, value in fields.items())
         # A text of somebody else in it must not look like the next line.
         line = f"{_time(record)} {record.levelname:<7} {_printable(record.getMessage())}{pairs}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _ids() -> dict[str, Any]:
+    ids = {"query_id": query_id.get(), "trace_id": trace_id.get()}
+    return {name: value for name, value in ids.items() if value}
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

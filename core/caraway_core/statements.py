@@ -126,6 +126,7 @@ class Statement:
     table that it reads. `found` are the rows of its searches, by the names of `StatementSearch`;
     None: they did not run. With `offer`, executors may serve the rows; the stream then has them in
     `offered`. With `index`, an index may give the rows; the statement alone returns the same.
+    Log lines about the statement include its `trace_id`.
 
     The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
     the statement was planned with, unless the statement names those of a `ReadPoint`.
@@ -149,6 +150,7 @@ class Statement:
     found: tuple[GivenRows, ...] | None = None
     offer: OfferOrder | None = None
     index: IndexOrder | None = field(default=None, repr=False)
+    trace_id: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

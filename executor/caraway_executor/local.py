@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Literal, TypeVar
 
 import pyarrow as pa
 
+from caraway_core import logs
 from caraway_core.changes import Log
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
@@ -183,6 +185,10 @@ class LocalExecutor:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Run a statement, over the catalog version that it names or the newest one."""
+        with logs.about(query_id, statement.trace_id):
+            return await self._execute(statement)
+
+    async def _execute(self, statement: Statement) -> BatchStream:
         if self._may_block and (rows := self.at_once(statement)):
             return rows
         session = await self._sessions.of(statement)
@@ -266,6 +272,10 @@ class LocalExecutor:
             CatalogMovedError: that catalog is not available.
             QueryError: it cannot be planned or started.
         """
+        with logs.about(task.query_id, task.trace_id):
+            return await self._run(task, inputs)
+
+    async def _run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         session = await self.over(task.catalog_version)
         start = partial(session.run, task, inputs)
         if task.store is None:
@@ -285,7 +295,8 @@ class LocalExecutor:
 
     async def in_planning_thread(self, work: Callable[[], _Result]) -> _Result:
         """Run blocking work in a planning thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._planning, work)
+        run = contextvars.copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(self._planning, run, work)
 
     def _storing(
         self,
@@ -323,11 +334,10 @@ class LocalExecutor:
 
     async def _started_with_chunks(self, start: Callable[[], _Result]) -> _Result:
         """Run work that may need chunks that are not in memory, and load them."""
-        loop = asyncio.get_running_loop()
         held: list[Chunk] = []
         while True:
             try:
-                return await loop.run_in_executor(self._planning, start)
+                return await self.in_planning_thread(start)
             except ChunksAwayError as exc:
                 held += await self._chunks.bring(exc.wanted)
 

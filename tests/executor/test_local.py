@@ -1,17 +1,22 @@
 import asyncio
+import io
+import json
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from caraway_core.errors import ShuttingDownError
+from caraway_core import logs
+from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
 from caraway_engine.sessions import short_results
+from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import ChunksAwayError
 from caraway_executor.local import LocalExecutor
 from tests.kit.engine import memory, snapshot
@@ -114,3 +119,49 @@ def once_away(start: Callable[[Statement], EngineStream]) -> Callable[[Statement
         return start(statement)
 
     return started
+
+
+async def _broken(_stream: EngineStream) -> Any:
+    raise RuntimeError("Internal error: a batch has no columns")
+
+
+async def test_failure_of_the_engine_is_logged_with_its_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(logs.JsonFormatter())
+    engine = logging.getLogger("caraway_engine")
+    engine.addHandler(handler)
+    try:
+        local = executor()
+        local.install(snapshot({"t": memory(a=[1])}))
+        query_id = new_query_id()
+        statement = Statement("SELECT sum(a) FROM t", {}, trace_id="f" * 32)
+        stream = await local.execute(query_id, statement)
+        monkeypatch.setattr(EngineStream, "_next", _broken)
+        with pytest.raises(ExecutionError, match="the engine failed"):
+            # Another task reads the stream, which knows nothing of the statement.
+            await asyncio.create_task(rows(stream))
+    finally:
+        engine.removeHandler(handler)
+    (event,) = map(json.loads, written.getvalue().splitlines())
+    assert (event["query_id"], event["trace_id"]) == (query_id, "f" * 32)
+    assert "no columns" in event["cause"]
+    assert not logs.query_id.get()
+
+
+async def test_planning_knows_its_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+    start = Session.start
+
+    def noted(of: Session, statement: Statement) -> EngineStream:
+        seen.append((logs.query_id.get(), logs.trace_id.get()))
+        return start(of, statement)
+
+    monkeypatch.setattr(Session, "start", noted)
+    local = executor()
+    local.install(snapshot({"t": memory(a=[1])}))
+    query_id = new_query_id()
+    await rows(await local.execute(query_id, Statement("SELECT a FROM t", {}, trace_id="e" * 32)))
+    assert seen == [(query_id, "e" * 32)]

@@ -167,6 +167,7 @@ class Task:
     logs: Logs = field(default_factory=dict, repr=False)
     found: tuple[GivenRows, ...] = ()
     """The rows of searches that the work reads."""
+    trace_id: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

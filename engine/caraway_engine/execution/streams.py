@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from caraway_core import logs
 from caraway_core.backoff import Delays
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
@@ -83,6 +84,8 @@ class EngineStream:
         self._crowd = crowd if crowd is not None else Crowd(1)
         self._start_again = start_again
         self._translate = translate
+        # Whoever reads the stream may know nothing of the statement, and errors are logged.
+        self._ids = logs.query_id.get(), logs.trace_id.get()
         self._holds = holds
         self.schema = schema
         self.is_product = is_product
@@ -125,7 +128,8 @@ class EngineStream:
             exc.__traceback__ = None
             if isinstance(exc, StopAsyncIteration):
                 raise StopAsyncIteration from None
-            raise self._translate(exc) from exc
+            with logs.about(*self._ids):
+                raise self._translate(exc) from exc
         rows = batch.to_pyarrow()
         self._batches += 1
         self._size_bytes += rows.nbytes

@@ -67,6 +67,7 @@ class StagedQuery:
     in_background: bool = False
     logs: Logs = field(default_factory=dict, repr=False)
     found: tuple[GivenRows, ...] = field(default=(), repr=False)
+    trace_id: str = ""
 
     def found_in(self, plan: bytes) -> tuple[GivenRows, ...]:
         """Return the rows of searches that a fragment may read."""
@@ -312,6 +313,7 @@ class StageRunner:
             in_background=self._query.in_background,
             logs=self._query.logs,
             found=self._query.found_in(work.plan) if isinstance(work, SubstraitFragment) else (),
+            trace_id=self._query.trace_id,
         )
 
     async def _inputs(self, stage: Stage, number: int) -> list[Input]:

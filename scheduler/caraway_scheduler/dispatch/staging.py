@@ -110,6 +110,7 @@ class StagedRunner:
             statement.in_background,
             statement.logs,
             statement.found or (),
+            statement.trace_id,
         )
         runner = StageRunner(
             query,

@@ -1,6 +1,7 @@
 """Runs a statement from request to rows: cache, admission, dispatch, time limit and history."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from caraway_core.errors import ShuttingDownError
+from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
 from caraway_core.statements import Statement
@@ -27,6 +28,8 @@ from caraway_serving.access import Principal
 from caraway_serving.tallies import ApiTallies
 
 _Result = TypeVar("_Result")
+_LONGEST_LOGGED = 1_000
+logger = logging.getLogger(__name__)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 """Returns the catalog version for new statements, and the tables that may be written."""
 
@@ -272,6 +275,7 @@ class QueryService:
             given=request.given,
             readable=request.readable,
             offer=request.offer,
+            trace_id=request.span.trace_id,
         )
         is_limited = request.given is not None or request.readable is not None
         if self.cache is None or is_limited:
@@ -355,4 +359,8 @@ class _Run:
         if self._has_place:
             self._service.admission.leave()
         self._service.active.remove(self.query)
+        if isinstance(error, ExecutionError):
+            ids = {"query_id": self.query.query_id, "trace_id": self._request.span.trace_id}
+            sql = self._request.sql[:_LONGEST_LOGGED]
+            logger.error("query failed", extra={**ids, "cause": error.message, "sql": sql})
         self._records.ended(self._request, self._start_ns, time.time_ns(), error, rows_sent, sample)

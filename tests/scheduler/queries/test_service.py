@@ -200,6 +200,19 @@ async def test_cached_answer_waits_for_what_others_acknowledged() -> None:
     assert len(newest.waits) == 2
 
 
+async def test_failure_of_the_engine_is_logged_with_its_statement(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = Site()
+    site.dispatch.make = lambda: Stream(fails=ExecutionError("it broke"), is_long=True)
+    with pytest.raises(ExecutionError, match="it broke"):
+        await site.read()
+    (record,) = (each for each in caplog.records if each.getMessage() == "query failed")
+    fields = vars(record)
+    assert fields["cause"] == "it broke"
+    assert fields["query_id"] and fields["trace_id"] == site.recorded()[-1]["trace_id"]
+
+
 async def test_statement_that_fails_gives_its_slot_back_and_is_recorded() -> None:
     site = Site()
     site.dispatch.fails = ExecutionError("division by zero")
