@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-clients test-package test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -90,6 +90,27 @@ MEASURES ?= 0
 test-hostile: setup
 	CARAWAY_MEASURES=$(MEASURES) $(PYTEST) -o timeout=400 -m full -k "$(HOSTILE)" tests/hostile
 
+# The wheel in empty environments, and the README from an empty directory. LATEST=1 takes the versions
+# of today in place of those of the lock files. Needs the network.
+LATEST ?= 0
+PACKAGE ?= package
+test-package: setup
+	$(PIP) --constraint requirements/dev.txt -r requirements/package.txt
+	CARAWAY_LATEST=$(LATEST) $(PYTEST) -o timeout=600 -m full -n 2 -k "$(PACKAGE)" tests/package
+
+# Libraries of others, in environments of their own under .venv/clients. What a toolchain is missing for
+# is skipped, and said. Needs the network once.
+CLIENTS := $(VENV)/clients
+test-clients: setup
+	$(PIP) --constraint requirements/dev.txt -r requirements/package.txt
+	$(BIN)/uv venv --quiet --clear $(CLIENTS)/python
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/python -r requirements/clients.txt
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/python --no-deps --editable .
+	! command -v npm || npm install --silent --no-audit --no-fund --prefix $(CLIENTS)/node ai@6.0.326 @ai-sdk/openai-compatible@2.0.92
+	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/java/pom.xml \
+		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/java
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py
+
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm
 test-npm: setup
@@ -139,6 +160,7 @@ lock: $(VENV)/.runs requirements/package.txt
 	$(LOCK) --extra image -c requirements/dev.txt pyproject.toml -o requirements/image.txt
 	$(LOCK) --extra operator -c requirements/dev.txt pyproject.toml -o requirements/operator.txt
 	$(LOCK) --no-deps requirements/kubernetes.in -o requirements/kubernetes.txt
+	$(LOCK) requirements/clients.in -o requirements/clients.txt
 	$(LOCK) -c requirements/dev.txt requirements/package.in -o requirements/package.txt
 
 clean:

@@ -7,6 +7,7 @@ and an installed package can bring more of them.
 import difflib
 import functools
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from caraway_core.errors import NotInstalledError, UnknownPluginError
@@ -51,12 +52,28 @@ class Plugins(Mapping[str, "EntryPoint"]):
             found = self[name]
         except KeyError:
             raise UnknownPluginError(self.unknown(name)) from None
-        try:
+        with self._naming_the_extra(found):
             return found.load()
+
+    def build(self, name: str, *arguments: Any) -> Any:
+        """Import what has this name and call it.
+
+        Raises:
+            UnknownPluginError: nothing has; the message lists the known names.
+            NotInstalledError: a package is not installed that it imports now or when it is called.
+        """
+        loaded = self.load(name)
+        with self._naming_the_extra(self[name]):
+            return loaded(*arguments)
+
+    @contextmanager
+    def _naming_the_extra(self, point: "EntryPoint") -> Iterator[None]:
+        try:
+            yield
         except ModuleNotFoundError as exc:
             raise NotInstalledError(
-                f"{self._kind} '{name}' needs the package '{exc.name}', which is not installed; "
-                f"install it with: pip install 'caraway[{extra_of(found)}]'"
+                f"{self._kind} '{point.name}' needs the package '{exc.name}', which is not "
+                f"installed; install it with: pip install 'caraway[{extra_of(point)}]'"
             ) from exc
 
     def unknown(self, name: str) -> str:

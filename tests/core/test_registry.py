@@ -11,6 +11,7 @@ import pytest
 import caraway_core
 from caraway_core import registry
 from caraway_core.errors import NotInstalledError, UnknownPluginError
+from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.registry import Plugins
 
 GROUPS = [each for each in vars(registry).values() if isinstance(each, Plugins)]
@@ -63,6 +64,15 @@ def test_plugin_that_lacks_a_package_names_the_extra(
     with pytest.raises(NotInstalledError, match=rf"'caraway\[{extra}\]'") as refused:
         registry.COMMANDS.load(name)
     assert refused.value.message.startswith(f"command '{name}' needs the package '{lacks}'")
+
+
+def test_plugin_that_lacks_a_package_only_when_it_is_called_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "caraway_plugins.embeddings.onnx_model", None)
+    spec = EmbedderSpec("m", "builtin", "minilm", {})
+    with pytest.raises(NotInstalledError, match=r"pip install 'caraway\[search\]'"):
+        spec.build()
 
 
 def test_an_extra_of_two_words_is_named_whole() -> None:

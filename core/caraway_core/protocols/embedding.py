@@ -111,8 +111,8 @@ class EmbedderSpec:
         Raises:
             ModelError: it cannot be loaded; the message names the model and says what to do.
         """
-        make: EmbedderFactory = registry.EMBEDDERS.load(self.provider)
-        return make(self)
+        model: Embedder = registry.EMBEDDERS.build(self.provider, self)
+        return model
 
 
 class TextVectors(Protocol):

@@ -50,8 +50,8 @@ class RerankerSpec:
         Raises:
             ModelError: it cannot be loaded; the message names the reranker and says what to do.
         """
-        make: RerankerFactory = registry.RERANKERS.load(self.provider)
-        return make(self)
+        model: LoadedReranker = registry.RERANKERS.build(self.provider, self)
+        return model
 
 
 class RerankerFactory(Protocol):

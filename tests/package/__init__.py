@@ -1,0 +1,1 @@
+"""The wheel in empty environments. `make test-package` runs these."""
