@@ -28,9 +28,14 @@ class Judge:
 
     def rows(self, sql: str) -> Counter[tuple[str, ...]] | None:
         """Return the rows of DuckDB, or None if it rejects the statement."""
+        found = self.in_order(sql)
+        return None if found is None else Counter(found)
+
+    def in_order(self, sql: str) -> list[tuple[str, ...]] | None:
+        """Return the rows of DuckDB in their order, or None if it rejects the statement."""
         try:
             table = self._connection.sql(sql)
-            return None if table is None else counted(table.to_arrow_table())
+            return None if table is None else listed(table.to_arrow_table())
         except duckdb.Error:
             return None
 
@@ -51,8 +56,13 @@ def judge(dataset: Dataset) -> Iterator[Judge]:
 
 def counted(table: pa.Table) -> Counter[tuple[str, ...]]:
     """Count rows by the text of their values."""
+    return Counter(listed(table))
+
+
+def listed(table: pa.Table) -> list[tuple[str, ...]]:
+    """Return rows as the texts of their values."""
     columns = [[_text(each) for each in _plain(column)] for column in table.columns]
-    return Counter(zip(*columns, strict=True)) if columns else Counter({(): table.num_rows})
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
 def _plain(column: pa.ChunkedArray) -> list[object]:

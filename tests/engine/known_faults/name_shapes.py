@@ -1,0 +1,279 @@
+"""Random statements that trigger a remedy, and whose names mean several things.
+
+An alias may be the name of another column, or of its own; two may be swapped; a CTE and a derived
+table may have the name of the table that they read. All rows are in a total order, and a bare name
+or a position is the only kind of key, because DuckDB reads names inside sort keys differently.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What makes a remedy change a statement: a FROM, its columns, values, and conditions.
+
+    `table` is the name that CTEs and derived tables of the statement may take.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    aggregates: tuple[str, ...] = ()
+    from_: str = ""
+    always: str = ""
+    groupings: tuple[str, ...] = ("{}",)
+    shapes: tuple[str, ...] = ("plain", "grouped", "distinct", "set", "nested")
+
+
+_OF_T = ("k", "v")
+_OF_FLOATS = ("id", "g", "f", "i")
+# Zeros of both signs are one value in DuckDB; they are only in rows with a larger id.
+_FEW = "id < 6"
+TRIGGERS = {
+    "nan-in-statistics": Trigger(
+        "floats", _OF_FLOATS, ("1 - f", "f + 1"), ("f < 3", "i >= 1 OR f > 1"),
+        ("count(f)", "min(id)"), always=_FEW,
+    ),
+    "grouped-extremes": Trigger(
+        "floats", _OF_FLOATS, ("1 - f",), ("id <> 2",),
+        ("min(f)", "max(f)", "max(i)", "min(i)"), always=_FEW, shapes=("grouped", "nested"),
+    ),
+    "zeros-in-windows": Trigger(
+        "floats", _OF_FLOATS,
+        ("row_number() OVER (PARTITION BY f ORDER BY id)", "count(*) OVER (PARTITION BY f, g)",
+         "rank() OVER (ORDER BY f, id)"),
+        shapes=("plain", "set", "nested"),
+    ),
+    "zeros-in-lists": Trigger(
+        "floats", ("id", "g"), ("g + id",), ("f IN (0, 5, 6, 7)", "f NOT IN (-0.0, 1, 6, 7)"),
+        ("count(f)",),
+    ),
+    "moving-infinity": Trigger(
+        "floats", ("id", "g", "f"),
+        ("sum(f) OVER (ORDER BY id ROWS 1 PRECEDING)",
+         "avg(i) OVER (ORDER BY id ROWS 1 PRECEDING)"),
+        always=_FEW, shapes=("plain", "set", "nested"),
+    ),
+    "integer-overflow": Trigger(
+        "t", _OF_T, ("k + v", "v - k", "k * v", "-v", "v + k + v - k", "-k"),
+        ("k + v > 20", "-v < -10", "v - k < 40"), ("sum(k + v)", "max(-v)"),
+    ),
+    "sum-overflow": Trigger(
+        "t", _OF_T, ("v - 1",), ("v > 10",), ("sum(v)", "sum(k)", "avg(v)", "sum(v) + sum(k)"),
+        shapes=("grouped", "nested"),
+    ),
+    "sums-of-sums": Trigger(
+        "big", ("id", "c"), ("c + 1",), ("c > 1",),
+        ("sum(c)", "count(DISTINCT id)", "sum(DISTINCT c)"), shapes=("grouped", "nested"),
+    ),
+    "in-loses-null": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("(k IN (SELECT k FROM u)) IS NULL", "k NOT IN (SELECT k FROM u) OR v = 10",
+         "(k IN (SELECT k FROM u WHERE w < v)) IS NOT TRUE", "NOT (v IN (SELECT w AS k FROM u))",
+         "k NOT IN (SELECT k FROM u WHERE u.k = t.k)",
+         "(k IN (SELECT k FROM t WHERE (k IN (SELECT k FROM u)) IS NULL)) IS NULL"),
+        ("count(k)",),
+    ),
+    "captured-column": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("v > ALL (SELECT v FROM t WHERE k = 2)", "k = ANY (SELECT k FROM t WHERE v < 30)",
+         "v <> ALL (SELECT k AS v FROM t WHERE k IS NOT NULL)",
+         "NOT (k >= ALL (SELECT k FROM u WHERE k < 3))", "v = (SELECT max(v) FROM t)",
+         "EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND w < ANY (SELECT v FROM t))"),
+        ("max(v)",),
+    ),
+    "count-of-nothing": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("EXISTS (SELECT count(*) FROM u WHERE u.k = t.k)",
+         "EXISTS (SELECT max(w) AS k FROM u WHERE u.k = t.k HAVING count(*) = 0)",
+         "0 IN (SELECT count(*) AS v FROM u WHERE u.k = t.k)"),
+        ("count(*)",),
+    ),
+    "using-loses-right": Trigger(
+        "t", ("k", "v", "w"), ("v + w", "w"), ("k > 1", "k IS NULL", "w > 2"),
+        ("count(*)", "max(w)"), from_="t FULL JOIN u USING (k)", shapes=("plain", "grouped", "set"),
+    ),
+    "using-ambiguous": Trigger(
+        "t", ("k", "v", "w"), ("v + w", "w"), ("k > 1", "k IN (2, 3)"),
+        ("count(*)", "max(w)"), from_="t LEFT JOIN u USING (k)", shapes=("plain", "grouped", "set"),
+    ),
+    "null-safe-where": Trigger(
+        "t", ("v", "w"), ("w + 1",), ("t.v = u.w * 10", "t.k = u.k", "v > 10 AND t.k = u.k"),
+        ("count(*)", "max(w)"), from_="t JOIN u ON t.k IS NOT DISTINCT FROM u.k",
+        shapes=("plain", "grouped", "set"),
+    ),
+    "constant-in-outer-join": Trigger(
+        "t", ("v", "w"), ("w", "w + 1", "coalesce(w, 0)",
+         "row_number() OVER (PARTITION BY w ORDER BY v)"),
+        ("v > 10",), ("count(*)", "max(v)"),
+        from_="t LEFT JOIN (SELECT k, w FROM u WHERE w = 2) AS u ON t.k = u.k",
+        shapes=("plain", "grouped", "distinct", "set"),
+    ),
+    "sorted-totals": Trigger(
+        "t", _OF_T, (), ("k = 2", "v > 10"), ("count(*)", "sum(v)"),
+        groupings=("ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())"), shapes=("grouped",),
+    ),
+    "window-names": Trigger(
+        "t", _OF_T,
+        ("1 + sum(v) OVER (w ROWS 1 PRECEDING)", "count(*) OVER w"),
+        from_="t", always="true WINDOW w AS (ORDER BY v)", shapes=("plain",),
+    ),
+    "zone-forgotten": Trigger(
+        "moments", ("id", "ny"), ("id + 1",),
+        ("\"at\" < TIMESTAMPTZ '2024-06-01 12:00:00+00'",
+         "ny > TIMESTAMPTZ '2024-06-01 08:00:00-04'"),
+        ("max(ny)",),
+    ),
+    "intervals-by-parts": Trigger(
+        "spans", ("id", "d"), ("d",), ("d > INTERVAL '28 days'", "d <= INTERVAL '1 month'"),
+        ("count(d)",),
+        from_="(SELECT id, CASE id % 3 WHEN 1 THEN INTERVAL '1 month' "
+        "WHEN 2 THEN INTERVAL '29 days' ELSE INTERVAL '5 days' END AS d FROM floats) AS spans",
+        shapes=("plain", "set"),
+    ),
+    "lists-with-null": Trigger(
+        "t", _OF_T, ("v + 1",), ("k IN (1, NULL, v) OR k NOT IN (2, v)",
+         "NOT (k IN (1, NULL) AND v IN (10))"),
+        ("count(*)",),
+    ),
+    "distinct-from-too-far": Trigger(
+        "t", _OF_T, ("v + 1",),
+        ("k IS DISTINCT FROM 2 AND v > 10 OR k IS NULL", "NOT k IS NOT DISTINCT FROM 2 OR v = 10"),
+        ("count(*)",),
+    ),
+    "sorted-offset": Trigger(
+        "t", _OF_T, ("v + 1",), ("v > 10",), ("count(*)",),
+        from_="(SELECT k, v FROM t ORDER BY v, k LIMIT 4 OFFSET 1) AS t",
+    ),
+    "except-all": Trigger("u", ("k", "w"), ("w + 1",), ("w > 1",), ("count(*)",), shapes=("set",)),
+}  # fmt: skip
+
+
+@st.composite
+def statements(draw: DrawFn, trigger: Trigger) -> str:
+    """Draw a statement, in one of the shapes that the trigger has."""
+    shape = draw(st.sampled_from(trigger.shapes))
+    if shape == "set":
+        return draw(_set(trigger))
+    if shape == "nested":
+        return draw(_nested(trigger))
+    return draw(_ordered(draw(_select(trigger, shape)), _MOST_ITEMS))
+
+
+_MOST_ITEMS = 3
+_SETS = ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
+
+
+@dataclass(frozen=True, slots=True)
+class _Select:
+    sql: str
+    names: tuple[str, ...]
+
+
+@st.composite
+def _select(draw: DrawFn, trigger: Trigger, shape: str, from_: str = "") -> _Select:
+    source = from_ or trigger.from_ or trigger.table
+    conditions = [trigger.always] if trigger.always else []
+    if trigger.conditions and not (trigger.always and "WINDOW" in trigger.always):
+        chosen = draw(st.lists(st.sampled_from(trigger.conditions), max_size=2, unique=True))
+        conditions = [*(f"({each})" for each in chosen), *conditions]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    if shape == "grouped":
+        return draw(_grouped(trigger, f" FROM {source}{where}"))
+    values = (*trigger.columns, *trigger.values, *trigger.values)
+    items = draw(st.lists(st.sampled_from(values), min_size=2, max_size=_MOST_ITEMS, unique=True))
+    names = draw(_names(trigger, items))
+    verb = "SELECT DISTINCT" if shape == "distinct" else "SELECT"
+    return _Select(f"{verb} {_listed(items, names)}{f' FROM {source}{where}'}", tuple(names))
+
+
+@st.composite
+def _grouped(draw: DrawFn, trigger: Trigger, rest: str) -> _Select:
+    keys = draw(st.lists(st.sampled_from(trigger.columns[:2]), min_size=1, max_size=2, unique=True))
+    aggregates = draw(
+        st.lists(st.sampled_from(trigger.aggregates), min_size=1, max_size=2, unique=True)
+    )
+    items = draw(st.permutations([*keys, *aggregates]))
+    names = draw(_names(trigger, items))
+    grouping = draw(st.sampled_from(trigger.groupings))
+    is_placed = grouping == "{}" and draw(st.booleans())
+    by = [str(items.index(key) + 1) if is_placed else key for key in keys]
+    having = draw(st.sampled_from(("", "", f" HAVING {aggregates[0]} IS NOT NULL")))
+    grouped = f" GROUP BY {grouping.format(', '.join(by))}{having}"
+    return _Select(f"SELECT {_listed(items, names)}{rest}{grouped}", tuple(names))
+
+
+@st.composite
+def _names(draw: DrawFn, trigger: Trigger, items: Sequence[str]) -> list[str]:
+    """Draw the names of output columns: those of other columns, their own, or new ones."""
+    pool = [*trigger.columns, *trigger.columns, "x", "Other name"]
+    names = draw(
+        st.lists(st.sampled_from(pool), min_size=len(items), max_size=len(items), unique=True)
+    )
+    # Sometimes a column has no alias, if nothing else has its name.
+    return [
+        "" if item in trigger.columns and item not in names and draw(st.booleans()) else name
+        for item, name in zip(items, names, strict=True)
+    ]
+
+
+def _listed(items: Sequence[str], names: Sequence[str]) -> str:
+    pairs = zip(items, names, strict=True)
+    return ", ".join(f"{item} AS {_quoted(name)}" if name else item for item, name in pairs)
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"' if " " in name or name in ("g", "k") else name
+
+
+@st.composite
+def _ordered(draw: DrawFn, select: _Select, most: int) -> str:
+    """Sort by names and positions, then by all columns, and keep the first rows."""
+    count = len(select.names)
+    place = draw(st.integers(1, count))
+    name = select.names[place - 1]
+    key = _quoted(name) if name and draw(st.integers(0, 3)) else str(place)
+    direction = draw(st.sampled_from(("", " DESC", " NULLS FIRST", " DESC NULLS LAST")))
+    rest = ", ".join(str(each + 1) for each in range(count))
+    limit = draw(st.sampled_from(("", f" LIMIT {most}", " LIMIT 2", " LIMIT 2 OFFSET 1")))
+    return f"{select.sql} ORDER BY {key}{direction}, {rest}{limit}"
+
+
+@st.composite
+def _set(draw: DrawFn, trigger: Trigger) -> str:
+    """Combine two SELECTs of the same columns, in which other conditions hold."""
+    shape = draw(st.sampled_from(("plain", "grouped") if trigger.aggregates else ("plain",)))
+    left = draw(_select(trigger, shape))
+    right = left.sql if draw(st.booleans()) else f"SELECT * FROM ({left.sql}) AS {trigger.table}"
+    word = draw(st.sampled_from(_SETS))
+    return draw(_ordered(_Select(f"{left.sql} {word} {right}", left.names), 4))
+
+
+@st.composite
+def _nested(draw: DrawFn, trigger: Trigger) -> str:
+    """Read a SELECT whose columns have swapped names, under the name of its own table."""
+    first, *others = trigger.columns
+    swapped = dict(zip(trigger.columns, [*others, first], strict=True))
+    kinds = draw(st.booleans())
+    items = ", ".join(f"{a} AS {b if kinds else a}" for a, b in swapped.items())
+    always = f" WHERE {trigger.always}" if trigger.always else ""
+    inner = f"SELECT {items if _may_swap(trigger) else '*'} FROM {trigger.table}{always}"
+    shape = draw(st.sampled_from(("plain", "grouped") if trigger.aggregates else ("plain",)))
+    free = Trigger(
+        trigger.table, trigger.columns, trigger.values, trigger.conditions, trigger.aggregates
+    )
+    if draw(st.booleans()):
+        outer = draw(_ordered(draw(_select(free, shape)), _MOST_ITEMS))
+        return f"WITH {trigger.table} AS ({inner}) {outer}"
+    from_ = f"({inner}) AS {trigger.table}"
+    return draw(_ordered(draw(_select(free, shape, from_)), _MOST_ITEMS))
+
+
+def _may_swap(trigger: Trigger) -> bool:
+    """Return whether all columns have one kind, so that each may stand for another."""
+    return trigger.columns == _OF_T

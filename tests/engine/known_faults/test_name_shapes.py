@@ -1,0 +1,82 @@
+"""Remedies keep the meaning of names: random statements have the rows that DuckDB gives."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import note
+
+from caraway_core.errors import QueryError
+from caraway_engine.known_faults.catalogue import FAULTS, Remedy
+from tests.differential import judging
+from tests.differential.asking import Runner
+from tests.differential.datasets import Dataset
+from tests.differential.judging import Judge
+from tests.engine.known_faults.name_shapes import TRIGGERS, statements
+from tests.kit import generating
+
+QUICK_EXAMPLES, LONG_EXAMPLES = 5, 400
+LEAST_JUDGED = 0.6
+WITHOUT = {
+    "correlated-limit": "refused",
+    "chance-in-cte": "refused",
+    "bare-names": "a setting; see tests/differential/test_joins.py",
+}
+
+
+class Tally:
+    """Counts the outcomes of the statements of one run."""
+
+    def __init__(self) -> None:
+        self.asked = self.judged = 0
+        self.refused: list[str] = []
+
+    def check(self) -> None:
+        assert self.judged >= LEAST_JUDGED * self.asked, self.refused[:20]
+
+
+@pytest.fixture(scope="module")
+def duck(faulty: Dataset) -> Iterator[Judge]:
+    with judging.judge(faulty) as opened:
+        yield opened
+
+
+def agree(sql: str, runner: Runner, duck: Judge, tally: Tally) -> None:
+    note(sql)
+    tally.asked += 1
+    ours, theirs = runner.outcome(sql), duck.in_order(sql)
+    if isinstance(ours, QueryError) or theirs is None:
+        tally.refused.append(f"{ours if isinstance(ours, QueryError) else 'DuckDB'}: {sql}")
+        return
+    tally.judged += 1
+    assert judging.listed(ours) == theirs, sql
+
+
+def test_each_remedy_has_a_trigger() -> None:
+    rewritten = {each.name for each in FAULTS if each.remedy in (Remedy.REWRITTEN, Remedy.GUARDED)}
+    assert rewritten - WITHOUT.keys() <= TRIGGERS.keys()
+    assert TRIGGERS.keys() <= {each.name for each in FAULTS}
+
+
+@pytest.mark.parametrize("fault", TRIGGERS)
+def test_the_same_statements_every_time(fault: str, runner: Runner, duck: Judge) -> None:
+    tally = Tally()
+    generating.check_same(
+        statements(TRIGGERS[fault]), QUICK_EXAMPLES, lambda sql: agree(sql, runner, duck, tally)
+    )
+    tally.check()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("fault", TRIGGERS)
+def test_other_statements_every_time(
+    fault: str, runner: Runner, duck: Judge, request: pytest.FixtureRequest
+) -> None:
+    tally = Tally()
+    generating.check_others(
+        statements(TRIGGERS[fault]),
+        LONG_EXAMPLES,
+        lambda sql: agree(sql, runner, duck, tally),
+        request,
+        tally.check,
+    )
