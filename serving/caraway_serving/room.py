@@ -1,4 +1,4 @@
-"""Limits the memory of all request bodies together."""
+"""Limits the memory of all request bodies together, and of what they become when parsed."""
 
 import asyncio
 from collections import deque
@@ -72,9 +72,19 @@ class BodyMemory:
 class Lease:
     """The bytes that one request has taken, returned when the request ends."""
 
-    def __init__(self, room: BodyMemory) -> None:
+    def __init__(self, room: BodyMemory, unfolded: BodyMemory | None = None) -> None:
+        """Take the budget of bodies, and the one of what they become.
+
+        There are two, because a request that waits for the second one still holds its body.
+        """
         self._room = room
-        self._size = 0
+        self._unfolded = unfolded or BodyMemory(room.capacity_bytes)
+        self._size = self._unfolded_size = 0
+
+    @property
+    def capacity_bytes(self) -> int:
+        """The bytes that all bodies together may become."""
+        return self._unfolded.capacity_bytes
 
     async def grow(self, size: int) -> None:
         """Take bytes until the lease covers a body of this size.
@@ -87,8 +97,21 @@ class Lease:
         await self._room.take(size)
         self._size += size
 
+    async def unfold(self, size: int) -> None:
+        """Take the bytes that a body becomes when it is parsed; all of them, if it needs more.
+
+        Raises:
+            RefusedRequestError: as `BodyMemory.take`.
+        """
+        size = min(size, self.capacity_bytes)
+        await self._unfolded.take(size)
+        self._unfolded_size += size
+
     def end(self) -> None:
         """Return all bytes of the lease."""
         size, self._size = self._size, 0
         if size:
             self._room.give(size)
+        size, self._unfolded_size = self._unfolded_size, 0
+        if size:
+            self._unfolded.give(size)

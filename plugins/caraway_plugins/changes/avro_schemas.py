@@ -16,6 +16,8 @@ from caraway_plugins.changes.target import BadChangesError
 
 _MOST_NODES = 20_000
 """Most values in one datum, without the items of its lists."""
+_MOST_EMPTY = 8
+"""Most values of one record that take no bytes: one byte beside them would stand for all."""
 _PARSED = b'"__fastavro_parsed__"'
 
 
@@ -107,6 +109,11 @@ class _Walk:
         name = schema["name"]
         self._known[name] = None
         inner = [self.of(each["type"]) for each in schema["fields"]]
+        if sum(each.nodes for each in inner if not each.least_bytes) > _MOST_EMPTY:
+            raise BadChangesError(
+                f"the Avro schema has a record with more than {_MOST_EMPTY} fields that take no "
+                "bytes"
+            )
         size = _Size(1 + sum(each.nodes for each in inner), sum(each.least_bytes for each in inner))
         self._known[name] = size
         return size

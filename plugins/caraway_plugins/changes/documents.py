@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -14,6 +15,11 @@ _PAYLOAD = b',"payload":'
 # Numbers that a double may not hold: of more than 15 digits, or far from 1. Integers of 64 bits are
 # not read as doubles.
 _LONG = rb"(?:[0-9]{20}|[0-9]{16,}[eE]|(?=[0-9.]{17})[0-9]+\.|[0-9.]+[eE][-+]?[0-9]{3})"
+_PIECE_BYTES = 256 * 1024
+_BETWEEN = re.compile(rb"\}\s*,\s*\{")
+"""Between two events, or between two objects inside of one."""
+_CUTS = 8
+"""The places that are tried for the end of a piece."""
 _Read = Callable[[bytes | str], Any]
 
 
@@ -55,11 +61,42 @@ def may_round(body: bytes, name: str | None = None) -> bool:
 
 
 def _whole(body: bytes, read: _Read) -> list[Any]:
+    if len(body) > _PIECE_BYTES and (found := _by_pieces(body, read)) is not None:
+        return found
     try:
         document = read(body)
     except (ValueError, RecursionError) as exc:
         raise BadChangesError(f"the body is not JSON: {_reason(exc)}") from exc
     return document if isinstance(document, list) else [document]
+
+
+def _by_pieces(body: bytes, read: _Read) -> list[Any] | None:
+    """Read a long array in pieces, between which other threads go on; None if that fails.
+
+    What follows a whole list of events is an event, if a comma is between them. So a piece that
+    begins behind an event, and can be read as a list, ends with an event as well.
+    """
+    if not (body.startswith(b"[") and body.endswith(b"]")):
+        return None
+    # The strict parser would read the rest of the piece again wherever a cut is wrong.
+    read_piece: Callable[[bytes], Any] = _only_quickly if read is _quickly else read
+    found: list[Any] = []
+    start, end = 1, len(body) - 1
+    while end - start > _PIECE_BYTES:
+        for cut in islice(_BETWEEN.finditer(body, start + _PIECE_BYTES, end), _CUTS):
+            try:
+                found += read_piece(b"[%b]" % body[start : cut.start() + 1])
+            except (ValueError, RecursionError):
+                continue
+            start = cut.end() - 1
+            break
+        else:
+            return None
+    try:
+        found += read_piece(b"[%b]" % body[start:end])
+    except (ValueError, RecursionError):
+        return None
+    return found
 
 
 def _lines(lines: list[bytes], read: _Read) -> list[Any]:
@@ -126,10 +163,14 @@ def _quickly(body: bytes | str) -> Any:
     """Parse with orjson, and parse strictly where orjson may have dropped a duplicate key."""
     text = body.encode() if isinstance(body, str) else body
     try:
-        value = orjson.loads(text)
-    except ValueError:
+        return _only_quickly(text)
+    except orjson.JSONDecodeError:
         # The strict parser has better messages, and accepts some numbers that orjson rejects.
         return strict_json.parse(text)
+
+
+def _only_quickly(text: bytes) -> Any:
+    value = orjson.loads(text)
     if _may_hide_keys(text, value):
         strict_json.parse(text)
     return value

@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.acceleration.standings import DatasetStanding
 from caraway_scheduler.api import app_state, dataset_names
-from caraway_serving import bodies, errors, scopes
+from caraway_serving import bodies, errors, parsing, scopes
 from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Datasets"])
@@ -103,8 +103,9 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
         return _refusal(403, "refreshing datasets needs a key that ends in :rw")
     try:
         table, _ = dataset_names.find(name, services.accelerations.standing)
-        body = _parsed(await bodies.read(request, services.max_body_bytes))
-        message = await change(services.accelerations, table, body)
+        body = await bodies.read(request, services.max_body_bytes)
+        wanted = await parsing.parsed(request, body, _parsed)
+        message = await change(services.accelerations, table, wanted)
     except (RefusedRequestError, CarawayError) as exc:
         return errors.as_message(exc)
     except ValueError as exc:

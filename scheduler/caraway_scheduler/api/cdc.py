@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import re
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -24,7 +23,7 @@ from caraway_scheduler.acceleration.versions import requests as applied_requests
 from caraway_scheduler.api import app_state, dataset_names
 from caraway_scheduler.api.cdc_documentation import INGEST
 from caraway_scheduler.services import Services
-from caraway_serving import bodies, errors, scopes
+from caraway_serving import bodies, errors, parsing, scopes
 from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Datasets"])
@@ -67,7 +66,7 @@ async def _taken(request: Request, services: Services, name: str) -> int:
     body = await bodies.read(request, services.max_body_bytes)
     try:
         async with asyncio.timeout(BUDGET_S + _GRACE_S):
-            return await _applied(services.accelerations, table, target, body, headers, request_id)
+            return await _applied(request, services.accelerations, table, target, body, request_id)
     except TimeoutError:
         raise RefusedRequestError(
             504,
@@ -77,32 +76,47 @@ async def _taken(request: Request, services: Services, name: str) -> int:
 
 
 async def _applied(
+    request: Request,
     accelerations: Accelerations,
     table: TableName,
     target: ChangeTarget,
     body: bytes,
-    headers: Mapping[str, str],
     request_id: str | None,
 ) -> int:
     clock = asyncio.get_running_loop().time
     begun = clock()
-    changes = await _decoded(body, headers, target)
+    changes = await _decoded(request, body, target)
     if not changes.rows.num_rows:
         return changes.received
-    left_s = BUDGET_S - (clock() - begun)
     if request_id is not None:
-        content = headers.get("content-type") or ""
-        request_id = applied_requests.token(request_id, content.encode(), body)
+        content = (request.headers.get("content-type") or "").encode()
+        if len(body) <= _INLINE_BYTES:
+            request_id = applied_requests.token(request_id, content, body)
+        else:
+            request_id = await asyncio.to_thread(applied_requests.token, request_id, content, body)
+    left_s = BUDGET_S - (clock() - begun)
     return await accelerations.apply(table, changes, request_id, left_s)
 
 
-async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget) -> Changes:
+async def _decoded(request: Request, body: bytes, target: ChangeTarget) -> Changes:
+    headers = request.headers
     content_type = headers.get("content-type")
+    is_json = decoding.form(content_type) == "json"
     # Decoding may have to wait for the registry of Avro schemas.
-    if len(body) <= _INLINE_BYTES and decoding.form(content_type) == "json":
+    if len(body) <= _INLINE_BYTES and is_json:
         return decoding.decode(body, content_type, headers, target)
+
+    def work() -> Changes:
+        with parsing.uncollected():
+            return decoding.decode(body, content_type, headers, target)
+
     async with _DECODING:
-        return await asyncio.to_thread(decoding.decode, body, content_type, headers, target)
+        if is_json and len(body) > parsing.INLINE_BYTES:
+            lease = scopes.lease(request)
+            most = parsing.most_values(lease)
+            count = await asyncio.to_thread(parsing.check, body, most, None)
+            await parsing.unfold(lease, body, count)
+        return await asyncio.to_thread(work)
 
 
 def _target(accelerations: Accelerations, name: str) -> tuple[TableName, ChangeTarget]:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from caraway_core.errors import CarawayError, InvalidRequestError
 from caraway_core.protocols.embedding import EmbeddedTexts
 from caraway_scheduler.api import app_state
-from caraway_serving import bodies, errors, scopes, shapes, streaming
+from caraway_serving import bodies, errors, parsing, scopes, shapes, streaming
 
 router = APIRouter(tags=["Embeddings"])
 MOST_INPUTS = 2048
@@ -88,7 +88,8 @@ async def create_embeddings(request: Request) -> Response:
     """Embed texts with a model of the manifest."""
     services = app_state.services(request)
     try:
-        asked = _parsed(await bodies.read(request, services.max_body_bytes))
+        body = await bodies.read(request, services.max_body_bytes)
+        asked = await parsing.parsed(request, body, _parsed)
         items, is_tokens = _items(asked)
         span = replace(scopes.span(request), principal=scopes.principal(request).id)
         work = services.embeddings.embed(

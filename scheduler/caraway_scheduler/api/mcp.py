@@ -13,7 +13,7 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.mcp import origins
 from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.services import Services
-from caraway_serving import bodies, errors, scopes, shapes
+from caraway_serving import bodies, errors, parsing, scopes, shapes
 from caraway_serving.access import Principal
 from caraway_serving.errors import RefusedRequestError
 
@@ -88,6 +88,9 @@ async def handle(request: Request) -> Response:
     try:
         _check(request, services)
         body = await bodies.read(request, min(MOST_BODY_BYTES, services.max_body_bytes))
+        if body:
+            # The library parses it on the event loop.
+            await parsing.parsed(request, body, len, parsing.MOST_SQL_VALUES)
     except (CarawayError, RefusedRequestError) as exc:
         return errors.as_message(exc)
     except ClientDisconnect:

@@ -14,7 +14,7 @@ from caraway_core.errors import CarawayError, InvalidRequestError, NotFoundError
 from caraway_scheduler.api import app_state
 from caraway_scheduler.services import Services
 from caraway_scheduler.tools.data import caller_of
-from caraway_serving import bodies, errors, scopes, shapes, streaming
+from caraway_serving import bodies, errors, parsing, scopes, shapes, streaming
 from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Tools"])
@@ -120,6 +120,10 @@ async def call_tool(request: Request, name: Name) -> Response:
 
 async def _arguments(request: Request, services: Services) -> object:
     body = await bodies.read(request, services.max_body_bytes)
+    return await parsing.parsed(request, body, _parsed)
+
+
+def _parsed(body: bytes) -> object:
     try:
         return arguments_.parse(body.decode("utf-8-sig"))
     except UnicodeDecodeError as exc:

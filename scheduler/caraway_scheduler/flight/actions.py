@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from pyarrow import flight
 
@@ -16,6 +17,7 @@ from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving import parsing
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.flight import statuses
 
@@ -29,6 +31,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "CancelAsyncQuery": "{query_id} -> {query_id, cancelled, status}",
 }
 Body = Mapping[str, Any]
+_Parsed = TypeVar("_Parsed")
 
 
 def known() -> list[flight.ActionType]:
@@ -44,14 +47,11 @@ async def act(service: JobService, caller: Caller, name: str, body: bytes) -> by
     """
     if name == "SubmitAsyncQuery":
         return await _submit(service, caller, body)
-    return await _ACTIONS[name](service, caller, _read(body))
+    return await _ACTIONS[name](service, caller, await _parsed(body, _read))
 
 
 async def _submit(service: JobService, caller: Caller, body: bytes) -> bytes:
-    try:
-        wanted = submissions.parse(body, None)
-    except RefusedRequestError as exc:
-        raise InvalidQueryError(exc.message) from exc
+    wanted = await _parsed(body, partial(submissions.parse, content_type=None))
     if not caller.principal.may_write and writing.begins_with_write(wanted.sql):
         raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")
     job = await service.submit(caller.principal, wanted, caller.span)
@@ -139,6 +139,13 @@ def _job_id(body: Body) -> JobId:
     if not isinstance(query_id, str):
         raise InvalidQueryError('the field "query_id" must be a string')
     return submissions.job_id(query_id)
+
+
+async def _parsed(body: bytes, parse: Callable[[bytes], _Parsed]) -> _Parsed:
+    try:
+        return await parsing.parsed_within(None, body, parse, parsing.MOST_SQL_VALUES)
+    except RefusedRequestError as exc:
+        raise InvalidQueryError(exc.message) from exc
 
 
 def _read(body: bytes) -> Body:

@@ -22,6 +22,7 @@ class BodyGate:
         self._shapes = shapes
         self._limit_bytes = limit_bytes
         self._room = room
+        self._unfolded = BodyMemory(room.capacity_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -31,7 +32,7 @@ class BodyGate:
         if bodies.declared_bytes(HTTPConnection(scope)) > limit:
             await self._shapes.answer(scope["path"], bodies.too_large(limit))(scope, receive, send)
             return
-        lease = scope[LEASE] = Lease(self._room)
+        lease = scope[LEASE] = Lease(self._room, self._unfolded)
         try:
             await self._app(scope, receive, send)
         finally:

@@ -14,7 +14,7 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.api.chat import errors, streams
 from caraway_scheduler.api.chat.documentation import CHAT
 from caraway_scheduler.models.states import ModelCaller
-from caraway_serving import bodies, scopes, streaming
+from caraway_serving import bodies, parsing, scopes, streaming
 from caraway_serving.errors import CLIENT_GONE
 
 router = APIRouter(tags=["Models"])
@@ -29,7 +29,7 @@ async def complete_chat(request: Request) -> Response:
     models = app_state.services(request).models
     try:
         body = await bodies.read(request, app_state.services(request).max_body_bytes)
-        wanted = checking.check_request(bodies.json(body, _HINT))
+        wanted = await parsing.parsed(request, body, _parsed)
         name, who = wanted["model"], caller(request)
         if wanted.get("stream"):
             models.members(name)
@@ -41,6 +41,10 @@ async def complete_chat(request: Request) -> Response:
     except ClientDisconnect:
         return CLIENT_GONE
     return Response(orjson.dumps(answer), media_type="application/json")
+
+
+def _parsed(body: bytes) -> ChatRequest:
+    return checking.check_request(bodies.json(body, _HINT))
 
 
 def caller(request: Request) -> ModelCaller:

@@ -21,7 +21,7 @@ from caraway_scheduler.api.nsql.requests import AnswerChoice, AskedQuestion
 from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.nsql.service import Asker
 from caraway_scheduler.services import Services
-from caraway_serving import bodies, errors, negotiation, scopes, streaming
+from caraway_serving import bodies, errors, negotiation, parsing, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Natural-language SQL"])
@@ -36,7 +36,8 @@ async def ask(request: Request) -> Response:
     started = time.perf_counter()
     services = app_state.services(request)
     try:
-        asked = requests.parse(await bodies.read(request, services.max_body_bytes))
+        body = await bodies.read(request, services.max_body_bytes)
+        asked = await parsing.parsed(request, body, requests.parse, parsing.MOST_SQL_VALUES)
         accept = request.headers.get("accept")
         form = requests.answer_form(accept, is_streamed=asked.is_streamed)
         if asked.is_streamed:

@@ -1,6 +1,7 @@
 """The routes of `/v1/queries`."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.service import MOST_WAIT_S, JobService
-from caraway_serving import bodies, negotiation, scopes, streaming
+from caraway_serving import bodies, negotiation, parsing, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES
 from caraway_serving.routes import DirectRoute
@@ -40,7 +41,8 @@ async def submit(request: Request) -> Response:
     service = _service(request)
     key = submissions.idempotency_key(request.headers.get("idempotency-key"))
     body = await bodies.read(request, app_state.services(request).max_body_bytes)
-    wanted = submissions.parse(body, request.headers.get("content-type"))
+    parse = partial(submissions.parse, content_type=request.headers.get("content-type"))
+    wanted = await parsing.parsed(request, body, parse, parsing.MOST_SQL_VALUES)
     job = await service.submit(scopes.principal(request), wanted, scopes.span(request), key)
     return JSONResponse(documents.submitted(job), 202)
 

@@ -15,7 +15,7 @@ from caraway_scheduler.api.chat import errors, streams
 from caraway_scheduler.api.chat.routes import caller
 from caraway_scheduler.api.responses import documentation
 from caraway_scheduler.api.responses.turns import ChatTurn, NativeTurn
-from caraway_serving import bodies, scopes, streaming
+from caraway_serving import bodies, parsing, scopes, streaming
 from caraway_serving.errors import CLIENT_GONE
 
 router = APIRouter(tags=["Models"])
@@ -30,7 +30,7 @@ async def create_response(request: Request) -> Response:
     models = services.models
     try:
         body = await bodies.read(request, services.max_body_bytes)
-        wanted = requests.check_request(bodies.json(body, _HINT))
+        wanted = await parsing.parsed(request, body, _parsed)
         models.members(wanted["model"])
         who = caller(request)
         call = models.responses(wanted["model"], who)
@@ -71,6 +71,10 @@ async def delete_response(request: Request, response_id: Id) -> Response:
     if not was_there:
         return _none(response_id)
     return JSONResponse({"id": response_id, "object": "response", "deleted": True})
+
+
+def _parsed(body: bytes) -> JsonObject:
+    return requests.check_request(bodies.json(body, _HINT))
 
 
 def _frame(event: JsonObject) -> bytes:

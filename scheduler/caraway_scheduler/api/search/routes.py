@@ -11,7 +11,7 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.api.search import bodies as search_bodies
 from caraway_scheduler.api.search import documentation
 from caraway_scheduler.search.service import SearchAnswer
-from caraway_serving import bodies, errors, scopes, streaming
+from caraway_serving import bodies, errors, parsing, scopes, streaming
 from caraway_serving.routes import DirectRoute
 
 router = APIRouter(tags=["Search"], route_class=DirectRoute)
@@ -25,7 +25,7 @@ async def search(request: Request) -> Response:
     try:
         body = await bodies.read(request, services.max_body_bytes)
         work = services.search.search(
-            search_bodies.parse(body),
+            await parsing.parsed(request, body, search_bodies.parse, parsing.MOST_SQL_VALUES),
             scopes.principal(request),
             scopes.span(request),
             bypass=_is_bypassing(request),

@@ -19,17 +19,20 @@ class SqlBody:
     parameters: dict[str, object] = field(default_factory=dict)
 
 
+def is_json(content_type: str | None) -> bool:
+    """Return whether a body of this type is JSON; otherwise it is plain SQL."""
+    media_type = (content_type or "").partition(";")[0].strip().lower()
+    return media_type == "application/json" or media_type.endswith("+json")
+
+
 def parse(body: bytes, content_type: str | None) -> SqlBody:
     """Parse JSON if the content type is JSON, otherwise plain SQL.
 
     Raises:
         InvalidQueryError: the body does not match its content type.
     """
-    media_type = (content_type or "").partition(";")[0].strip().lower()
     text = _text(body)
-    if media_type == "application/json" or media_type.endswith("+json"):
-        return _from_json(text)
-    return SqlBody(text)
+    return _from_json(text) if is_json(content_type) else SqlBody(text)
 
 
 def _text(body: bytes) -> str:

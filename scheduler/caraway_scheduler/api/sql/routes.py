@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -15,7 +16,7 @@ from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService
-from caraway_serving import bodies, errors, negotiation, scopes, streaming
+from caraway_serving import bodies, errors, negotiation, parsing, scopes, streaming
 from caraway_serving.routes import DirectRoute
 
 router = APIRouter(tags=["SQL"], route_class=DirectRoute)
@@ -29,7 +30,12 @@ async def run_sql(request: Request) -> Response:
     try:
         choice = negotiation.representation(request.headers.get("accept"))
         body = await bodies.read(request, services.max_body_bytes)
-        parsed = requests.parse(body, request.headers.get("content-type"))
+        content_type = request.headers.get("content-type")
+        if requests.is_json(content_type):
+            parse = partial(requests.parse, content_type=content_type)
+            parsed = await parsing.parsed(request, body, parse, parsing.MOST_SQL_VALUES)
+        else:
+            parsed = requests.parse(body, content_type)
         query = _query(request, parsed)
         answer = services.queries.recall(query)
         if answer is None:
