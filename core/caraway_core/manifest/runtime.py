@@ -124,7 +124,7 @@ class QuerySettings:
     max_concurrent_queries: int | None = None
     max_queued_queries: int = 1000
     queue_timeout_s: float = 60.0
-    timeout_s: float | None = None
+    timeout_s: float | None = 600.0
     planning_timeout_s: float | None = 10.0
     max_sql_size_bytes: int = 4 * MIB
     target_partitions: int | None = None

@@ -19,8 +19,9 @@ from caraway_serving import bodies, errors, parsing, scopes, shapes, streaming
 router = APIRouter(tags=["Embeddings"])
 MOST_INPUTS = 2048
 MOST_CHARACTERS = 1_048_576
-"""Of one input."""
-_MOST_TOKENS = 100_000
+"""Of all inputs of a request together."""
+_MOST_TOKENS = 300_000
+"""As `MOST_CHARACTERS`."""
 _Text = Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 _Tokens = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=_MOST_TOKENS)]
 _HINT = 'send {"model": "builtin:minilm", "input": "a text"}'
@@ -109,10 +110,37 @@ async def create_embeddings(request: Request) -> Response:
 
 def _parsed(body: bytes) -> EmbeddingsRequest:
     content = bodies.json(body, _HINT)
+    if isinstance(content, dict):
+        _check_size(content.get("input"))
     try:
         return EmbeddingsRequest.model_validate(content)
     except ValidationError as exc:
         raise InvalidRequestError(_problem(content, exc)) from exc
+
+
+def _check_size(given: object) -> None:
+    """Refuse inputs that are too many or too long together, before each of them is looked at.
+
+    Raises:
+        InvalidRequestError: they are.
+    """
+    if not isinstance(given, list) or not given:
+        return
+    if len(given) > MOST_INPUTS and not isinstance(given[0], int):
+        raise InvalidRequestError(
+            f"'input' has {len(given)} texts; send at most {MOST_INPUTS} in one request"
+        )
+    characters = sum(len(each) for each in given if isinstance(each, str))
+    if characters > MOST_CHARACTERS:
+        raise InvalidRequestError(
+            f"the texts of 'input' have {characters} characters; send at most {MOST_CHARACTERS} in "
+            "one request"
+        )
+    tokens = sum(len(each) if isinstance(each, list) else 1 for each in given)
+    if tokens > _MOST_TOKENS:
+        raise InvalidRequestError(
+            f"'input' has {tokens} tokens; send at most {_MOST_TOKENS} in one request"
+        )
 
 
 def _problem(content: object, exc: ValidationError) -> str:
@@ -124,8 +152,6 @@ def _problem(content: object, exc: ValidationError) -> str:
     if found["type"] == "missing":
         return f"'input' is missing; {_HINT}"
     given = content.get("input") if isinstance(content, dict) else None
-    if isinstance(given, list) and len(given) > MOST_INPUTS and not isinstance(given[0], int):
-        return f"'input' has {len(given)} texts; send at most {MOST_INPUTS} in one request"
     if any(isinstance(each, str) and len(each) > MOST_CHARACTERS for each in _each(given)):
         return f"a text of 'input' has more than {MOST_CHARACTERS} characters; cut it"
     return "'input' must be a text or a list of texts that are not empty, or lists of tokens"

@@ -154,6 +154,8 @@ def test_old_results_cache_is_read_with_a_notice(loads: Loads) -> None:
 
 
 def test_timeout_of_nothing_is_no_timeout(loads: Loads) -> None:
+    assert loads("").runtime.query.timeout_s == 600
+    assert loads("runtime: {query: {max_queued_queries: 7}}").runtime.query.timeout_s == 600
     assert loads("runtime: {query: {timeout: 0}}").runtime.query.timeout_s is None
 
 

@@ -130,7 +130,7 @@ class QuerySection(Section):
     max_concurrent_queries: CountOrNone | None = None
     max_queued_queries: CountOrNone = 1000
     queue_timeout_s: Duration = Field(60.0, alias="queue_timeout")
-    timeout_s: Duration | None = Field(None, alias="timeout")
+    timeout_s: Duration | None = Field(600.0, alias="timeout")
     planning_timeout_s: Duration = Field(10.0, alias="planning_timeout")
     max_sql_size_bytes: Annotated[Size, Field(ge=1024)] = Field(4 * MIB, alias="max_sql_size")
     target_partitions: Count | None = None
