@@ -138,12 +138,16 @@ class QueryService:
         """Return the types of a statement's parameters; null where none can be inferred.
 
         Raises:
-            QueryError: it cannot be planned without values.
+            QueryError: it cannot be planned without values, or not in time.
             ShuttingDownError: the process accepts no more work.
         """
         texts.check(request.sql, self._most_sql_bytes)
         statement, _ = self._statement(request)
-        return await self._dispatch.parameters_of(statement)
+
+        async def asked() -> Mapping[str, pa.DataType]:
+            return await self._dispatch.parameters_of(statement)
+
+        return await self.limited(request.sql, request.principal, asked, request.protocol)
 
     async def sql_of(self, request: QueryRequest, plan: bytes) -> str:
         """Write a Substrait plan as SQL; the text of the request only names the plan.

@@ -63,6 +63,11 @@ class FakeDispatch:
     statements: list[Statement] = field(default_factory=list)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
 
+    async def parameters_of(self, statement: Statement) -> dict[str, pa.DataType]:
+        self.statements.append(statement)
+        await self.may_begin.wait()
+        return {"1": pa.int64()}
+
     async def execute(self, _query_id: QueryId, statement: Statement) -> Stream:
         self.statements.append(statement)
         await self.may_begin.wait()
@@ -280,6 +285,15 @@ async def test_work_of_several_statements_has_one_slot_and_can_be_cancelled() ->
     site.service.bound(0.01, None)
     with pytest.raises(QueryTimeoutError):
         await site.service.limited("search", ANONYMOUS, endless)
+    assert len(site.service.active) == 0
+
+
+async def test_types_of_parameters_have_the_limits_of_a_statement() -> None:
+    site = Site(timeout_s=0.01)
+    assert await site.service.parameters(request("SELECT $1")) == {"1": pa.int64()}
+    site.dispatch.may_begin.clear()
+    with pytest.raises(QueryTimeoutError):
+        await site.service.parameters(request("SELECT $1"))
     assert len(site.service.active) == 0
 
 
