@@ -38,9 +38,6 @@ def check(text: bytes, most_values: int, most_depth: int | None = None) -> int:
         depth = 0
         for piece in _structure(text):
             brackets = piece.translate(None, _NOT_BRACKETS)
-            count += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
-            if count > most_values:
-                raise JsonTooLargeError(f"it has more than {most_values} values")
             if most_depth is not None and brackets:
                 depths = list(accumulate(map(_STEPS.__getitem__, brackets), initial=depth))
                 depth = depths[-1]
@@ -48,6 +45,9 @@ def check(text: bytes, most_values: int, most_depth: int | None = None) -> int:
                     raise JsonTooDeepError(
                         f"it is nested too deeply; at most {most_depth} levels are allowed"
                     )
+            count += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
+            if count > most_values:
+                raise JsonTooLargeError(f"it has more than {most_values} values")
     return count
 
 

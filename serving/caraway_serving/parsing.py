@@ -78,7 +78,9 @@ def check(body: bytes, most_values: int = MOST_VALUES, most_depth: int | None = 
             413, f"the request body is too large: {exc}; send it in smaller parts"
         ) from exc
     except JsonTooDeepError as exc:
-        raise RefusedRequestError(400, f"the request body cannot be read: {exc}") from exc
+        raise RefusedRequestError(
+            400, f"the request body is not JSON that is read here: {exc}"
+        ) from exc
 
 
 async def in_thread(work: Callable[[], _Parsed]) -> _Parsed:
