@@ -164,6 +164,20 @@ WORDED: tuple[EngineMessage, ...] = (
     _says(r"In/Exist/SetComparison subquery can only be used in", _NO_CONDITION),
     _says(r"Physical plan does not support logical expression ScalarSubquery", _CORRELATED),
     _says(
+        r"(?:^|not implemented: )TOP$",
+        "SELECT TOP is not supported; write LIMIT at the end of the statement",
+    ),
+    _says(
+        r"Query (?P<verb>INSERT|UPDATE|DELETE)\b.* not implemented yet",
+        "WITH is not supported before {verb}; write it behind the table, as in "
+        "INSERT INTO t WITH x AS (SELECT ...) SELECT ... FROM x",
+    ),
+    _says(
+        r"Physical plan does not support logical expression OuterReferenceColumn",
+        "a subquery in FROM (LATERAL) cannot compute with columns of the tables before it; write a "
+        "JOIN with GROUP BY, or a window function",
+    ),
+    _says(
         r"Physical plan does not support logical expression (?P<what>[A-Z]\w+)",
         "{what} is not supported at this place in a statement",
     ),

@@ -26,6 +26,7 @@ from caraway_engine.errors.engine_errors import FaultOwner
 logger = logging.getLogger(__name__)
 _LONGEST_CAUSE = 4_000
 _MOST_NAMES = 12
+_OF_USERS = frozenset({"current_user", "session_user"})
 
 
 def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
@@ -144,6 +145,10 @@ def _missing_field(text: str, tables: Iterable[str]) -> QueryError | None:
     if not match:
         return None
     name = match["name"].strip()
+    if name.lower() in _OF_USERS:
+        return InvalidQueryError(
+            f"{name.lower()} is not supported: a request has a key and no user of a database"
+        )
     valid = [field.strip() for field in (match["valid"] or "").split(", ") if field.strip()]
     near = f"; did you mean '{match['near']}'?" if match["near"] else None
     hint = near + _listed(valid, "columns") if near else suggest(name, valid, "columns", _bare)

@@ -27,6 +27,11 @@ FORBIDDEN = re.compile(
     r"|/root/|/tmp/|/home/|os error"
 )
 MISTAKES = [
+    ("SELECT current_user", "current_user is not supported"),
+    ("SELECT * FROM t WHERE s = SESSION_USER", "session_user is not supported"),
+    ("SELECT TOP 5 i FROM t", "write LIMIT at the end"),
+    ("WITH x AS (SELECT 1 AS i) INSERT INTO t (i) SELECT i FROM x", "INSERT INTO t WITH x AS"),
+    ("SELECT * FROM t, LATERAL (SELECT t.i + 1) x", "LATERAL"),
     ("SELECT arrow_typeof(sum(i)), arrow_typeof(sum(i)) FROM t", "have the same name"),
     ("SELECT i AS a, s AS a FROM t", "have the same name (t.i AS a)"),
     ("SELECT i FROM t, t", "column t.i is duplicated"),
