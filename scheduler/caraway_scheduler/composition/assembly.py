@@ -165,7 +165,7 @@ async def services(
         max_message_bytes=settings.flight.max_message_size_bytes,
         body_memory_bytes=settings.http.body_memory_bytes,
         operating=backend.operating,
-        quotas=shared_tables.quotas(mcp, cache, search, history, models, jobs),
+        quotas=shared_tables.quotas(mcp, cache, search, history, models, jobs, queries),
         connections=(
             Connection("http", status="Initializing"),
             Connection("flight", status="Initializing"),

@@ -9,6 +9,7 @@ from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.queries.cache import ResultsCache
+from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.service import SearchService
 
 
@@ -26,9 +27,11 @@ def quotas(
     history: TaskHistory,
     models: Models,
     jobs: Jobs,
+    queries: QueryService,
 ) -> dict[str, Quota[Any]]:
     """Return the quotas by table; those of listeners are added when these are made."""
     found: dict[str, Quota[Any]] = {
+        "waiting_queries": queries.admission.quota,
         "mcp_sessions": mcp.sessions.quota,
         "task_history": history.quota,
         "jobs": jobs.kept.jobs,

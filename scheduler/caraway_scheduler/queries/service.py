@@ -193,11 +193,11 @@ class QueryService:
         self.active.add(query)
         try:
             with query.step(), self._deadline(query):
-                await self.admission.enter()
+                await self.admission.enter(principal.id)
                 try:
                     return await work()
                 finally:
-                    self.admission.leave()
+                    self.admission.leave(principal.id)
         finally:
             self.active.remove(query)
 
@@ -343,7 +343,7 @@ class _Run:
         self._deadline: asyncio.TimerHandle | None = None
 
     async def enter(self) -> None:
-        await self._service.admission.enter()
+        await self._service.admission.enter(self.query.principal)
         self._has_place = True
         if timeout_s := self.query.timeout_s:
             loop = asyncio.get_running_loop()
@@ -361,7 +361,7 @@ class _Run:
         if self._deadline:
             self._deadline.cancel()
         if self._has_place:
-            self._service.admission.leave()
+            self._service.admission.leave(self.query.principal)
         self._service.active.remove(self.query)
         if isinstance(error, ExecutionError):
             ids = {"query_id": self.query.query_id, "trace_id": self._request.span.trace_id}

@@ -3,8 +3,11 @@ import asyncio
 import pytest
 
 from caraway_core.errors import OverloadedError
+from caraway_core.ids import PrincipalId
 from caraway_scheduler.queries.admission import Admission
 from tests.kit.turns import turn
+
+ANN, BEN = PrincipalId("ann"), PrincipalId("ben")
 
 
 async def test_no_limit_admits_every_statement() -> None:
@@ -46,6 +49,51 @@ async def test_full_queue_is_refused_with_retry_after() -> None:
     admission.leave()
     await waiting
     assert admission.running == 1
+
+
+async def test_keys_take_turns_and_one_fills_half_of_the_queue() -> None:
+    admission = Admission(1, 6, 60)
+    await admission.enter(ANN)
+    order: list[str] = []
+
+    async def visit(principal: PrincipalId) -> None:
+        await admission.enter(principal)
+        order.append(principal)
+        admission.leave(principal)
+
+    visits = [asyncio.create_task(visit(ANN)) for _ in range(3)]
+    while admission.queued < 3:
+        await turn()
+    with pytest.raises(OverloadedError, match="3 of these are of this key"):
+        await admission.enter(ANN)
+    visits += [asyncio.create_task(visit(BEN)) for _ in range(2)]
+    while admission.queued < 5:
+        await turn()
+    assert (len(admission.quota), admission.quota.refusals) == (5, 1)
+    admission.leave(ANN)
+    await asyncio.gather(*visits)
+    assert order == ["ann", "ben", "ann", "ben", "ann"]
+    assert (admission.running, admission.queued) == (0, 0)
+
+
+async def test_the_key_with_fewest_running_statements_is_next() -> None:
+    admission = Admission(2, 6, 60)
+    await admission.enter(ANN)
+    await admission.enter(ANN)
+    anns = asyncio.create_task(admission.enter(ANN))
+    while admission.queued < 1:
+        await turn()
+    bens = asyncio.create_task(admission.enter(BEN))
+    while admission.queued < 2:
+        await turn()
+    admission.leave(ANN)
+    await bens
+    assert not anns.done()
+    anns.cancel()
+    await asyncio.wait([anns])
+    admission.leave(BEN)
+    admission.leave(ANN)
+    assert (admission.running, admission.queued) == (0, 0)
 
 
 async def test_wait_is_bounded() -> None:
