@@ -1,5 +1,6 @@
 """Runs the containers of the rendered chart as processes of this machine."""
 
+import asyncio
 import base64
 import json
 import tempfile
@@ -10,8 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from caraway_core.settings import Address
 from examples import make_data
 from tests.kit import helm, pods
+from tests.kit.balancing import KeptClient, balancing
 from tests.kit.deadlines import until
 from tests.kit.pods import Pods
 from tests.kit.processes import command_lines
@@ -82,7 +85,8 @@ def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
     # The routes of the probes.
     assert is_ok(f"{metrics(cluster)}/health")
     assert is_ok(f"{executor}/health")
-    assert is_ok(f"{executor}/v1/ready")
+    # The executor's own process asks its actor apart from the schedulers.
+    until(lambda: is_ok(f"{executor}/v1/ready"), "the executor says that it is ready", 60)
 
     answer = httpx.post(f"{api}/v1/sql", content=QUERY, timeout=60)
     assert answer.status_code == 200, answer.text
@@ -99,6 +103,42 @@ def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
     assert result["manifest"]["total_row_count"] == 20, json.dumps(result)[:500]
     stored = list((cluster.folder / "caraway-state-0" / "store").rglob("*.arrow"))
     assert stored, "the store holds no chunk"
+
+
+async def test_replacing_a_scheduler_fails_no_request(cluster: Pods) -> None:
+    """Clients keep connections and do not retry; the balancer knows a pod while it is ready."""
+    come_up(cluster)
+    backends = [Address(cluster.address(f"caraway-scheduler-{n}"), 8090) for n in (0, 1)]
+    async with balancing(backends) as balancer, asyncio.TaskGroup() as group:
+        url = f"http://127.0.0.1:{balancer.port}/v1/sql"
+        clients = [KeptClient(url, QUERY, pause_s) for pause_s in (0.0, 0.05, 0.2, 0.5) * 2]
+        running = [group.create_task(client.run()) for client in clients]
+
+        async def answered() -> None:
+            before = [client.answers for client in clients]
+            async with asyncio.timeout(60):
+                while any(c.answers <= n + 1 for c, n in zip(clients, before, strict=True)):
+                    await asyncio.sleep(0.05)
+
+        await answered()
+        process = cluster.processes.pop("caraway-scheduler-0-scheduler")
+        process.terminate()
+        # The endpoints change a moment after the signal.
+        async with asyncio.timeout(60):
+            while not any(client.closes for client in clients):
+                await asyncio.sleep(0.05)
+        balancer.backends = backends[1:]
+        assert await asyncio.to_thread(process.wait, 60) == 0
+        cluster.start("scheduler")
+        probe = metrics(cluster) + "/v1/ready?probe=pod&min_ready_executors=1&wait=50"
+        await asyncio.to_thread(until, lambda: is_ok(probe), "the new one serves", START_S)
+        balancer.backends = backends
+        await answered()
+        for task in running:
+            task.cancel()
+
+    assert [failure for client in clients for failure in client.failures] == []
+    assert sum(client.closes for client in clients) >= len(clients) // 2
 
 
 def test_the_password_of_the_redis_is_on_no_command_line(cluster: Pods) -> None:
