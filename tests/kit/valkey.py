@@ -24,13 +24,12 @@ class Server:
         *,
         tcp: bool = False,
         host: str = "127.0.0.1",
-        port: int | None = None,
         **settings: Any,
     ) -> None:
         self._socket = folder / "valkey.sock"
         self._host = host
         self._server = ValkeyServer(
-            port=port if tcp else 0,
+            port=None if tcp else 0,
             host=host,
             bind=host,
             data_dir=folder,

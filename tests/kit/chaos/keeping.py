@@ -185,7 +185,7 @@ def kept_cluster(
     """
     outside: dict[str, Any] = {}
     if network is not None:
-        outside = {"host": network.addresses[VALKEY_HOST], "port": 6379, "protected-mode": "no"}
+        outside = {"host": network.addresses[VALKEY_HOST], "protected-mode": "no"}
     with (
         valkey.serving(tcp=True, **outside) as server,
         ray_cluster(
