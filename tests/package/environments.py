@@ -36,7 +36,8 @@ def environment(extra: str, *others: str, lock: str = "dev.txt") -> Path:
     """
     if not (BIN / "uv").exists():
         pytest.skip("NOT TESTED: uv is not installed; run `make test-package`")
-    folder = PLACE / (extra or "no-extra")
+    # Of its own for each process of pytest-xdist, which would remove it for each other.
+    folder = PLACE / os.environ.get("PYTEST_XDIST_WORKER", "alone") / (extra or "no-extra")
     ran([BIN / "uv", "venv", "--clear", "--python", sys.executable, folder])
     constraints = [] if IS_LATEST else ["--constraint", ROOT / "requirements" / lock]
     named = f"{wheel()}[{extra}]" if extra else wheel()
