@@ -17,7 +17,7 @@ from caraway_engine.sessions.sessions import Session
 from caraway_engine.statements import bounds
 from caraway_engine.statements.bounds import BOUNDS, ViewSizes
 from tests.differential import tpc
-from tests.kit.engine import memory, snapshot
+from tests.kit.engine import memory, rows, session, snapshot
 
 MOST = {name: bound.most for name, bound in BOUNDS.items()}
 
@@ -170,3 +170,10 @@ def test_short_texts_are_measured_as_long_ones_are(sql: str) -> None:
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_the_quick_look_lets_no_large_statement_pass(name: str) -> None:
     assert not bounds._is_small(TOO_LARGE[name], ViewSizes())
+
+
+async def test_star_counts_as_one_column() -> None:
+    # docs/reference/sql-limits.md says so: the bound is on what a statement writes.
+    made = session({"wide": memory(**{f"c{number}": [1] for number in range(5_001)})})
+    (row,) = await rows(made, "SELECT * FROM wide")
+    assert len(row) == 5_001
