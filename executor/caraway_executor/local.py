@@ -23,6 +23,7 @@ from caraway_core.statements import CatalogSnapshot, Statement, TableWrite, View
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
+from caraway_engine.execution.probing import Probe
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
 from caraway_engine.rows.held import Chunk
@@ -81,6 +82,7 @@ class LocalExecutor:
         self._searches = IndexedSearches(self._chunks, settings)
         empty = partial(Session, settings, chunks=self._chunks, pools=Pools(settings))
         self._sessions = KeptSessions(empty, settings.target_partitions)
+        self._probe = Probe()
         self._products = Products(max(1, settings.target_partitions - 1))
         # Planning lists files and may block on a remote store. It has its own threads, so that slow
         # planning never delays the encoding of results.
@@ -297,6 +299,11 @@ class LocalExecutor:
         """Run blocking work in a planning thread."""
         run = contextvars.copy_context().run
         return await asyncio.get_running_loop().run_in_executor(self._planning, run, work)
+
+    async def probe(self) -> None:
+        """Return once a thread that plans was free, and one that computes rows."""
+        await self.in_planning_thread(lambda: None)
+        await self._probe.run()
 
     def _storing(
         self,

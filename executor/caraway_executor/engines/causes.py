@@ -99,6 +99,13 @@ class EngineLostError(UnavailableError):
         return _ended(self.cause, unsure)
 
 
+class MovedError(EngineLostError):
+    """The threads of a process take no work, because of other statements than this one."""
+
+    def __init__(self) -> None:
+        super().__init__(Cause.HUNG)
+
+
 def _ended(cause: Cause, unsure: str) -> QueryError:
     how = {
         Cause.HUNG: "it did not stop cancelled work",

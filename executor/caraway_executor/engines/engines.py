@@ -19,6 +19,7 @@ from caraway_executor import usage
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
+    MovedError,
     NotBegunError,
     RunsApartError,
     RunsInMainError,
@@ -106,7 +107,7 @@ class Engines:
             stream = await run.begin()
         except EngineLostError as exc:
             raise exc.told(wrote=False) from exc
-        return RerunStream(stream, run.begin_alone, run.end)
+        return RerunStream(stream, run.begin_again, run.end)
 
     async def prepare(
         self, catalog: CatalogSnapshot
@@ -196,7 +197,7 @@ class Engines:
     async def open(self, method: str, *arguments: object) -> BatchStream:
         """Start a stream of repeatable work, and restart it if its engine ends."""
 
-        async def begin() -> BatchStream:
+        async def begin(_lost: EngineLostError | None = None) -> BatchStream:
             stream, _ = await self._moved(self._main, lambda each: each.open(method, *arguments))
             return stream
 
@@ -306,6 +307,10 @@ class _Run:
                 if exc.cause is Cause.CLOSED:
                     raise
         return await self.begin_alone()
+
+    async def begin_again(self, lost: EngineLostError) -> BatchStream:
+        """Start the statement again: alone, unless others kept the threads of its process."""
+        return await (self.begin() if isinstance(lost, MovedError) else self.begin_alone())
 
     async def begin_alone(self) -> BatchStream:
         """Start the statement in a process that runs nothing else."""

@@ -103,6 +103,10 @@ class PlanningAsked(NamedTuple):
     number: int
 
 
+class Probe(NamedTuple):
+    """To the engine: check that its threads take work. The reply is `Probed`, once they do."""
+
+
 class Shown(NamedTuple):
     """To the engine: the body has the content of a system table; or the error."""
 
@@ -223,6 +227,10 @@ class PlanningTook(NamedTuple):
 
     number: int
     seconds: float
+
+
+class Probed(NamedTuple):
+    """From the engine: a thread that plans and one that computes rows were free."""
 
 
 class Noted(NamedTuple):

@@ -7,8 +7,9 @@ in native code, which holds the interpreter.
 
 from caraway_core.errors import QueryTimeoutError
 from caraway_executor.engines.causes import Cause
-from caraway_executor.engines.process import EngineProcess, Work
+from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
+from caraway_executor.engines.works import Work
 from caraway_executor.usage import used_s
 
 _NO_REPLY_S = 1.0

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -21,7 +20,11 @@ from caraway_core.protocols.embedding import TextVectors
 from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, ViewFacts
 from caraway_core.tasks import Tasks
 from caraway_executor.engines import embedding, messages
-from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError
+from caraway_executor.engines.causes import (
+    Cause,
+    EngineLostError,
+    NotBegunError,
+)
 from caraway_executor.engines.crossing import Outward, SchemaCache, read, written
 from caraway_executor.engines.messages import (
     Answered,
@@ -32,6 +35,7 @@ from caraway_executor.engines.messages import (
     Opened,
     PlanningTook,
     Pong,
+    Probed,
     Returned,
     Stopped,
     StreamEnded,
@@ -41,24 +45,11 @@ from caraway_executor.engines.messages import (
 )
 from caraway_executor.engines.remote_streams import RemoteStream
 from caraway_executor.engines.shared_memory import Place, ReadableMemory
+from caraway_executor.engines.works import Work, statement_of
 
+_Answer = asyncio.Future[Any]
 logger = logging.getLogger(__name__)
 _schemas = SchemaCache()
-
-
-@dataclass(slots=True)
-class Work:
-    """A call or a stream in progress; `statement` is the user's statement that it runs, if any."""
-
-    statement: Statement | None
-    began_s: float
-    is_stopped: bool = False
-    is_begun: bool = False
-    """Whether the process has started it."""
-    is_write: bool = False
-    asked_s: float | None = None
-    """When the process was last asked how long it has planned, while it has not replied."""
-    planned_s: float = 0.0
 
 
 class EngineProcess:
@@ -108,6 +99,8 @@ class EngineProcess:
         self._loop = asyncio.get_running_loop()
         self.pinged_s: float | None = None
         """When the pending ping was sent."""
+        self.probed_s: float | None = None
+        """When the pending probe was sent."""
         self.thread: int | None = None
         """The native id of the thread of its event loop, after the first pong."""
 
@@ -204,19 +197,29 @@ class EngineProcess:
         if answer is not None and not answer.done():
             answer.set_exception(error)
 
-    def withdraw(self) -> None:
-        """Withdraw work without results: statements, and whatever was not started."""
+    @property
+    def is_responsive(self) -> bool:
+        """Whether it has answered everything that it was asked about itself."""
+        return self.pinged_s is None and self.probed_s is None
+
+    def probe(self) -> None:
+        """Ask whether its threads take work, unless that is being asked."""
+        if self.probed_s is None and self._channel is not None:
+            self.probed_s = self._loop.time()
+            self._channel.send(messages.Probe())
+
+    def under_way(self) -> Iterator[tuple[int, Work, _Answer | None, RemoteStream | None]]:
+        """Yield all work, with the answer that its caller waits for or the stream that is read."""
         for number, work in list(self.works.items()):
-            answer = self._waiting.get(number)
-            if answer is None or (work.is_begun and work.statement is None):
-                continue
-            self._forget(number)
-            self.has_stopped = True
-            if self._channel is not None:
-                # In case it continues, or starts later.
-                self._channel.send(messages.StopCall(number))
-            if not answer.done():
-                answer.set_exception(SilentError() if work.is_begun else NotBegunError())
+            yield number, work, self._waiting.get(number), self._streams.get(number)
+
+    def abandon(self, number: int) -> None:
+        """Cancel work that goes on elsewhere, and do not wait for its end."""
+        self._forget(number)
+        self.has_stopped = True
+        if self._channel is not None:
+            # In case it continues, or starts later.
+            self._channel.send(messages.StopCall(number))
 
     def _begin(
         self, method: str, arguments: tuple[object, ...], kind: Callable[..., object]
@@ -225,7 +228,7 @@ class EngineProcess:
             raise EngineLostError(self.cause or Cause.CRASH, self.detail)
         self.begun += 1
         number = self.begun
-        statement = next(filter(None, map(_statement, arguments)), None)
+        statement = next(filter(None, map(statement_of, arguments)), None)
         crossing = tuple(map(self._crossing, arguments))
         answer = self._waiting[number] = self._loop.create_future()
         self.works[number] = Work(statement, self._loop.time())
@@ -307,6 +310,8 @@ class EngineProcess:
             case PlanningTook(number, seconds):
                 if (work := self.works.get(number)) is not None:
                     work.planned_s, work.asked_s = seconds, None
+            case Probed():
+                self.probed_s = None
             case Noted(table):
                 self.registering = table
                 self.registering_since_s = self._loop.time() if table is not None else 0.0
@@ -387,11 +392,3 @@ class EngineProcess:
         for stream in streams:
             stream.end(error)
         self._tasks.cancel()
-
-
-def _statement(value: object) -> Statement | None:
-    """Return the statement that an argument is, or contains."""
-    if isinstance(value, Statement):
-        return value
-    about = getattr(value, "statement", None)
-    return about if isinstance(about, Statement) else None

@@ -61,6 +61,11 @@ class RemoteStream:
         """Whether the next batch was received."""
         return bool(self._batches or self._bodies)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows were received at any time."""
+        return bool(self._taken or self._bodies)
+
     def add(self, body: pa.Buffer | None, is_whole: bool) -> None:
         """Add batches that were received."""
         assert body is not None

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caraway_core.errors import AnswerCutError, CarawayError
 from caraway_core.protocols.dispatch import BatchStream, leave_plain
-from caraway_executor.engines.causes import Cause, EngineLostError
+from caraway_executor.engines.causes import Cause, EngineLostError, MovedError
 
 
 class EngineEnded(Protocol):
@@ -20,11 +20,16 @@ class RerunStream:
     """Reads a stream, and restarts it once if its engine ends before the first row."""
 
     def __init__(
-        self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]], ended: EngineEnded
+        self,
+        stream: BatchStream,
+        again: Callable[[EngineLostError], Awaitable[BatchStream]],
+        ended: EngineEnded,
     ) -> None:
+        """Take a stream, and what starts it again after the error that ended it."""
         self._stream = stream
         self._batches = aiter(stream)
-        self._again: Callable[[], Awaitable[BatchStream]] | None = again
+        self._again: Callable[[EngineLostError], Awaitable[BatchStream]] | None = again
+        self._has_rows = False
         self._ended: EngineEnded | None = ended
         self.schema: pa.Schema = stream.schema
         self.reads_only_catalog = stream.reads_only_catalog
@@ -54,7 +59,7 @@ class RerunStream:
         except BaseException:
             self._end(is_whole=False)
             raise
-        self._again = None
+        self._again, self._has_rows = None, True
         return batch
 
     async def aclose(self) -> None:
@@ -66,15 +71,11 @@ class RerunStream:
         self._end(is_whole=False)
 
     async def _next(self) -> pa.RecordBatch:
-        try:
-            return await anext(self._batches)
-        except EngineLostError as exc:
-            again, self._again = self._again, None
-            wrote = self.written is not None
-            if again is None or wrote or exc.cause is Cause.CLOSED:
-                raise self._told(exc, had_rows=again is None) from exc
-        try:
-            stream = await again()
+        while True:
+            try:
+                return await anext(self._batches)
+            except EngineLostError as exc:
+                stream = await self._rerun(exc)
             if stream.schema != self.schema:
                 await stream.aclose()
                 raise AnswerCutError(
@@ -83,9 +84,18 @@ class RerunStream:
             if self.stays_plain:
                 leave_plain(stream, uncut=self.stays_uncut)
             self._stream, self._batches = stream, aiter(stream)
-            return await anext(self._batches)
-        except EngineLostError as exc:
-            raise self._told(exc, had_rows=False) from exc
+
+    async def _rerun(self, exc: EngineLostError) -> BatchStream:
+        again = self._again
+        if not isinstance(exc, MovedError):
+            # Only a statement that may have caused the end counts how often it runs.
+            self._again = None
+        if again is None or self.written is not None or exc.cause is Cause.CLOSED:
+            raise self._told(exc, had_rows=self._has_rows) from exc
+        try:
+            return await again(exc)
+        except EngineLostError as lost:
+            raise self._told(lost, had_rows=False) from lost
 
     def _told(self, exc: EngineLostError, *, had_rows: bool) -> CarawayError:
         if had_rows and exc.cause is not Cause.MEMORY:

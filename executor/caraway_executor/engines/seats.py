@@ -194,10 +194,10 @@ class Seat:
         rest = self._resting
         if rest is None or rest.process is not process or self._changing.locked():
             return
-        if process.pinged_s is not None and now_s - rest.since_s < most_s:
+        if not process.is_responsive and now_s - rest.since_s < most_s:
             return
         self._resting = None
-        if process.pinged_s is None and self._is_newest(rest):
+        if process.is_responsive and self._is_newest(rest):
             process.is_silent = False
             if self._process is not None:
                 self.retire(self._process)

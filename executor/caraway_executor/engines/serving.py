@@ -35,6 +35,7 @@ from caraway_executor.engines.messages import (
     Ping,
     PlaceDropped,
     PlanningAsked,
+    Probe,
     Shown,
     StopCall,
 )
@@ -122,6 +123,8 @@ class Serving:
                 self.greet()
             case PlanningAsked(number):
                 self._send(messages.PlanningTook(number, self._threads.used_s(number)))
+            case Probe():
+                self._tasks.spawn(self._probe(), "probe the threads of the engine")
             case Shown(number, error):
                 self._shown(self._showing, number, error, body)
             case Embedded(number, error):
@@ -140,6 +143,10 @@ class Serving:
             raise ExecutionError("the engine process is ending") from None
         finally:
             self._embedding.pop(number, None)
+
+    async def _probe(self) -> None:
+        await self._executor.probe()
+        self._send(messages.Probed())
 
     def close(self) -> None:
         """Cancel all work."""

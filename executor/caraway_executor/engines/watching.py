@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from caraway_core import tasks
 from caraway_executor.calm import Calm, Idle
-from caraway_executor.engines import planning
+from caraway_executor.engines import planning, withdrawing
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
@@ -30,6 +30,15 @@ _REST_S = 1.0
 _PING_S = 0.05
 _SILENT_S = 0.2
 """A process silent for longer gets no more statements. Native code may hold its threads."""
+_PROBE_AFTER_S = 0.1
+"""Work that takes longer is a reason to ask whether others have their turn."""
+_STARVED_S = 0.6
+"""A process whose threads compute and take no work for longer gets no more statements."""
+_STARVED_CORES = 0.8
+_STARVED_REST_S = 30.0
+"""As `_REST_S`: what keeps the threads mostly ends, and then its plans and rows are still there."""
+_SHORTLY_S = 10.0
+"""What began so long before the threads were first found busy may be what keeps them."""
 _SILENT_AT_REST_S = 1.0
 """The same limit if it uses no processor: a busy host may have given it none."""
 
@@ -50,6 +59,8 @@ class Watch:
     seats: Sequence[Seat]
     _pinged: dict[int, _Pinged] = field(default_factory=dict)
     """The state of each process at its last ping."""
+    _probed: dict[int, float] = field(default_factory=dict)
+    """The processor time of each process at its last probe."""
     _stopped: dict[int, Calm] = field(default_factory=dict)
     _idle: dict[int, Idle] = field(default_factory=dict)
     """What processes did without work, since something was cancelled in them."""
@@ -86,7 +97,7 @@ class Watch:
         if process in seat.retired and not process.works:
             process.kill(Cause.CLOSED)
             return
-        seat.wake(process, now_s, _REST_S)
+        seat.wake(process, now_s, _REST_S if process.probed_s is None else _STARVED_REST_S)
         planning.look(seat, process, now_s)
         ceiling, used_bytes = seat.options.memory_bytes, anonymous_bytes(process.pid)
         if (
@@ -104,7 +115,12 @@ class Watch:
         elif seat.is_shared and process.works and self._is_silent(process, now_s):
             process.is_silent, process.silent_bytes = True, used_bytes
             seat.rest(process, now_s)
-            process.withdraw()
+            withdrawing.from_silent(process)
+        elif seat.is_shared and process.works and self._is_starved(process, now_s):
+            assert process.probed_s is not None
+            process.is_silent, process.silent_bytes = True, used_bytes
+            seat.rest(process, now_s)
+            withdrawing.from_starved(process, process.probed_s, _SHORTLY_S)
         elif process.registering_since_s and now_s - process.registering_since_s > _VIEW_S:
             process.kill(Cause.HUNG, f"a view was not planned within {_VIEW_S:g} s")
         else:
@@ -134,6 +150,24 @@ class Watch:
         # Code that holds the interpreter uses a processor.
         is_busy = used_s(process.pid) - before.used_s > _SILENT_S / 2
         return is_busy or passed_s > _SILENT_AT_REST_S
+
+    def _is_starved(self, process: EngineProcess, now_s: float) -> bool:
+        """Return whether the threads of a process compute, but take no work.
+
+        Native code that computes one value for long does not yield to other statements.
+        """
+        if process.is_silent or process.has_writes:
+            return False
+        if process.probed_s is None:
+            oldest_s = min(each.began_s for each in process.works.values())
+            if now_s - oldest_s > _PROBE_AFTER_S:
+                process.probe()
+                self._probed[process.pid] = used_s(process.pid)
+            return False
+        if now_s - process.probed_s <= _STARVED_S:
+            return False
+        # On a busy machine it may have had no processor.
+        return used_s(process.pid) - self._probed[process.pid] > _STARVED_S * _STARVED_CORES
 
     def _has_hung(self, process: EngineProcess, now_s: float) -> bool:
         """Return whether cancelled work continues although it had time to stop."""

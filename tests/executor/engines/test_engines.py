@@ -397,3 +397,26 @@ async def test_statement_that_plans_for_long_runs_apart_from_the_beginning(
         # It took less time, so it runs with others again; and nobody looked for a sign of life.
         assert key not in made.long_planning and not main.is_silent
         os.kill(main.pid, signal.SIGCONT)
+
+
+LONG = "ab" * 30_000
+NATIVE = "SELECT max(levenshtein(s, reverse(s) || $1)) AS n FROM long"
+"""Computes one value for many seconds, without a pause and without the interpreter."""
+
+
+async def test_statements_go_on_while_native_code_keeps_all_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watching, "_SILENT_S", 60.0)
+    catalog = snapshot({"t": memory(n=[1, 2, 3]), "long": memory(s=[LONG] * 100)})
+    async with engines(catalog) as made:
+        # Each has its own text, so that none is answered by what another one left.
+        hostile = [
+            asyncio.ensure_future(rows(made, NATIVE, parameters={"1": each})) for each in "xyz"
+        ]
+        for number in range(20):
+            found = await rows(made, f"SELECT sum(n) + {number} AS n FROM t WHERE n > 0")
+            assert found == [{"n": 6 + number}]
+        for each in hostile:
+            each.cancel()
+        await asyncio.wait(hostile)

@@ -9,7 +9,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.statements import Statement
 from caraway_executor.engines import planning
 from caraway_executor.engines.causes import Cause
-from caraway_executor.engines.process import Work
+from caraway_executor.engines.works import Work
 
 LIMIT_S = 10.0
 

@@ -13,7 +13,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import TableName
-from caraway_executor.engines.causes import Cause, EngineLostError
+from caraway_executor.engines.causes import Cause, EngineLostError, MovedError
 from caraway_executor.engines.rerunning import RerunStream
 
 SCHEMA = pa.schema([("n", pa.int64())])
@@ -61,8 +61,9 @@ class _Run:
         self.ends: list[bool] = []
         self.stream = RerunStream(first, self._again, self._end)
 
-    async def _again(self) -> _Stream:
+    async def _again(self, lost: EngineLostError) -> _Stream:
         self.runs += 1
+        assert isinstance(lost, EngineLostError)
         other = self._others.pop(0)
         if isinstance(other, Exception):
             raise other
@@ -93,6 +94,13 @@ async def test_before_the_first_row_it_runs_once_more(cause: Cause) -> None:
     assert await run.numbers() == [1, 2]
     assert (run.runs, run.ends) == (2, [True])
     assert second.stays_plain
+
+
+async def test_what_only_waited_behind_others_moves_as_often_as_needed() -> None:
+    streams = [_Stream(error=MovedError()), _Stream(error=_lost()), _Stream(1, 2)]
+    run = _Run(_Stream(error=MovedError()), *streams)
+    assert await run.numbers() == [1, 2]
+    assert (run.runs, run.ends) == (4, [True])
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,45 @@ def test_process_apart_gets_no_more_statements_while_its_work_ends(bench: Bench)
 def test_process_that_rests_has_stopped_its_work(bench: Bench) -> None:
     bench.looks(5, 0.1, begins=False)
     assert not bench.has_stopped and not bench.ended
+
+
+class Probed:
+    """A process with one statement under way, whose threads may take no work."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self.is_silent = self.has_writes = False
+        self.probed_s: float | None = None
+        self.works = {1: SimpleNamespace(began_s=0.0)}
+        self.probes = 0
+        self.now_s = 0.0
+
+    def probe(self) -> None:
+        self.probes += 1
+        self.probed_s = self.now_s
+
+
+@pytest.mark.parametrize(
+    ("cores", "answers", "is_starved"),
+    [(2.0, False, True), (0.1, False, False), (2.0, True, False)],
+)
+def test_process_whose_threads_compute_and_take_no_work_is_starved(
+    monkeypatch: pytest.MonkeyPatch, cores: float, answers: bool, is_starved: bool
+) -> None:
+    probed = Probed()
+    process: Any = probed
+    watch = Watch([])
+    monkeypatch.setattr(watching, "used_s", lambda _pid: probed.now_s * cores)
+    found = []
+    for _ in range(10):
+        probed.now_s += LOOK_S
+        found.append(watch._is_starved(process, probed.now_s))
+        if answers:
+            probed.probed_s = None
+    assert any(found) is is_starved
+    assert probed.probes == (10 if answers else 1)
+    # Not before it had time to answer, and never where rows were written.
+    assert not any(found[:3])
+    probed.has_writes = True
+    assert not watch._is_starved(process, 100.0)

@@ -1,0 +1,39 @@
+"""Takes work away from a process that does not go on with it."""
+
+from caraway_executor.engines.causes import (
+    Cause,
+    EngineLostError,
+    MovedError,
+    NotBegunError,
+    SilentError,
+)
+from caraway_executor.engines.process import EngineProcess
+
+
+def from_silent(process: EngineProcess) -> None:
+    """Withdraw work without results: statements, and whatever was not started."""
+    for number, work, answer, _ in process.under_way():
+        if answer is None or (work.is_begun and work.statement is None):
+            continue
+        process.abandon(number)
+        if not answer.done():
+            answer.set_exception(SilentError() if work.is_begun else NotBegunError())
+
+
+def from_starved(process: EngineProcess, since_s: float, before_s: float) -> None:
+    """Withdraw work without results that has begun since a time, or up to `before_s` earlier.
+
+    What began later does not keep the threads, so that another process may run it next to others.
+    What began shortly before may, so it runs alone. Everything else continues.
+    """
+    for number, work, answer, stream in process.under_way():
+        is_later = work.began_s >= since_s
+        if work.is_stopped or work.began_s < since_s - before_s:
+            continue
+        if answer is not None and (is_later or work.statement is not None):
+            process.abandon(number)
+            if not answer.done():
+                answer.set_exception(NotBegunError() if is_later else SilentError())
+        elif stream is not None and work.statement is not None and not stream.has_rows:
+            process.abandon(number)
+            stream.end(MovedError() if is_later else EngineLostError(Cause.HUNG))
