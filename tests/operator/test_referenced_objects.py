@@ -120,7 +120,7 @@ async def test_missing_keys_of_secrets_are_named() -> None:
 async def test_optional_secrets_of_variables_may_be_missing() -> None:
     async with serving() as (api, kube):
         secret(api, "there", other="x")
-        env = [
+        env: list[dict[str, Any]] = [
             {"name": "A", "valueFrom": {"secretKeyRef": {"name": name, "key": "k", **more}}}
             for name, more in (("gone", {"optional": True}), ("there", {"optional": True}))
         ]

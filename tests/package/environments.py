@@ -39,7 +39,9 @@ def environment(extra: str, *others: str, lock: str = "dev.txt") -> Path:
     # Of its own for each process of pytest-xdist, which would remove it for each other.
     folder = PLACE / os.environ.get("PYTEST_XDIST_WORKER", "alone") / (extra or "no-extra")
     ran([BIN / "uv", "venv", "--clear", "--python", sys.executable, folder])
-    constraints = [] if IS_LATEST else ["--constraint", ROOT / "requirements" / lock]
+    constraints: list[str | Path] = (
+        [] if IS_LATEST else ["--constraint", ROOT / "requirements" / lock]
+    )
     named = f"{wheel()}[{extra}]" if extra else wheel()
     ran(
         [

@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import threading
+from typing import NoReturn
 
 import pytest
 from starlette.requests import Request
@@ -41,6 +42,10 @@ async def test_failure_of_a_parser_reaches_the_caller() -> None:
     assert gc.isenabled()
 
 
+def never(_body: bytes) -> NoReturn:
+    pytest.fail("a refused body was parsed")
+
+
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
@@ -54,7 +59,7 @@ async def test_body_beyond_the_limits_is_not_parsed(
 ) -> None:
     most = 1000 if status == 400 else 20
     with pytest.raises(RefusedRequestError, match=says) as refused:
-        await parsing.parsed(request(), body + padding, pytest.fail, most)
+        await parsing.parsed(request(), body + padding, never, most)
     assert refused.value.status == status
 
 

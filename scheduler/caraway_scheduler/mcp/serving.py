@@ -116,14 +116,12 @@ def user_of(principal: PrincipalId) -> AuthenticatedUser:
     return AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
 
 
-async def _answer_pings(
-    context: ServerRequestContext[Any, Any], call_next: CallNext
-) -> HandlerResult:
+async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Answer `ping` in versions of the protocol that no longer have it: clients still send it."""
     try:
-        return await call_next(context)
+        return await call_next(ctx)
     except MCPError as exc:
-        if context.method != "ping" or exc.code != types.METHOD_NOT_FOUND:
+        if ctx.method != "ping" or exc.code != types.METHOD_NOT_FOUND:
             raise
         return {"resultType": "complete"}
 
