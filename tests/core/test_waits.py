@@ -20,6 +20,7 @@ POLLS: Mapping[str, str] = {
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
     "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",
+    "core/caraway_core/ray_nodes/node.py:_until_head_listens": "a head that starts",
     "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
     "executor/caraway_executor/probes.py:_Handler._wait_until_ready": "a start that goes on",
     "executor/caraway_executor/products.py:Products._leave_late": "work that ends",

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_ai.local.written_calls import CallReader, chunks_of, has_calls, with_calls
+from caraway_ai.local.written_calls import WrittenCallReader, chunks_of, has_calls, with_calls
 from caraway_ai.protocols import ChatChunk, ChatCompletion, ChatModel, ChatRequest, JsonObject
 
 _OF_TOOLS = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call")
@@ -80,7 +80,7 @@ class CallReadingModel:
                 async for chunk in chunks:
                     yield chunk
             return
-        reader = CallReader(question.names)
+        reader = WrittenCallReader(question.names)
         async with aclosing(self._model.stream(question.first)) as chunks:
             async for chunk in chunks:
                 for read in reader.take(chunk):

@@ -53,7 +53,7 @@ def has_calls(answer: ChatCompletion) -> bool:
 
 
 @dataclass(slots=True)
-class CallReader:
+class WrittenCallReader:
     """Reads the chunks of one stream. Text that may be a call is held back until that is known."""
 
     names: Collection[str]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from caraway_engine.known_faults import columns, scopes, sort_keys, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
-from caraway_engine.known_faults.sort_keys import NameOf, SortKey
+from caraway_engine.known_faults.sort_keys import NameOf, WrappedSortKey
 from caraway_engine.known_faults.syntax import Tree
 
 _SQL_TYPES = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
@@ -234,7 +234,7 @@ def _is_limited(query: Tree) -> bool:
     return bool(query["limit_clause"] or query["fetch"])
 
 
-def _hidden(keys: Iterable[SortKey]) -> bool:
+def _hidden(keys: Iterable[WrappedSortKey]) -> bool:
     changes = [each.wrap(_HIDDEN) for each in list(keys) if each.type_ in _SQL_TYPES]
     return any(changes)
 

@@ -12,7 +12,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import sort_keys, syntax
 from caraway_engine.known_faults.expression_types import Types
 from caraway_engine.known_faults.scopes import SelectScope
-from caraway_engine.known_faults.sort_keys import NameOf, SortKey
+from caraway_engine.known_faults.sort_keys import NameOf, WrappedSortKey
 from caraway_engine.known_faults.syntax import Tree
 
 _COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})
@@ -66,7 +66,7 @@ def mend_sets(statement: Tree, types: Types) -> bool:
     return _in_seconds(key for _, key in sort_keys.of_sets(statement, types))
 
 
-def _in_seconds(keys: Iterable[SortKey]) -> bool:
+def _in_seconds(keys: Iterable[WrappedSortKey]) -> bool:
     found = [each for each in list(keys) if each.type_ and pa.types.is_interval(each.type_)]
     changes = [each.wrap(_SECONDS) for each in found]
     return any(changes)

@@ -21,7 +21,7 @@ NameOf = Callable[[Tree], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class SortKey:
+class WrappedSortKey:
     """A key of ORDER BY: its place in the statement, its type, and a name for its column.
 
     `value` is the expression that it sorts by, unless that is not known.
@@ -40,7 +40,7 @@ class SortKey:
         return named is not None
 
 
-def keys(scope: SelectScope, types: Types, name_of: NameOf) -> Iterator[SortKey]:
+def keys(scope: SelectScope, types: Types, name_of: NameOf) -> Iterator[WrappedSortKey]:
     """Yield the keys by which the rows of a SELECT are sorted."""
     for key in scope.sort_keys():
         place = key["expr"]
@@ -50,7 +50,7 @@ def keys(scope: SelectScope, types: Types, name_of: NameOf) -> Iterator[SortKey]
             continue
         value = _value(item)
         (type_,) = types.of(scope, [value])
-        yield SortKey(place, type_, value, _namer(item, place, number, name_of))
+        yield WrappedSortKey(place, type_, value, _namer(item, place, number, name_of))
 
 
 def _namer(
@@ -97,7 +97,7 @@ def _named(item: Tree, name_of: NameOf) -> Tree | None:
     return {"Identifier": item["ExprWithAlias"]["alias"]}
 
 
-def of_sets(statement: Tree, types: Types) -> Iterator[tuple[Tree, SortKey]]:
+def of_sets(statement: Tree, types: Types) -> Iterator[tuple[Tree, WrappedSortKey]]:
     """Yield the keys by which the rows of set operations are sorted, with their queries."""
     for query, with_ in scopes.set_queries(statement):
         if not query["order_by"]:
@@ -111,7 +111,7 @@ def of_sets(statement: Tree, types: Types) -> Iterator[tuple[Tree, SortKey]]:
                 yield query, found
 
 
-def _of_schema(place: Tree, schema: pa.Schema) -> SortKey | None:
+def _of_schema(place: Tree, schema: pa.Schema) -> WrappedSortKey | None:
     """Return a key that names one output column; the engine refuses nearly all others."""
     number = syntax.position(place)
     if number is not None and 0 < number <= len(schema.names):
@@ -123,4 +123,4 @@ def _of_schema(place: Tree, schema: pa.Schema) -> SortKey | None:
     if schema.names.count(name) != 1:
         return None
     column = {"Identifier": syntax.identifier(name)}
-    return SortKey(place, schema.field(name).type, column, lambda: column)
+    return WrappedSortKey(place, schema.field(name).type, column, lambda: column)

@@ -99,7 +99,7 @@ class EngineLostError(UnavailableError):
         return _ended(self.cause, unsure)
 
 
-class MovedError(EngineLostError):
+class EngineMovedError(EngineLostError):
     """The threads of a process take no work, because of other statements than this one."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from caraway_executor import usage
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
-    MovedError,
+    EngineMovedError,
     NotBegunError,
     RunsApartError,
     RunsInMainError,
@@ -310,7 +310,7 @@ class _Run:
 
     async def begin_again(self, lost: EngineLostError) -> BatchStream:
         """Start the statement again: alone, unless others kept the threads of its process."""
-        return await (self.begin() if isinstance(lost, MovedError) else self.begin_alone())
+        return await (self.begin() if isinstance(lost, EngineMovedError) else self.begin_alone())
 
     async def begin_alone(self) -> BatchStream:
         """Start the statement in a process that runs nothing else."""

@@ -103,7 +103,7 @@ class PlanningAsked(NamedTuple):
     number: int
 
 
-class Probe(NamedTuple):
+class ThreadsProbe(NamedTuple):
     """To the engine: check that its threads take work. The reply is `Probed`, once they do."""
 
 

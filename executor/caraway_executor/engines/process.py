@@ -206,7 +206,7 @@ class EngineProcess:
         """Ask whether its threads take work, unless that is being asked."""
         if self.probed_s is None and self._channel is not None:
             self.probed_s = self._loop.time()
-            self._channel.send(messages.Probe())
+            self._channel.send(messages.ThreadsProbe())
 
     def under_way(self) -> Iterator[tuple[int, Work, _Answer | None, RemoteStream | None]]:
         """Yield all work, with the answer that its caller waits for or the stream that is read."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caraway_core.errors import AnswerCutError, CarawayError
 from caraway_core.protocols.dispatch import BatchStream, leave_plain
-from caraway_executor.engines.causes import Cause, EngineLostError, MovedError
+from caraway_executor.engines.causes import Cause, EngineLostError, EngineMovedError
 
 
 class EngineEnded(Protocol):
@@ -87,7 +87,7 @@ class RerunStream:
 
     async def _rerun(self, exc: EngineLostError) -> BatchStream:
         again = self._again
-        if not isinstance(exc, MovedError):
+        if not isinstance(exc, EngineMovedError):
             # Only a statement that may have caused the end counts how often it runs.
             self._again = None
         if again is None or self.written is not None or exc.cause is Cause.CLOSED:

@@ -35,9 +35,9 @@ from caraway_executor.engines.messages import (
     Ping,
     PlaceDropped,
     PlanningAsked,
-    Probe,
     Shown,
     StopCall,
+    ThreadsProbe,
 )
 from caraway_executor.engines.reading_ahead import reading_ahead
 from caraway_executor.engines.served import ServedMethods
@@ -123,7 +123,7 @@ class Serving:
                 self.greet()
             case PlanningAsked(number):
                 self._send(messages.PlanningTook(number, self._threads.used_s(number)))
-            case Probe():
+            case ThreadsProbe():
                 self._tasks.spawn(self._probe(), "probe the threads of the engine")
             case Shown(number, error):
                 self._shown(self._showing, number, error, body)

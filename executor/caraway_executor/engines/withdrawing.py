@@ -3,7 +3,7 @@
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
-    MovedError,
+    EngineMovedError,
     NotBegunError,
     SilentError,
 )
@@ -36,4 +36,4 @@ def from_starved(process: EngineProcess, since_s: float, before_s: float) -> Non
                 answer.set_exception(NotBegunError() if is_later else SilentError())
         elif stream is not None and work.statement is not None and not stream.has_rows:
             process.abandon(number)
-            stream.end(MovedError() if is_later else EngineLostError(Cause.HUNG))
+            stream.end(EngineMovedError() if is_later else EngineLostError(Cause.HUNG))

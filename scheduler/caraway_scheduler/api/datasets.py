@@ -14,7 +14,7 @@ from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Datasets"])
 _COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "status", "error",
-            "error_message", "progress")  # fmt: skip
+            "error_message")  # fmt: skip
 
 
 class DatasetEntry(BaseModel):
@@ -44,7 +44,10 @@ async def list_datasets(
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
     source: Annotated[str | None, Query(description="Only datasets from this source.")] = None,
 ) -> Response:
-    """List the datasets of the manifest; CSV has the same columns with and without `status`."""
+    """List the datasets of the manifest.
+
+    CSV has the same columns with and without `status`, and no `progress`.
+    """
     services = app_state.services(request)
     states = services.catalog.datasets.values()
     progress = {

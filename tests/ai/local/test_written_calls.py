@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_ai.local.written_calls import CallReader, chunks_of, has_calls, split_calls, with_calls
+from caraway_ai.local.written_calls import (
+    WrittenCallReader,
+    chunks_of,
+    has_calls,
+    split_calls,
+    with_calls,
+)
 from caraway_ai.protocols import ChatChunk, JsonObject
 
 NAMES = frozenset({"sql", "weather"})
@@ -53,7 +59,7 @@ def completion(text: str) -> JsonObject:
 
 def streamed(parts: Sequence[str]) -> tuple[str, Sequence[JsonObject], Any]:
     """Return the content, the calls and the reason of a stream with these parts."""
-    reader, chunks = CallReader(NAMES), list[ChatChunk]()
+    reader, chunks = WrittenCallReader(NAMES), list[ChatChunk]()
     for number, part in enumerate([*parts, ""]):
         reason = "stop" if number == len(parts) else None
         delta = {"role": "assistant", "content": part} if number == 0 else {"content": part}
@@ -115,7 +121,7 @@ def test_a_stream_is_read_as_the_whole_text(text: str, data: st.DataObject) -> N
 
 
 def test_text_that_is_no_call_is_sent_at_once() -> None:
-    reader = CallReader(NAMES)
+    reader = WrittenCallReader(NAMES)
 
     def sent(text: str) -> list[ChatChunk]:
         choice = {"index": 0, "delta": {"content": text}, "finish_reason": None}

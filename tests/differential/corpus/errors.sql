@@ -162,10 +162,6 @@ SET datafusion.execution.batch_size = 1;
 -- error: InvalidQueryError
 SELECT e.id, (SELECT d.name FROM dept d WHERE d.id = e.dept_id) AS x FROM emp e;
 
--- name: NOT IN over a correlated subquery
--- error: InvalidQueryError
-SELECT l.v FROM l WHERE l.k NOT IN (SELECT third.k FROM third WHERE third.s = l.s);
-
 -- name: fetch first
 -- error: InvalidQueryError
 SELECT v FROM l ORDER BY v FETCH FIRST 3 ROWS ONLY;

@@ -7,6 +7,9 @@ SELECT * FROM l WHERE k IN (SELECT k FROM third);
 -- name: NOT IN over a subquery with NULLs
 SELECT * FROM l WHERE k NOT IN (SELECT k FROM r);
 
+-- name: NOT IN over a correlated subquery
+SELECT l.v FROM l WHERE l.k NOT IN (SELECT third.k FROM third WHERE third.s = l.s);
+
 -- name: NOT IN over a subquery without NULLs
 SELECT * FROM l WHERE k NOT IN (SELECT k FROM third);
 

@@ -13,7 +13,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import TableName
-from caraway_executor.engines.causes import Cause, EngineLostError, MovedError
+from caraway_executor.engines.causes import Cause, EngineLostError, EngineMovedError
 from caraway_executor.engines.rerunning import RerunStream
 
 SCHEMA = pa.schema([("n", pa.int64())])
@@ -97,8 +97,8 @@ async def test_before_the_first_row_it_runs_once_more(cause: Cause) -> None:
 
 
 async def test_what_only_waited_behind_others_moves_as_often_as_needed() -> None:
-    streams = [_Stream(error=MovedError()), _Stream(error=_lost()), _Stream(1, 2)]
-    run = _Run(_Stream(error=MovedError()), *streams)
+    streams = [_Stream(error=EngineMovedError()), _Stream(error=_lost()), _Stream(1, 2)]
+    run = _Run(_Stream(error=EngineMovedError()), *streams)
     assert await run.numbers() == [1, 2]
     assert (run.runs, run.ends) == (4, [True])
 

@@ -1,6 +1,5 @@
 """The models of one process."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,10 +18,7 @@ class Providers:
         self.built: list[FakeEmbedder] = []
         self.error: Exception | None = None
 
-    def load(self, name: str) -> Callable[[EmbedderSpec], FakeEmbedder]:
-        return self._build
-
-    def _build(self, spec: EmbedderSpec) -> FakeEmbedder:
+    def build(self, name: str, spec: EmbedderSpec) -> FakeEmbedder:
         if self.error is not None:
             raise self.error
         self.built.append(FakeEmbedder())

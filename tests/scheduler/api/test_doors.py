@@ -54,6 +54,7 @@ DOORS: Mapping[str, Door] = {
     "embeddings": Door("/v1/embeddings", b'{"model": "builtin:minilm", "input": %b}'),
     "chat": Door("/v1/chat/completions", b'{"model": "m", "messages": %b}'),
     "responses": Door("/v1/responses", b'{"model": "m", "input": %b}'),
+    "messages": Door("/v1/messages", b'{"model": "m", "max_tokens": 1, "messages": %b}'),
     "nsql": Door("/v1/nsql", b'{"query": "how many", "datasets": %b}'),
     "search": Door("/v1/search", b'{"text": "a", "datasets": %b}'),
     "tools": Door("/v1/tools/list_datasets", b'{"x": %b}'),

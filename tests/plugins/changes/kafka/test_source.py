@@ -195,7 +195,9 @@ async def test_brokers_that_are_away_are_an_error(topic: str) -> None:
         cluster.send(topic, created(1, "one"))
         changes = source(servers, topic)
         batches = changes.batches(None)
-        await anext(batches)
+        # The first one empties the dataset, and nothing is read for it.
+        for _ in range(2):
+            await anext(batches)
         del cluster
     with pytest.raises(DatasetError, match="Kafka does not respond") as told:
         await anext(batches)
