@@ -91,10 +91,10 @@ COMMENTS = tuple(text.removeprefix("1 ") for text in HIDING if text.startswith("
 
 
 def planned_for_long(sql: str) -> str:
-    """Return a statement whose planning takes minutes, over a SELECT with a column `a`.
+    """Return a statement whose planning takes seconds, over a SELECT with a column `a`.
 
     Each level repeats its operand several times, and a filter is moved below all levels.
     """
-    for _ in range(9):
+    for _ in range(6):
         sql = f"SELECT a + a AS a FROM ({sql}) AS s"
     return f"SELECT a FROM ({sql}) AS s WHERE a > 1"

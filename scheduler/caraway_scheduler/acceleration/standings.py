@@ -45,7 +45,10 @@ class DatasetStanding:
     @property
     def is_loading(self) -> bool:
         """Whether a refresh or the first load of a followed source is in progress."""
-        return self.refreshes.running is not None or bool(self.version is None and self.stored.rows)
+        if self.refreshes.running is not None:
+            return True
+        # Rows that a failed refresh has read are not loaded.
+        return self.changing is not None and self.version is None and self.stored.rows > 0
 
 
 def of(kept: Accelerated, state: DatasetState) -> DatasetStanding:

@@ -11,14 +11,14 @@ from starlette.responses import Response
 from caraway_ai import json_values
 from caraway_ai.messages import answers, requests
 from caraway_ai.messages.answers import MessageEvents
-from caraway_ai.protocols import ChatChunk, JsonObject
+from caraway_ai.protocols import ChatChunk, ChatRequest, JsonObject
 from caraway_scheduler.api import app_state
 from caraway_scheduler.api.chat import errors as chat_errors
 from caraway_scheduler.api.chat import streams
 from caraway_scheduler.api.chat.routes import caller
 from caraway_scheduler.api.messages import errors
 from caraway_scheduler.api.messages.documentation import CREATE
-from caraway_serving import bodies, streaming
+from caraway_serving import bodies, parsing, streaming
 from caraway_serving.errors import CLIENT_GONE
 
 router = APIRouter(tags=["Models"])
@@ -31,10 +31,9 @@ async def create_message(request: Request) -> Response:
     services = app_state.services(request)
     models = services.models
     try:
-        body = bodies.json(await bodies.read(request, services.max_body_bytes), _HINT)
-        chat = requests.chat_request(body)
+        body = await bodies.read(request, services.max_body_bytes)
+        chat, shows_thoughts = await parsing.parsed(request, body, _parsed)
         name, who = chat["model"], caller(request)
-        shows_thoughts = requests.wants_thoughts(body)
         if chat.get("stream"):
             models.members(name)
             events = MessageEvents(name, shows_thoughts=shows_thoughts)
@@ -47,6 +46,12 @@ async def create_message(request: Request) -> Response:
         return CLIENT_GONE
     message = answers.message(name, completion, shows_thoughts=shows_thoughts)
     return Response(json_values.dumped(message), media_type="application/json")
+
+
+def _parsed(body: bytes) -> tuple[ChatRequest, bool]:
+    """Return the request of a body, and whether its answer shows thoughts."""
+    document = bodies.json(body, _HINT)
+    return requests.chat_request(document), requests.wants_thoughts(document)
 
 
 async def _told(
