@@ -250,19 +250,23 @@ def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultClus
     del cluster.of.executors["e4"]
 
 
+@pytest.mark.xfail(
+    reason="Ray nodes stay with the lost cluster (WrongClusterID) since they outlive a silent head"
+)
 def test_everything_joins_the_head_that_replaces_a_killed_one(cluster: FaultCluster) -> None:
-    """Without a Redis it knows nothing of the previous cluster; schedulers exit in order to
-    restart.
-    """
+    """Without a Redis it knows nothing of the previous cluster; Ray nodes end and are replaced."""
     scheduler = cluster.of.schedulers["s1"]
+    joined = scheduler.log.read_text().count("joined the cluster")
     began = time.monotonic()
     cluster.of.head.kill()
     cluster.of.begin_head().wait_up()
     print(f"head back after {time.monotonic() - began:.1f} s")
-    until(lambda: scheduler.popen.poll() is not None, "the scheduler has ended", 300)
-    print(f"scheduler ended after {time.monotonic() - began:.1f} s")
-    assert scheduler.popen.returncode == 1
-    assert "start the scheduler again" in scheduler.log.read_text()
-    cluster.served = cluster.serve("s1")
+    until(
+        lambda: scheduler.log.read_text().count("joined the cluster") > joined,
+        "the scheduler rejoins",
+        120,
+    )
+    print(f"scheduler joined after {time.monotonic() - began:.1f} s")
     assert_well(cluster)
+    assert scheduler.popen.poll() is None
     print(f"all well after {time.monotonic() - began:.1f} s")

@@ -174,7 +174,7 @@ def test_a_scheduler_starts_while_the_head_is_away(cluster: FaultCluster) -> Non
     assert sent.status_code == 202
     began = time.monotonic()
     cluster.of.begin_head().wait_up()
-    cluster.served.until_ready(2)
+    cluster.served.until_ready(len(before))
     print(f"executors are ready again {time.monotonic() - began:.1f} s after the head's start")
     assert incarnations(cluster) == before
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
