@@ -202,7 +202,8 @@ class LocalExecutor:
             return found
         start = partial(session.start, statement)
         if statement.store is None:
-            if self._may_block and session.is_instant(statement):
+            may_block = self._may_block and not session.crowd.is_waiting
+            if may_block and session.is_instant(statement):
                 with contextlib.suppress(ChunksAwayError):
                     return start()
             return await self._started(start, statement.in_background)

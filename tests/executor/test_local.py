@@ -2,19 +2,23 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from caraway_core import logs
+from caraway_core import cores, logs
 from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.embedding import CatalogEmbedding
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
+from caraway_engine.searching import embedding
 from caraway_engine.sessions import short_results
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import ChunksAwayError
@@ -107,6 +111,57 @@ async def test_instant_statements_need_no_thread_where_the_loop_may_block(
             assert await rows(await local.execute(new_query_id(), statement)) == [{"one": 1}]
             counts.append(threads.submitted - before)
         assert counts == ([1, 1, 0, 1] if may_block else [1, 1, 1, 2])
+
+
+class LoopVectors:
+    """A model whose vectors come through the event loop, as they do in an engine process."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.asked = asyncio.Semaphore(0)
+        self.may_answer = asyncio.Event()
+
+    def vectors(self, name: str, texts: Sequence[str], mark: str = "") -> pa.Array:
+        answer = asyncio.run_coroutine_threadsafe(self._answer(len(texts)), self._loop)
+        return answer.result()
+
+    async def _answer(self, count: int) -> pa.Array:
+        self.asked.release()
+        await self.may_answer.wait()
+        return pa.array([[1.0]] * count, pa.list_(pa.float32(), 1))
+
+
+@pytest.mark.parametrize("asked", ["probe", "statement"])
+async def test_the_loop_waits_for_no_thread_that_waits_for_the_loop(
+    asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(short_results, "_MOST_S", 60.0)
+    monkeypatch.setattr(short_results, "_INSTANT_S", 60.0)
+    model = LoopVectors(asyncio.get_running_loop())
+    local = LocalExecutor(EngineSettings(2), may_block=True)
+    models = CatalogEmbedding(vectors=model)
+    local.install(replace(snapshot({"t": memory(a=["x"])}), embedding=models))
+    for _ in range(3):
+        assert await rows(await local.execute(new_query_id(), Statement("SELECT 1 AS one", {})))
+    # Enough statements of two partitions to occupy all threads of the engine.
+    sql = f"SELECT {embedding.EMBED}(a, 'm') AS v FROM t"
+    sql = f"{sql} UNION ALL {sql}"
+    streams = [
+        await local.execute(new_query_id(), Statement(sql, {}))
+        for _ in range(2 * cores.available())
+    ]
+    reading = [asyncio.create_task(rows(each)) for each in streams]
+    for _ in range(cores.available()):
+        await model.asked.acquire()
+    statement = Statement("SELECT 1 AS one", {})
+    work = local.probe() if asked == "probe" else local.execute(new_query_id(), statement)
+    waiting: asyncio.Task[object] = asyncio.create_task(work)
+    # Only a loop that goes on comes here.
+    await asyncio.wait((waiting,), timeout=0.1)
+    model.may_answer.set()
+    assert await asyncio.gather(*reading) == [[{"v": [1.0]}] * 2] * len(streams)
+    await waiting
+    local.close()
 
 
 def once_away(start: Callable[[Statement], EngineStream]) -> Callable[[Statement], EngineStream]:

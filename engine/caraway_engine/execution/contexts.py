@@ -19,6 +19,9 @@ PUBLIC = "public"
 _MOST_RESERVED_BYTES = 10 * 1024 * 1024
 CALLING_ROWS = 256
 """Rows in a batch of a plan that calls models: twice the texts of a call."""
+CALLING_PARTITIONS = 2
+"""The most partitions of such a plan. A model is called for a few batches at once at most, and each
+partition that waits for it occupies a worker thread, which passes on no rows meanwhile."""
 _PRODUCTS_SHARE = 0.25
 """Fraction of the memory limit. Products have their own pool, so that they starve nothing else."""
 
@@ -107,9 +110,8 @@ class Contexts:
         A call takes long, and a batch is only passed on once all its rows have been embedded.
         """
         special = {"datafusion.execution.batch_size": str(CALLING_ROWS)}
-        return new(
-            self._settings, self._partitions, self._pools.main, measured=False, special=special
-        )
+        partitions = min(self._partitions, CALLING_PARTITIONS)
+        return new(self._settings, partitions, self._pools.main, measured=False, special=special)
 
     @cached_property
     def changing(self) -> SessionContext:

@@ -1,11 +1,12 @@
-"""Counts the statements that run at once, to decide how many partitions the next one gets."""
+"""Counts the statements that run at once, to decide how the next one is started."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
 
 class Crowd:
-    """The streams of an engine that compute a batch at this moment; safe to use from any thread.
+    """The streams of an engine that run at this moment; safe to use from any thread.
 
     Partitions let one statement use several cores, at the cost of exchanging rows between them.
     Where other statements use the cores anyway, only the cost is left: TPC-H at scale 0.1 takes
@@ -17,6 +18,24 @@ class Crowd:
         self._cores = cores
         # Single calls of a set need no lock.
         self._running: set[int] = set()
+        self._waiting: WeakSet[object] = WeakSet()
+
+    def note_waiting(self, stream: object) -> None:
+        """Count a stream for which threads of the engine wait for others, until it ends."""
+        self._waiting.add(stream)
+
+    def end_waiting(self, stream: object) -> None:
+        """Stop counting a stream for which threads of the engine waited."""
+        self._waiting.discard(stream)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether threads of the engine may wait for others.
+
+        Starting a statement then waits for them, too. It must not keep the event loop from passing
+        on what they wait for.
+        """
+        return len(self._waiting) > 0
 
     @contextmanager
     def entered(self, stream: object) -> Iterator[None]:

@@ -1,8 +1,9 @@
 """Finds out whether the threads that compute rows are free."""
 
+import asyncio
 from functools import cached_property
 
-from datafusion import DataFrame, SessionConfig, SessionContext
+from datafusion import DataFrame, RecordBatchStream, SessionConfig, SessionContext
 
 
 class Probe:
@@ -10,8 +11,13 @@ class Probe:
 
     async def run(self) -> None:
         """Return once a thread has run the statement."""
-        async for _ in self._statement.execute_stream():
+        # Starting it blocks until such a thread is free. A thread that calls a model is only free
+        # once the event loop has passed on the vectors.
+        async for _ in await asyncio.to_thread(self._start):
             pass
+
+    def _start(self) -> RecordBatchStream:
+        return self._statement.execute_stream()
 
     @cached_property
     def _statement(self) -> DataFrame:

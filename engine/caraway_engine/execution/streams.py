@@ -76,9 +76,9 @@ class EngineStream:
     ) -> None:
         """Take a started stream, and the callable that starts one that uses less memory.
 
-        If `is_waiting`, threads of the engine may block on a database while the stream is read.
-        `read` are the rows that were read of it already. `on_whole` is called once when the stream
-        was read to its end. The stream counts in the `crowd` while a batch is computed.
+        If `is_waiting`, threads of the engine may block on a database or a model while the stream
+        is read. `read` are the rows that were read of it already. `on_whole` is called once when
+        the stream was read to its end. The stream counts in the `crowd` while a batch is computed.
         """
         self._stream: Any = stream
         self._crowd = crowd if crowd is not None else Crowd(1)
@@ -90,6 +90,8 @@ class EngineStream:
         self.schema = schema
         self.is_product = is_product
         self.is_waiting = is_waiting
+        if is_waiting:
+            self._crowd.note_waiting(self)
         self.on_end: Callable[[bool], None] = lambda _is_whole: None
         self.reads_only_catalog = effect.reads_only_catalog
         self.written: TableName | None = effect.written
@@ -175,4 +177,5 @@ class EngineStream:
             if isinstance(self._stream, OwnStream):
                 self._stream.close()
             self._stream = self._holds = self._start_again = self._on_whole = None
+            self._crowd.end_waiting(self)
             self.on_end(is_whole)

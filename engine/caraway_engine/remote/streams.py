@@ -75,7 +75,8 @@ class PreparedStream(OwnStream):
             loop = asyncio.get_running_loop()
             begun = [loop.run_in_executor(pool, each.begin) for each in self._readings]
             await asyncio.gather(*begun)
-            self._stream = self._start()
+            # Starting waits for a thread of the engine, which may wait for the event loop.
+            self._stream = await loop.run_in_executor(pool, self._start)
         batch = await self._stream.__anext__()
         return OwnBatch(plain.restored(batch.to_pyarrow(), self._schema))
 

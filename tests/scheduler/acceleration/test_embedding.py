@@ -14,6 +14,7 @@ from caraway_core.backoff import Delays
 from caraway_core.errors import DatasetDamagedError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.embedding import Embedder
+from caraway_engine.execution.contexts import CALLING_PARTITIONS, CALLING_ROWS
 from caraway_plugins.embeddings import remote
 from caraway_scheduler.acceleration.versions.making import VersionMaker
 from caraway_scheduler.embeddings.service import Embeddings
@@ -95,15 +96,18 @@ async def test_texts_have_vectors_and_a_refresh_embeds_what_is_new(
 
 async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path) -> None:
     may_end, asked = threading.Event(), 0
+    # Each partition holds the batch that waits, one at hand, and one on its way.
+    most = 4 * CALLING_PARTITIONS * CALLING_ROWS
+    count = 2 * most
 
     def answer(request: ProviderRequest) -> ProviderAnswer:
         nonlocal asked
         asked += len(request.body["input"])
-        if asked > 1_000:
+        if asked > most:
             may_end.wait(60)
         return openai_embeddings(request)
 
-    lines = "".join(f"{number},text {number}\n" for number in range(2_000))
+    lines = "".join(f"{number},text {number}\n" for number in range(count))
     (tmp_path / "a.csv").write_text(f"id,body\n{lines}")
     with json_provider(answer) as provider:
         text = manifest(provider, dataset("t", "acceleration: {enabled: true}"))
@@ -116,7 +120,7 @@ async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path) -> None:
                     return refresh if refresh.get("rows") else {}
 
                 found = await eventually(look, "the rows that were embedded are counted")
-                assert 0 < found["rows"] < 2_000 and found["rows_per_second"] > 0, found
+                assert 0 < found["rows"] < count and found["rows_per_second"] > 0, found
                 (entry,) = (await runtime.api.get("/v1/datasets?status=true")).json()
                 assert entry["status"] == "initializing"
                 assert entry["progress"].startswith(f"{found['rows']:,} rows, ")
@@ -126,7 +130,7 @@ async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path) -> None:
                 assert f'{name}_per_second{{dataset="t"}}' in page
             finally:
                 may_end.set()
-            assert await rows(runtime, "SELECT count(body_embedding) AS n FROM t") == [{"n": 2000}]
+            assert await rows(runtime, "SELECT count(body_embedding) AS n FROM t") == [{"n": count}]
             (entry,) = (await runtime.api.get("/v1/datasets?status=true")).json()
             assert entry["progress"] is None
 
