@@ -47,7 +47,7 @@ class Startable:
     """A plan whose rows are in memory, and the callable that starts its stream.
 
     `start_again` starts a stream that uses less memory, if the plan may run a second time. If
-    `is_waiting`, threads of the engine may block on a database while the plan runs.
+    `is_waiting`, threads of the engine may block on a database or a model while the plan runs.
     """
 
     plan: StatementPlan

@@ -16,6 +16,7 @@ from caraway_core.work import SubstraitFragment
 from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
+from caraway_engine.searching import embedding
 from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered, is_external
 from caraway_engine.sharing import shares, sharing, whole_files
@@ -93,9 +94,13 @@ class TaskPlanner:
         facts = plan_facts.of(dataframe.logical_plan())
         self._fill_whole(facts, task)
         is_product = self._registered.is_product(dataframe, facts)
+        is_calling = not facts.functions.isdisjoint(embedding.CALLING)
         if is_product:
             context = self._contexts.serial
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+        elif is_calling:
+            context = self._contexts.calling
+            dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         schema = pa.schema(dataframe.schema())
         plain.check_same(schema, task.schema)
         start = partial(natively.start, dataframe, self._registered.scratch)
@@ -108,7 +113,7 @@ class TaskPlanner:
             again = partial(
                 self._start_shared_again, dataframe, facts, task, fragment, inputs, held
             )
-        if remote:
+        if is_waiting := bool(remote) or is_calling:
             from caraway_engine.remote import streams  # Slow to import; few tasks need it.
 
             start = partial(streams.LateStream, start)
@@ -117,7 +122,7 @@ class TaskPlanner:
         plan = StatementPlan(
             dataframe, facts, effect, is_product, present, frozenset(), views=found.views
         )
-        return Startable(plan, schema, start, None if is_product else again)
+        return Startable(plan, schema, start, None if is_product else again, is_waiting)
 
     def _without_splits(
         self, task: Task, fragment: bytes
@@ -184,7 +189,9 @@ class TaskPlanner:
         try:
             plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
             if plan is None:
-                unmeasured = self._contexts.unmeasured[context]
+                main = self._contexts.main
+                measured = main if context is self._contexts.calling else context
+                unmeasured = self._contexts.unmeasured[measured]
                 dataframe = fragments.plan(unmeasured, fragment, self._inputs, inputs, held)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
         except NotDistributableError:

@@ -1,7 +1,8 @@
 """Vectors that are made when rows are loaded, over a real engine and a provider."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,22 @@ async def test_texts_have_vectors_and_a_refresh_embeds_what_is_new(
         assert texts(provider) == ["changed", "new"]
 
 
-async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path) -> None:
+@asynccontextmanager
+async def run_with(folder: Path, text: str, executors: int) -> AsyncIterator[Running]:
+    """Serve a manifest in one process, or with executors."""
+    if executors:
+        async with clustered(folder, text, executors=executors) as cluster:
+            yield cluster.runtime
+    else:
+        async with running(folder, text) as runtime:
+            yield runtime
+
+
+@pytest.mark.parametrize("executors", [0, 2])
+async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path, executors: int) -> None:
     may_end, asked = threading.Event(), 0
     # Each partition holds the batch that waits, one at hand, and one on its way.
-    most = 4 * CALLING_PARTITIONS * CALLING_ROWS
+    most = 4 * CALLING_PARTITIONS * CALLING_ROWS * max(1, executors)
     count = 2 * most
 
     def answer(request: ProviderRequest) -> ProviderAnswer:
@@ -111,7 +124,7 @@ async def test_rows_are_counted_while_they_are_embedded(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"id,body\n{lines}")
     with json_provider(answer) as provider:
         text = manifest(provider, dataset("t", "acceleration: {enabled: true}"))
-        async with running(tmp_path, text) as runtime:
+        async with run_with(tmp_path, text, executors) as runtime:
             try:
 
                 async def look() -> dict[str, Any]:
