@@ -36,6 +36,7 @@ class CsvDialect:
     terminator: str | None = None
     newlines_in_values: bool = False
     null_regex: str | None = None
+    decimal_separator: str = "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,8 @@ class FileScan:
     percent-encoded. `partition_values`, where it is given, holds the value of each partition
     column for every file of the scan, because the engine cannot tell them from a list of files.
     `column_bytes` has the part of `size_bytes` that each column of `schema` takes; it is empty if
-    the files do not say.
+    the files do not say. `names` are the names of these columns in the table; it is empty where
+    they are those of the files.
     """
 
     format: FileFormat
@@ -104,6 +106,13 @@ class FileScan:
     size_bytes: int = 0
     file_count: int = 0
     column_bytes: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def table_names(self) -> Sequence[str]:
+        """The names of the columns of `schema` in the table."""
+        names: Sequence[str] = self.names or self.schema.names
+        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +227,7 @@ class FilesTable(TableSpec):
             return {}
         found = Counter[str]()
         for scan in self.scans:
-            found.update(dict(zip(scan.schema.names, scan.column_bytes, strict=True)))
+            found.update(dict(zip(scan.table_names, scan.column_bytes, strict=True)))
         return found
 
     @property

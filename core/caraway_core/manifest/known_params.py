@@ -9,6 +9,7 @@ _DIALECT = (
     "escape",
     "comment",
     "null_regex",
+    "decimal_separator",
     "newlines_in_values",
     "schema_infer_max_records",
 )
@@ -18,6 +19,7 @@ FORMAT = frozenset(
         "file_extension",
         "file_compression_type",
         "hive_partitioning_enabled",
+        "normalize_names",
         "schema_infer_max_records",
         "json_format",
     }

@@ -25,7 +25,7 @@ from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 17
+PROTOCOL_VERSION = 18
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
 from caraway_core.ids import TableName
-from caraway_engine.execution import spilling
+from caraway_engine.execution import own_functions, spilling
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows import held
@@ -185,6 +185,7 @@ def new(
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
     functions.register(context)
     embedding.register(context, None)
+    own_functions.register(context)
     return context
 
 

@@ -26,6 +26,7 @@ class _Group:
     kind: FileKind
     is_json_array: bool
     schema: pa.Schema
+    names: tuple[str, ...]
     partition: partitions.Values | None
 
 
@@ -114,8 +115,9 @@ def _by_group(
     for file in files:
         schema = _physical(file, columns)
         partition = file.partition if is_split else None
-        group = _Group(file.kind, file.is_json_array, schema, partition)
-        key = (file.kind, file.is_json_array, tuple(schema), partition)
+        names = () if file.kind.format == "csv" else _table_names(file, schema)
+        group = _Group(file.kind, file.is_json_array, schema, names, partition)
+        key = (file.kind, file.is_json_array, tuple(schema), names, partition)
         if key not in places:
             places[key] = len(groups)
             groups.append((group, []))
@@ -123,8 +125,23 @@ def _by_group(
     return groups
 
 
+def _table_names(file: FileShape, physical: pa.Schema) -> tuple[str, ...]:
+    """Return the names in the table of the columns that the engine reads from a file."""
+    names = {own: name for name, own in file.own_names.items()}
+    renamed = tuple(names.get(name, name) for name in physical.names)
+    return () if renamed == tuple(physical.names) else renamed
+
+
 def _physical(file: FileShape, columns: pa.Schema) -> pa.Schema:
-    """Return the schema that the engine needs to read a file."""
+    """Return the schema that the engine needs to read a file, with the names in the file."""
+    schema = _read_as(file, columns)
+    if file.kind.format == "csv" or not file.own_names:
+        return schema
+    own = file.own_names
+    return pa.schema([field.with_name(own.get(field.name, field.name)) for field in schema])
+
+
+def _read_as(file: FileShape, columns: pa.Schema) -> pa.Schema:
     wanted = {field.name: field for field in columns}
     match file.kind.format:
         case "csv" if len(file.schema):
@@ -156,7 +173,8 @@ def _is_folder(
 ) -> bool:
     """Return whether the engine would find exactly these files by listing the folder."""
     suffix = group.kind.suffix
-    if not listing.is_folder or not suffix:
+    # A file added later may spell the names differently.
+    if not listing.is_folder or not suffix or any(file.own_names for file in members):
         return False
     chosen = {file.found.path for file in members}
     listed = {each.path for each in (*listing.files, *listing.hidden)}
@@ -208,14 +226,15 @@ def _scan(
         store=storage.store,
         size_bytes=sum(file.found.size_bytes for file in members),
         file_count=len(members),
-        column_bytes=_column_bytes(group.schema, members),
+        column_bytes=_column_bytes(group.names or group.schema.names, members),
+        names=group.names,
     )
 
 
-def _column_bytes(schema: pa.Schema, members: Sequence[FileShape]) -> tuple[int, ...]:
+def _column_bytes(names: Sequence[str], members: Sequence[FileShape]) -> tuple[int, ...]:
     if not all(file.column_bytes for file in members):
         return ()
     found = Counter[str]()
     for file in members:
         found.update(file.column_bytes)
-    return tuple(found[name] for name in schema.names)
+    return tuple(found[name] for name in names)

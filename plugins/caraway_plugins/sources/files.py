@@ -50,7 +50,7 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
         DatasetError: the files are missing, unreadable, rejected, or do not fit together.
     """
     found = listing.look(storage, path)
-    files = shapes.read(storage, found, values)
+    files = shapes.read(storage, found, values, request.declared)
     return assembly.assemble(storage, found, files, values, request.declared)
 
 

@@ -103,6 +103,13 @@ def dialect(params: Params, is_tsv: bool) -> CsvDialect:
             f"{names('delimiter')[0]} and {names('quote')[0]} must be two characters, and none of "
             "them the end of a line",
         )
+    decimal = params.character(*names("decimal_separator")) or "."
+    if decimal not in ".," or decimal == delimiter:
+        raise DatasetError(
+            "invalid",
+            f"{names('decimal_separator')[0]} is '{decimal}'; set it to `.` or `,`, and not to the "
+            f"delimiter, which is {delimiter!r}",
+        )
     return CsvDialect(
         has_header=flag("has_header", True),
         delimiter=delimiter,
@@ -111,4 +118,5 @@ def dialect(params: Params, is_tsv: bool) -> CsvDialect:
         comment=params.character(*names("comment")),
         newlines_in_values=flag("newlines_in_values", True),
         null_regex=params.text(*names("null_regex")),
+        decimal_separator=decimal,
     )

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
+from caraway_core.sqltext import identifiers
 from caraway_core.tables import CsvDialect
 from caraway_plugins.sources import (
     binary_shape,
@@ -34,7 +35,8 @@ _SAMPLE_BYTES = {"csv": 2**20, "json": 16 * 2**20}
 class FileShape:
     """A file and its columns; the type is `null` for columns without any value.
 
-    `column_bytes` has the size of each column, if the file says.
+    `column_bytes` has the size of each column, if the file says. `own_names` has the name in the
+    file of each column, and in the path of each key, that has another name in the table.
     """
 
     found: FoundFile
@@ -44,6 +46,7 @@ class FileShape:
     partition: partitions.Values
     is_json_array: bool = False
     column_bytes: Mapping[str, int] = field(default_factory=dict)
+    own_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,16 @@ class _Reading:
     sample_bytes: int
     root: str
     is_partitioned: bool
+    is_normalized: bool
+    declared: Sequence[str]
 
 
-def read(storage: Storage, listing: FileListing, params_: Params) -> list[FileShape]:
+def read(
+    storage: Storage,
+    listing: FileListing,
+    params_: Params,
+    declared: Sequence[pa.Field] = (),
+) -> list[FileShape]:
     """Inspect every file that the listing and the params select.
 
     Raises:
@@ -68,6 +78,8 @@ def read(storage: Storage, listing: FileListing, params_: Params) -> list[FileSh
         max(_SMALLEST_SAMPLE_BYTES, _SAMPLES_BYTES // len(chosen)),
         listing.root,
         params_.flag("hive_partitioning_enabled", True),
+        params_.flag("normalize_names", False),
+        [each.name for each in declared],
     )
     with ThreadPoolExecutor(_READERS, "source") as pool:
         return list(pool.map(lambda pair: _shape(reading, *pair), chosen))
@@ -119,6 +131,30 @@ def _common_format(storage: Storage, listing: FileListing, found: Sequence[Found
 
 
 def _shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
+    shape = _own_shape(reading, found, kind)
+    return _normalized(shape) if reading.is_normalized else shape
+
+
+def _normalized(shape: FileShape) -> FileShape:
+    """Return a file with names that need no quotes."""
+    own, keys = shape.schema.names, [key for key, _ in shape.partition]
+    names, key_names = identifiers.normalized(own), identifiers.normalized(keys)
+    partition = tuple(
+        (name, value) for name, (_, value) in zip(key_names, shape.partition, strict=True)
+    )
+    pairs = zip((*names, *key_names), (*own, *keys), strict=True)
+    renamed = dict(zip(own, names, strict=True))
+    sizes = {renamed[name]: size for name, size in shape.column_bytes.items() if name in renamed}
+    return replace(
+        shape,
+        schema=pa.schema([*zip(names, shape.schema.types, strict=True)]),
+        partition=partition,
+        column_bytes=sizes,
+        own_names={name: before for name, before in pairs if name != before},
+    )
+
+
+def _own_shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
     storage, title = reading.storage, reading.storage.title(found.path)
     relative = found.path[len(reading.root) :]
     partition = partitions.values_of(relative) if reading.is_partitioned else ()
@@ -131,7 +167,17 @@ def _shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
     if kind.format == "csv":
         prefixes = ("tsv_", "csv_", "") if kind.is_tsv else ("csv_", "")
         most = reading.params.count(*(f"{each}schema_infer_max_records" for each in prefixes))
-        schema = csv_shape.infer(sample, dialect(reading.params, kind), most, title)
+        form = dialect(reading.params, kind)
+        # Without a header, declared columns are those of the same positions.
+        numbered = [f"column_{number}" for number, _ in enumerate(reading.declared, start=1)]
+        schema = csv_shape.infer(
+            sample,
+            form,
+            most,
+            title,
+            is_normalized=reading.is_normalized,
+            declared=reading.declared if form.has_header else numbered,
+        )
         return FileShape(found, title, kind, schema, partition)
     most = reading.params.count("schema_infer_max_records")
     shape = json_shape.infer(sample, _json_form(reading.params), most, title)

@@ -90,6 +90,71 @@ def test_null_regex(text: Write) -> None:
     ]
 
 
+COMMA = {"csv_delimiter": ";", "csv_decimal_separator": ","}
+
+
+def test_numbers_may_have_a_decimal_comma(text: Write) -> None:
+    content = "i;f;e;d;s\n1;1,5;-,25;2024-01-31;a,b\n2;3;1,5e3;2024-02-01;1,2,3\n;;;;\n"
+    dataset = text(content, **COMMA)
+    types = [str(field.type) for field in dataset.files().schema]
+    assert types == ["int64", "double", "double", "date32[day]", "string"]
+    sql = "SELECT i, f, e, s FROM t ORDER BY i NULLS LAST"
+    assert dataset.rows(sql) == [
+        {"i": 1, "f": 1.5, "e": -0.25, "s": "a,b"},
+        {"i": 2, "f": 3.0, "e": 1500.0, "s": "1,2,3"},
+        {"i": None, "f": None, "e": None, "s": None},
+    ]
+    assert dataset.rows("SELECT sum(f) AS f FROM t WHERE f < 3") == [{"f": 1.5}]
+    tabs = text("a\tb\n1,5\tx\n", name="x.tsv", tsv_decimal_separator=",")
+    assert tabs.rows() == [{"a": 1.5, "b": "x"}]
+
+
+def test_a_declared_decimal_is_exact_with_a_comma(text: Write) -> None:
+    declared = (pa.field("a", pa.decimal128(20, 2)),)
+    dataset = text(
+        "a;b\n12345678901234567,89;x\nNA;y\n", declared=declared, csv_null_regex="^NA$", **COMMA
+    )
+    found = dataset.rows("SELECT CAST(a AS VARCHAR) AS a FROM t ORDER BY b")
+    assert found == [{"a": "12345678901234567.89"}, {"a": None}]
+
+
+@pytest.mark.parametrize("value", ["1.234", "1.234,5", "1.5", "-12.345.678"])
+def test_points_in_numbers_are_refused_beside_a_decimal_comma(text: Write, value: str) -> None:
+    content = f"k;a\n1;1,5\n2;{value}\n"
+    with pytest.raises(DatasetError, match=rf"column 'a' of .*x.csv' has '{value}': .* ambiguous"):
+        text(content, **COMMA).resolve()
+    as_text = text(content, declared=(pa.field("a", pa.string()),), **COMMA)
+    assert as_text.rows() == [{"k": 1, "a": "1,5"}, {"k": 2, "a": value}]
+    as_number = text(content, declared=(pa.field("a", pa.float64()),), **COMMA)
+    with pytest.raises(Exception, match=rf"'{value} \(the decimal separator is a comma\)'"):
+        as_number.rows()
+    later = text(content, csv_schema_infer_max_records="1", **COMMA)
+    with pytest.raises(Exception, match=rf"'{value} \(the decimal separator is a comma\)'"):
+        later.rows()
+
+
+def test_text_with_points_is_text_beside_a_decimal_comma(text: Write) -> None:
+    dataset = text("a;b\n192.168.1.1;24.12.2024\n10.0.0.1;31.12.2024\n", **COMMA)
+    assert dataset.files().schema.types == [pa.string(), pa.string()]
+    mixed = text("a\n1.5\nx\n", **COMMA)
+    assert mixed.rows() == [{"a": "1.5"}, {"a": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"csv_decimal_separator": ","}, "csv_decimal_separator is ','.*not to the delimiter"),
+        ({"csv_decimal_separator": "'"}, 'csv_decimal_separator is "\'"|set it to'),
+        ({"csv_decimal_separator": ",,"}, "give one ASCII character"),
+    ],
+)
+def test_other_decimal_separators_are_refused(
+    text: Write, params: dict[str, str], message: str
+) -> None:
+    with pytest.raises(DatasetError, match=message):
+        text("a\n1\n", **params).resolve()
+
+
 def test_a_byte_order_mark_is_not_part_of_the_first_name(text: Write) -> None:
     assert text("\ufeffa,b\n1,x\n").rows() == [{"a": 1, "b": "x"}]
 

@@ -9,10 +9,12 @@ from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
 from datafusion import functions as f
 from datafusion.catalog import Table
 
-from caraway_core.tables import FileScan, FilesTable, TableSpec, TableSplit
+from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec, TableSplit
 from caraway_engine.scans import object_stores, scans
 
 _NAME = "scan_{}"
+_COMPUTED = pa.field("", pa.null())
+_COMMA_ONLY = " (the decimal separator is a comma)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def _scratch() -> SessionContext:
 
 def _is_whole(read: _Read, schema: pa.Schema) -> bool:
     """Whether the scan is the table as it stands, with nothing left to cast, add or reorder."""
-    if read.scan.csv and read.scan.csv.null_regex:
+    if _as_read(read.scan) is not read.scan:
         return False
     fields = [(each.name, each.type) for each in read.rows.schema()]
     return fields == [(each.name, each.type) for each in schema]
@@ -77,39 +79,63 @@ def _added(context: SessionContext, number: int, scan: FileScan) -> DataFrame:
 
 
 def _as_read(scan: FileScan) -> FileScan:
-    """Read every column as text where a regex says what NULL is: the reader ignores it."""
-    if not scan.csv or not scan.csv.null_regex:
+    """Read columns as text where the reader ignores what NULL is, or the decimal separator."""
+    as_text = [field for field in scan.schema if _is_text(field, scan.csv)]
+    if not as_text:
         return scan
-    text = pa.schema([field.with_type(pa.string()) for field in scan.schema])
-    return replace(scan, schema=text)
+    text = [field.with_type(pa.string()) if field in as_text else field for field in scan.schema]
+    return replace(scan, schema=pa.schema(text))
 
 
-def _columns(scan: FileScan, read: pa.Schema) -> dict[str, tuple[Expr, pa.DataType]]:
-    """Return what the scan can give for each column name, and of which type."""
-    regex = scan.csv.null_regex if scan.csv else None
-    found = {field.name: (_column(field.name), field.type) for field in read}
-    if regex:
-        found |= {
-            name: (_null_where(found[name][0], regex), pa.null()) for name in scan.schema.names
-        }
+def _is_text(field: pa.Field, csv: CsvDialect | None) -> bool:
+    return csv is not None and (csv.null_regex is not None or _has_comma(field.type, csv))
+
+
+def _has_comma(type_: pa.DataType, csv: CsvDialect) -> bool:
+    is_fraction = pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+    return csv.decimal_separator != "." and is_fraction
+
+
+def _columns(scan: FileScan, read: pa.Schema) -> dict[str, tuple[Expr, pa.Field]]:
+    """Return what the scan can give for each column name of the table, and as which field."""
+    names = dict(zip(scan.schema.names, scan.table_names, strict=True))
+    found = {names.get(each.name, each.name): (_column(each.name), each) for each in read}
+    for field, name in zip(scan.schema, scan.table_names, strict=True):
+        if scan.csv is not None and _is_text(field, scan.csv):
+            found[name] = (_read_text(found[name][0], field.type, scan.csv), _COMPUTED)
     if scan.partition_values is not None:
         for field, value in zip(scan.partition_columns, scan.partition_values, strict=True):
-            found[field.name] = (lit(value), pa.null())
+            found[field.name] = (lit(value), _COMPUTED)
     return found
 
 
-def _expression(field: pa.Field, columns: dict[str, tuple[Expr, pa.DataType]]) -> Expr:
+def _expression(field: pa.Field, columns: dict[str, tuple[Expr, pa.Field]]) -> Expr:
     if field.name not in columns:
         return lit(None).cast(field.type).alias(field.name)
-    expression, type_ = columns[field.name]
-    if type_ == field.type:
+    expression, read = columns[field.name]
+    if read.type != field.type:
+        expression = expression.cast(field.type)
+    elif read.name == field.name:
         # DataFusion 55 cannot push `u['n']` through a column that is renamed to its own name.
         return expression
-    return expression.cast(field.type).alias(field.name)
+    return expression.alias(field.name)
 
 
 def _column(name: str) -> Expr:
     return col('"' + name.replace('"', '""') + '"')
+
+
+def _read_text(column: Expr, type_: pa.DataType, csv: CsvDialect) -> Expr:
+    if csv.null_regex:
+        column = _null_where(column, csv.null_regex)
+    return _with_point(column) if _has_comma(type_, csv) else column
+
+
+def _with_point(column: Expr) -> Expr:
+    """Return a number with a point for its comma. One with a point is no number: the cast fails."""
+    refused = f.concat(column, lit(_COMMA_ONLY))
+    number = f.replace(column, lit(","), lit("."))
+    return f.when(f.strpos(column, lit(".")) > lit(0), refused).otherwise(number)
 
 
 def _null_where(column: Expr, regex: str) -> Expr:
