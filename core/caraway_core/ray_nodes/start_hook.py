@@ -1,5 +1,5 @@
 """Changes two command lines that `ray start` builds, before the processes start, and watches the
-state server.
+state server: its own if this is the head, and otherwise that of the cluster that the node joined.
 
 Ray calls `prepare` in its own process (`RAY_START_HOOK`).
 
@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from caraway_core.ray_nodes import gcs_watch
+from caraway_core.ray_nodes import cluster_watch, gcs_watch
 
 HOOK = f"{__name__}.prepare"
 PASSWORD = "CARAWAY_REDIS_PASSWORD"
@@ -39,12 +39,13 @@ _NOT_IN_USE = (
 Start = Callable[..., Any]
 
 
-def prepare(parameters: Any, _is_head: bool) -> None:
+def prepare(parameters: Any, is_head: bool) -> None:
     """Patch the functions with which `ray start` starts processes; runs in its process."""
     from ray._private import services
 
     services.start_ray_process = _with_ports(services.start_ray_process)
-    services.start_ray_process = _with_watch(services.start_ray_process)
+    watch = _with_watch if is_head else _with_cluster_watch
+    services.start_ray_process = watch(services.start_ray_process)
     # Processes that Ray starts do not inherit the variable.
     password = os.environ.pop(PASSWORD, "")
     if password:
@@ -80,9 +81,13 @@ def _with_watch(start_process: Start) -> Start:
 
 def watched(command: Sequence[str]) -> tuple[str, bool]:
     """Return the address in the command line of a state server, and whether it has a Redis."""
-    flags = dict(argument.split("=", 1) for argument in command[1:] if "=" in argument)
+    flags = _flags(command)
     address = f"{flags['--node-ip-address']}:{flags['--gcs_server_port']}"
     return address, "--redis_address" in flags
+
+
+def _flags(command: Sequence[str]) -> Mapping[str, str]:
+    return dict(argument.split("=", 1) for argument in command[1:] if "=" in argument)
 
 
 def _asking(address: str) -> gcs_watch.Ask:
@@ -94,6 +99,31 @@ def _asking(address: str) -> gcs_watch.Ask:
     socket.create_connection((host, int(port)), gcs_watch.ASK_S).close()
     client = GcsClient(address=address)
     return lambda: client.internal_kv_get(_KEY, _NAMESPACE, timeout=gcs_watch.ASK_S)
+
+
+def _with_cluster_watch(start_process: Start) -> Start:
+    def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
+        started = start_process(command, *arguments, **named)
+        if Path(command[0]).name == _RAYLET:
+            cluster_watch.begin(partial(_asking_for, *cluster(command)))
+        return started
+
+    return start
+
+
+def cluster(command: Sequence[str]) -> tuple[str, str]:
+    """Return the address of the head and the cluster id in the command line of a raylet."""
+    flags = _flags(command)
+    return flags["--gcs-address"], flags["--cluster-id"]
+
+
+def _asking_for(address: str, cluster_id: str) -> cluster_watch.Ask:
+    """Return a function that sends the head a call for the cluster."""
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
+
+    client = GcsClient(address=address, cluster_id=cluster_id)
+    # The head answers it from memory, without its Redis.
+    return partial(client.check_alive, [], timeout=cluster_watch.ASK_S)
 
 
 def _without_password(start_raylet: Start) -> Start:
