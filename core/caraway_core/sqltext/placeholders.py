@@ -1,6 +1,6 @@
 """Finds the placeholders of a statement, and rewrites them to the form that DataFusion binds.
 
-Values are never inserted into the text: `:name` becomes `$name`, `?` becomes `$1`, `$2`, ...
+Values are bound, not inserted into the text: `:name` becomes `$name`, `?` becomes `$1`, `$2`, ...
 
 DataFusion assumes that a bare `$1` in the VALUES of an INSERT or in the SET of an UPDATE has the
 type of its column, and stores values of other types without a cast, so that they are read as

@@ -75,6 +75,14 @@ SYNTAX = (
 TOO_DEEP = _says("RecursionLimitExceeded")
 NO_VALUE = _says("was not provided a value")
 ROW_OF_EXPRESSIONS = _says("Only identifiers and literals are supported in tuples")
+ONLY_LITERALS = (
+    _says(r"Arguments must be literals"),
+    _says(r"must be an INTEGER(?:, TIMESTAMP, DATE)? or NULL"),
+    _says(r"constant string"),
+    _says(r"Expected string literal or number"),
+    _says(r"Field name must be a non-empty string"),
+    _says(r"frame offsets for ROWS / GROUPS must be"),
+)
 AMBIGUOUS = _says(
     r"Ambiguous reference to unqualified field (?P<name>\S+)",
     "column {name} is ambiguous; qualify it with its table, as in t.{name}",

@@ -5,6 +5,7 @@ from datafusion import Expr, SQLOptions
 
 from caraway_core.sqltext import placeholders
 from caraway_core.statements import Statement
+from caraway_engine.errors import engine_messages
 from caraway_engine.known_faults import distinct_from
 from caraway_engine.rows import plain
 from caraway_engine.sessions.registered import Registered
@@ -17,7 +18,8 @@ _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 def types(registered: Registered, statement: Statement) -> dict[str, pa.DataType]:
     """Plan a statement without values; return the types by the names of the parameters.
 
-    The type is null where the engine infers none, such as for that of a LIMIT.
+    The type is null where the engine infers none, such as for that of a LIMIT, and of all where it
+    takes only literals in a place that has one.
 
     Raises:
         QueryError: it cannot be planned without values.
@@ -40,6 +42,8 @@ def types(registered: Registered, statement: Statement) -> dict[str, pa.DataType
     except HiddenError:
         pass
     except BaseException as exc:
+        if found.names and engine_messages.find(engine_messages.ONLY_LITERALS, exc):
+            return known  # It can be planned with its values; see `typed_values`.
         with viewing.limits_of(statement):
             raise registered.translate(exc, planning=True) from exc
     return known

@@ -4,7 +4,8 @@ The engine plans a statement before it binds the values. It takes the type of a 
 neighbours; without one the type is NULL, which most aggregates and `||` refuse. The rows of a
 VALUES, the parts of a UNION and recursive CTEs keep the types that were planned, so that the value
 2.5 next to the constant 1 becomes 2. A CAST gives a placeholder its type, and keeps the names of
-columns.
+columns. Where the engine takes only a literal, as in a call of `generate_series`, the value is
+written into the text.
 """
 
 import re
@@ -59,13 +60,25 @@ _UNITS = {"s": "Second", "ms": "Millisecond", "us": "Microsecond", "ns": "Nanose
 
 
 def planned(sql: str, values: Mapping[str, pa.Scalar], plan: Callable[[str], _Plan]) -> _Plan:
-    """Plan a statement as it is, or with the types of its values where they matter.
+    """Plan a statement as it is, or with the types of its values or the values where they matter.
 
     `plan` binds the values to a text.
 
     Raises:
         Exception: the engine cannot plan it; the error is about the types of the values.
     """
+    try:
+        return _typed(sql, values, plan)
+    except Exception as exc:
+        if not values or messages.find(messages.ONLY_LITERALS, exc) is None:
+            raise
+        written = literally(sql, values)
+        if written is None:
+            raise
+        return plan(written)
+
+
+def _typed(sql: str, values: Mapping[str, pa.Scalar], plan: Callable[[str], _Plan]) -> _Plan:
     sql = scalars.within(sql, values)
     if values and _KEEPS_TYPES.search(sql) and (typed := within(sql, values)):
         try:
@@ -96,6 +109,27 @@ def within(sql: str, values: Mapping[str, pa.Scalar]) -> str | None:
         if (cast := _cast(f"${name}", value.type)) is not None
     }
     return placeholders.replaced(sql, typed) if typed else None
+
+
+def literally(sql: str, values: Mapping[str, pa.Scalar]) -> str | None:
+    """Return the text with numbers and texts in place of their placeholders, or None without any.
+
+    Values of other types stay bound.
+    """
+    written = {name: text for name, value in values.items() if (text := _literal(value))}
+    return placeholders.replaced(sql, written) if written else None
+
+
+def _literal(value: pa.Scalar) -> str | None:
+    if not value.is_valid:
+        return None
+    if pa.types.is_integer(value.type):
+        # Parentheses, since `--` would begin a comment.
+        return str(value.as_py()) if value.as_py() >= 0 else f"({value.as_py()})"
+    if _SQL_TYPES.get(value.type) == "VARCHAR":
+        text = str(value.as_py()).replace("'", "''")
+        return f"'{text}'"
+    return None
 
 
 def _cast(placeholder: str, kind: pa.DataType) -> str | None:

@@ -37,6 +37,8 @@ def _types(of: Session, sql: str) -> dict[str, pa.DataType]:
         ("SELECT * FROM v WHERE i IN ($1, $2)", {"1": pa.int64(), "2": pa.int64()}),
         ("SELECT $1", {"1": pa.null()}),
         ("SELECT * FROM t LIMIT $1", {"1": pa.null()}),
+        ("SELECT * FROM generate_series(1, $1)", {"1": pa.null()}),
+        ("SELECT date_part($1, at) FROM t", {"1": pa.null()}),
         ("SELECT $1, * FROM t WHERE id = $1", {"1": pa.int64()}),
         ("SELECT '$1', \"name\" FROM t -- $2\nWHERE id = $3", {"3": pa.int64()}),
         ("SELECT * FROM t WHERE id IS DISTINCT FROM $1 AND ok", {"1": pa.int64()}),

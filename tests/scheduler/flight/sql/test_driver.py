@@ -53,6 +53,8 @@ async def test_parameters_keep_their_type(value: Any, kind: str) -> None:
         ("SELECT sum(?) AS n FROM t", (2,), 4),
         ("SELECT ? || ? AS n", ("a", "b"), "ab"),
         ("SELECT max(v) AS n FROM (VALUES (1), (?)) AS x(v)", (2.5,), 2.5),
+        ("SELECT max(value) AS n FROM generate_series(?, ?)", (1, 3), 3),
+        ("SELECT date_part(?, DATE '2026-11-26') AS n", ("day",), 26),
     ],
 )
 async def test_parameters_give_expressions_their_types(
