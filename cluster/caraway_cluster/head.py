@@ -7,8 +7,10 @@ import signal
 import socket
 import time
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
+from caraway_cluster import head_signs
 from caraway_core import logs, ray_nodes, ready_pipe, tasks
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.data_directory import DataDirectory
@@ -59,6 +61,14 @@ def run(options: HeadOptions) -> int:
 
 async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
     """Run a node until a signal. A node whose state is in Redis is restarted when it exits."""
+    alive = tasks.begin(head_signs.keep_alive(options.data_dir / head_signs.ALIVE))
+    try:
+        await _run(node_options, options)
+    finally:
+        alive.cancel()
+
+
+async def _run(node_options: NodeOptions, options: HeadOptions) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -75,12 +85,12 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
             facts = {"address": options.address, "token_file": node_options.token_file}
             ready_pipe.write(ready_fd, facts)
             ready_fd = None
-            code = await _unless(stop, node.wait())
+            cause = await _unless(stop, _end(node, node_options.sign))
         finally:
             await node.stop()
-        if code is None:
+        if cause is None:
             break
-        message = f"Ray exited with code {code}; its output is in {node.output}"
+        message = f"{cause}; its output is in {node.output}"
         if node_options.store is None:
             raise NodeFailedError(message)
         # The state is in Redis, so the restarted head is the same head. Ray usually exits because
@@ -91,6 +101,19 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
             again.succeeded()
         await _unless(stop, asyncio.sleep(again.failed()))
     logger.info("head stopped")
+
+
+async def _end(node: RayNode, sign: Path) -> str:
+    """Wait until a node ends, or its watch hangs; return the cause."""
+    ending, stuck = tasks.begin(node.wait()), tasks.begin(head_signs.until_stuck(sign))
+    try:
+        await asyncio.wait((ending, stuck), return_when=asyncio.FIRST_COMPLETED)
+        if ending.done():
+            return f"Ray exited with code {ending.result()}"
+        return "the watch of Ray's state server hangs"
+    finally:
+        ending.cancel()
+        stuck.cancel()
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _Result | None:

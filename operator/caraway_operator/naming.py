@@ -27,6 +27,7 @@ LIMITS_DIR = f"{CONFIG_DIR}/limits"
 LIMITS_KEY = "limits.json"
 REDIS_DIR = f"{CONFIG_DIR}/redis"
 DATA_DIR = "/var/lib/caraway"
+HEAD_ALIVE = f"{DATA_DIR}/alive"
 
 MAX_NAME_LENGTH = 40
 """A pod has the label `<cluster>-executor-<hash>`, and labels have at most 63 characters."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_cluster import head
+from caraway_cluster import head, head_signs
 from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNode
@@ -61,6 +61,14 @@ class FakeNode:
         self.is_stopped = True
 
 
+class RunningNode(FakeNode):
+    """A node that does not exit."""
+
+    async def wait(self) -> int:
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
 def options(folder: Path, store: GcsStore | None) -> tuple[NodeOptions, HeadOptions]:
     address = Address("127.0.0.1", 0)
     node = NodeOptions(head=address, joins=False, node_ip=None, cores=0, object_store_bytes=0,
@@ -88,6 +96,32 @@ async def test_a_head_with_redis_restarts_in_the_same_process(
 
     assert (left, waited) == ([], 4)
     assert all(each.is_stopped for each in nodes if isinstance(each, FakeNode))
+
+
+async def test_a_node_whose_watch_hangs_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hanging, last = RunningNode(None), FakeNode(None)
+    left: list[FakeNode | NodeFailedError] = [hanging, last]
+    looks: list[Path] = []
+
+    async def until_stuck(sign: Path) -> None:
+        looks.append(sign)
+        if len(looks) > 1:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(head, "_DELAYS", Delays(0, 0))
+    monkeypatch.setattr(RayNode, "start", starting(left))
+    monkeypatch.setattr(GcsStore, "require", lambda _store: None)
+    monkeypatch.setattr(head_signs, "until_stuck", until_stuck)
+    node, flags = options(tmp_path, GcsStore("redis.test:6379"))
+
+    await head._serve(node, flags)
+
+    assert hanging.is_stopped and last.is_stopped
+    assert looks == [node.sign, node.sign]
+    causes = [getattr(record, "cause", "") for record in caplog.records]
+    assert causes == ["the watch of Ray's state server hangs; its output is in ray.log"]
 
 
 async def test_a_head_without_redis_exits_with_its_node(

@@ -22,6 +22,7 @@ from tests.kit.fault_clusters import (
 )
 from tests.kit.ray_cluster import Process, descendants
 
+RAY_START = ["-u", "-m", "ray.scripts.scripts"]
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
@@ -124,6 +125,17 @@ def test_a_state_server_that_hangs_is_replaced_within_the_head(cluster: FaultClu
     assert cluster.of.head.popen.poll() is None
 
 
+def test_a_head_whose_watch_hangs_replaces_its_node(cluster: FaultCluster) -> None:
+    before, old = incarnations(cluster), state_server(cluster)
+    with loaded(cluster.served, QUICK) as load:
+        os.kill(ray_start(cluster), signal.SIGSTOP)
+        until(lambda: state_server(cluster) not in (0, old), "the node is replaced", BOUND_S)
+        cluster.served.until_ready(2)
+    assert_all_answered(cluster, load)
+    assert incarnations(cluster) == before
+    assert cluster.of.head.popen.poll() is None
+
+
 def test_a_head_leaves_a_silent_redis_and_returns_with_it(
     cluster: FaultCluster, server: valkey.Server
 ) -> None:
@@ -192,6 +204,12 @@ def state_server(cluster: FaultCluster) -> int:
     """Return the process of the head's state server, or 0."""
     found = descendants(cluster.of.head.popen.pid).items()
     return next((pid for pid, title in found if "gcs_server" in title.split(" ")[0]), 0)
+
+
+def ray_start(cluster: FaultCluster) -> int:
+    """Return the process in which the watch of the head's state server runs."""
+    found = descendants(cluster.of.head.popen.pid).items()
+    return next(pid for pid, title in found if title.split(" ")[1:4] == RAY_START)
 
 
 def assert_all_answered(cluster: FaultCluster, load: Load) -> None:

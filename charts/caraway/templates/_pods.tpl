@@ -110,6 +110,12 @@ statements: {{ max 64 (div $rest 2) }}
 {{ toYaml (dict "tcpSocket" (dict "port" .port)) }}
 {{- end }}
 
+{{/* A handler that fails once a file of the container is older; images of earlier releases do not make it. */}}
+{{- define "caraway.fresh" -}}
+{{- $script := printf "at=$(stat -c %%Y %s 2>/dev/null) || exit 0; [ $(($(date +%%s) - at)) -lt %d ]" .file (int .age) -}}
+{{ toYaml (dict "exec" (dict "command" (list "sh" "-c" $script))) }}
+{{- end }}
+
 {{/* A container. Takes (dict "wanted" "pods" "name" "args" "env" "ports" "probes" "resources" "mounts"), and "command". */}}
 {{- define "caraway.container" -}}
 name: {{ .name }}

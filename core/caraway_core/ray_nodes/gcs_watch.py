@@ -4,7 +4,8 @@ A paused GCS still accepts connections, and a GCS whose Redis is silent waits fo
 kernel gives up after 15 minutes. So a thread reads a key of the GCS, which asks Redis for it. If it
 has no answer for some time, it exits `ray start`. Then the whole node ends, and the process that
 started it decides what to do. Before the first answer, the thread also watches whether the GCS
-ended, because `ray start` waits for it longer than a minute.
+ended, because `ray start` waits for it longer than a minute. In each round it touches a file: the
+head ends a node whose watch hangs.
 """
 
 import os
@@ -47,13 +48,22 @@ class Silence:
         return self._silent_s >= self._limit_s
 
 
-def begin(process: "Popen[Any]", connect: Callable[[], Ask], *, is_durable: bool) -> None:
-    """Watch a GCS in a thread; `connect` fails as long as it does not listen."""
+def begin(
+    process: "Popen[Any]",
+    connect: Callable[[], Ask],
+    touch: Callable[[], object],
+    *,
+    is_durable: bool,
+) -> None:
+    """Watch a GCS in a thread; `connect` fails as long as it does not listen.
+
+    `touch` is called in each round.
+    """
     limit_s = _SILENCE_S if is_durable else _SILENCE_IN_MEMORY_S
 
     def watch() -> None:
         try:
-            reason = cause_of_end(process.poll, connect, limit_s)
+            reason = cause_of_end(process.poll, connect, limit_s, touch)
         except BaseException as exc:
             # A defect of the watch must not end a node that works.
             print(f"the watch of the state server failed: {exc!r}", file=sys.stderr, flush=True)
@@ -68,12 +78,14 @@ def cause_of_end(
     poll: Callable[[], int | None],
     connect: Callable[[], Ask],
     limit_s: float,
+    touch: Callable[[], object],
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Ask the GCS until the node must end; return the cause."""
     ask, silence, has_answered = None, Silence(_FIRST_S), False
     while True:
+        touch()
         at = clock()
         try:
             ask = ask or connect()

@@ -68,6 +68,11 @@ class NodeOptions:
     object_manager_port: int = 0
     worker_ports: tuple[int, int] = (0, 0)
 
+    @property
+    def sign(self) -> Path:
+        """The file that the watch of a head's state server touches."""
+        return self.folder / "watched"
+
 
 def command(options: NodeOptions, session: Path, agent_port: int) -> list[str]:
     """Return the command line of a node that keeps its session in the given folder.
@@ -120,6 +125,7 @@ def start_environment(options: NodeOptions) -> Mapping[str, str]:
     return {
         **environment(options.token_file),
         "RAY_START_HOOK": start_hook.HOOK,
+        **({} if options.joins else {start_hook.SIGN: str(options.sign.absolute())}),
         **(options.store.environment() if options.store else {}),
     }
 

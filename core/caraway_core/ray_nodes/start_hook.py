@@ -23,6 +23,8 @@ from caraway_core.ray_nodes import cluster_watch, gcs_watch
 
 HOOK = f"{__name__}.prepare"
 PASSWORD = "CARAWAY_REDIS_PASSWORD"
+SIGN = "CARAWAY_HEAD_SIGN"
+"""Names the file that the watch of a state server touches."""
 _FLAG = "--redis_password="
 _FROM_ENVIRONMENT = "--fromenv=redis_password"
 _OF_FLAG = "FLAGS_redis_password"
@@ -44,9 +46,13 @@ def prepare(parameters: Any, is_head: bool) -> None:
     from ray._private import services
 
     services.start_ray_process = _with_ports(services.start_ray_process)
-    watch = _with_watch if is_head else _with_cluster_watch
-    services.start_ray_process = watch(services.start_ray_process)
-    # Processes that Ray starts do not inherit the variable.
+    # Processes that Ray starts do not inherit the variables.
+    sign = os.environ.pop(SIGN, "")
+    services.start_ray_process = (
+        _with_watch(services.start_ray_process, Path(sign))
+        if is_head
+        else _with_cluster_watch(services.start_ray_process)
+    )
     password = os.environ.pop(PASSWORD, "")
     if password:
         parameters.redis_password = password
@@ -67,13 +73,13 @@ def without_agent_ports(command: Sequence[str]) -> list[str]:
     return [*command, *(_NOT_IN_USE if Path(command[0]).name == _RAYLET else ())]
 
 
-def _with_watch(start_process: Start) -> Start:
+def _with_watch(start_process: Start, sign: Path) -> Start:
     def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
         started = start_process(command, *arguments, **named)
         if Path(command[0]).name == _GCS:
             address, is_durable = watched(command)
             asking = partial(_asking, address)
-            gcs_watch.begin(started.process, asking, is_durable=is_durable)
+            gcs_watch.begin(started.process, asking, sign.touch, is_durable=is_durable)
         return started
 
     return start

@@ -73,6 +73,10 @@ def _monitor(desired: DesiredCluster, kind: str, component: str, endpoints: str)
     }
 
 
+_ALIVE_S = 30
+"""The head touches its file every 2 s."""
+
+
 def _head(desired: DesiredCluster) -> list[Object]:
     """Return the StatefulSet of the head: one pod, whose state is in Redis."""
     spec = desired.spec.head
@@ -94,7 +98,8 @@ def _head(desired: DesiredCluster) -> list[Object]:
             spec.probes,
             startup=containers.tcp("gcs"),
             readiness=containers.tcp("gcs"),
-            liveness=containers.tcp("gcs"),
+            # The state server is watched by the head; the kubelet asks for the head itself.
+            liveness=containers.fresh(naming.HEAD_ALIVE, _ALIVE_S),
         ),
         resources=resources,
         mounts=[volumes.data_mount(), *(mount for _, mounts in found for mount in mounts)],

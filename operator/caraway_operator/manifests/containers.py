@@ -102,6 +102,13 @@ def tcp(port: str) -> Object:
     return {"tcpSocket": {"port": port}}
 
 
+def fresh(file: str, age_s: int) -> Object:
+    """Return a handler that fails once a file of the container is older than `age_s`."""
+    # An image of an earlier release makes no such file, and must not be restarted for it.
+    script = f"at=$(stat -c %Y {file} 2>/dev/null) || exit 0; [ $(($(date +%s) - at)) -lt {age_s} ]"
+    return {"exec": {"command": ["sh", "-c", script]}}
+
+
 def probes(
     over: ProbesSpec,
     *,

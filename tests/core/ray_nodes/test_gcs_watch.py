@@ -1,6 +1,7 @@
 """The watch of a head's state server: which silence ends the node, and which does not."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ class Server:
         self.now = 0.0
         self.answers = 0
         self.connections = 0
+        self.touches = 0
         self._rounds = rounds
         self._code = code
 
@@ -32,11 +34,16 @@ class Server:
             raise TimeoutError("deadline exceeded")
         self.answers += 1
 
+    def touch(self) -> None:
+        self.touches += 1
+
     def sleep(self, delay_s: float) -> None:
         self.now += delay_s
 
     def cause(self) -> str:
-        return cause_of_end(lambda: self._code, self.connect, LIMIT_S, lambda: self.now, self.sleep)
+        return cause_of_end(
+            lambda: self._code, self.connect, LIMIT_S, self.touch, lambda: self.now, self.sleep
+        )
 
 
 def silent() -> Iterator[float | None]:
@@ -52,6 +59,7 @@ def test_a_server_that_falls_silent_ends_the_node_soon() -> None:
     last_answer_s = 2 * 0.1 + 2.0
     assert LIMIT_S <= server.now - last_answer_s <= 15
     assert (server.answers, server.connections) == (2, 1)
+    assert server.touches == 4  # In each round, with an answer or without.
 
 
 def test_answers_between_silences_keep_the_node() -> None:
@@ -87,17 +95,21 @@ def test_the_address_is_in_the_command_line(redis: bool) -> None:
     assert start_hook.watched(command) == ("10.0.0.1:6390", redis)
 
 
-def test_only_the_state_server_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_state_server_is_watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     begun: list[tuple[object, tuple[str, ...], bool]] = []
 
     class Started:
         process = object()
 
-    def begin(process: object, connect: Any, *, is_durable: bool) -> None:
+    sign = tmp_path / "watched"
+
+    def begin(process: object, connect: Any, touch: Any, *, is_durable: bool) -> None:
+        touch()
         begun.append((process, connect.args, is_durable))
 
     monkeypatch.setattr(gcs_watch, "begin", begin)
-    start = start_hook._with_watch(lambda _command: Started)
+    start = start_hook._with_watch(lambda _command: Started, sign)
     flags = ["--node-ip-address=h", "--gcs_server_port=1"]
     assert start(["/ray/raylet/raylet", *flags]) is start(["/ray/gcs_server", *flags]) is Started
     assert begun == [(Started.process, ("h:1",), False)]
+    assert sign.exists()

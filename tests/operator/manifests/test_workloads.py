@@ -1,7 +1,15 @@
 """The workloads and pod templates of each component."""
 
+import os
+import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from caraway_cluster import head_signs
+from caraway_operator import naming
 from caraway_operator.manifests.meta import Object
 from tests.operator.manifests.clusters import EVERYTHING, container, desired, made, pod
 
@@ -320,7 +328,30 @@ def test_the_head() -> None:
         "CARAWAY_STATE",
     ]
     assert only["readinessProbe"]["tcpSocket"] == {"port": "gcs"}
+    assert only["startupProbe"]["tcpSocket"] == {"port": "gcs"}
+    [*shell, script] = only["livenessProbe"]["exec"]["command"]
+    assert shell == ["sh", "-c"] and f"{naming.DATA_DIR}/{head_signs.ALIVE}" in script
     assert pod(desired(), "head")["spec"]["serviceAccountName"] == "demo-system"
+
+
+@pytest.mark.parametrize(
+    ("age_s", "code"),
+    [
+        pytest.param(None, 0, id="an image of an earlier release makes no file"),
+        pytest.param(5, 0, id="fresh"),
+        pytest.param(90, 1, id="old"),
+    ],
+)
+def test_the_probe_of_the_head_asks_for_its_file(
+    tmp_path: Path, age_s: int | None, code: int
+) -> None:
+    file = tmp_path / head_signs.ALIVE
+    if age_s is not None:
+        file.touch()
+        os.utime(file, (time.time() - age_s,) * 2)
+    command = container(desired(), "head")["livenessProbe"]["exec"]["command"]
+    here = [each.replace(naming.HEAD_ALIVE, str(file)) for each in command]
+    assert subprocess.run(here).returncode == code
 
 
 def test_the_state_runs_a_redis_and_a_store_on_one_volume() -> None:
