@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from caraway_operator import status
 from caraway_operator.kube.events import EventContent
 from caraway_operator.status import ClusterFacts
 from caraway_operator.writing import WriteResult
@@ -30,6 +31,8 @@ def state_events(facts: ClusterFacts) -> Iterator[EventContent]:
         yield EventContent("NotApplied", failure, "Apply", "Warning")
     for clamped in facts.spec.clamped:
         yield EventContent("Clamped", clamped, "Limit", "Warning")
+    if facts.refusal:
+        yield EventContent("OperatorRefused", status.refusal_text(facts), "Ask", "Warning")
     for part in facts.unready_parts or ():
         if not part.is_loading:
             yield EventContent("NotLoaded", str(part), "Load", "Warning")

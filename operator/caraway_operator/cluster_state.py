@@ -27,6 +27,8 @@ class ClusterState:
     """The executors as a scheduler sees them; None if no scheduler answers."""
     is_capable: bool = False
     """Enough executors are ready to replace another one."""
+    refusal: str = ""
+    """Why schedulers refuse the operator; '' if they do not, or none was asked."""
     can_surge: bool = True
     """The limits allow one executor more than desired."""
 

@@ -102,6 +102,14 @@ def decide(state: ClusterState) -> Decision:
     )
 
 
+def is_capable_by_pods(state: ClusterState) -> bool:
+    """Tell whether enough executors are ready to replace another one, by what Kubernetes knows."""
+    least = min_ready_executors(state.spec, state.desired_executors, ())
+    return least <= sum(
+        pod.is_ready and not pod.is_terminating for pod in state.pods if pod.component == EXECUTOR
+    )
+
+
 def apply_decision(
     objects: Sequence[Object], decision: Decision
 ) -> tuple[list[Object], list[ObjectRef]]:

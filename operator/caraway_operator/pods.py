@@ -43,6 +43,10 @@ class PodView:
     revision: str = ""
     is_terminating: bool = False
     address: str = ""
+    release: str = ""
+    """The version of Caraway that it runs, as its label says."""
+    is_started: bool = False
+    """Its startup probes have succeeded."""
     problem: WorkloadProblem | None = None
 
     @property
@@ -100,6 +104,8 @@ def pod_view(pod: Object) -> PodView:
         revision=labels.get("controller-revision-hash", ""),
         is_terminating=bool(metadata.get("deletionTimestamp")),
         address=status.get("podIP") or "",
+        release=labels.get(naming.VERSION_LABEL, ""),
+        is_started=_is_started(status),
         problem=_problem(metadata["name"], status),
     )
 
@@ -145,6 +151,11 @@ def claim_problems(claims: Iterable[Object]) -> list[WorkloadProblem]:
         for claim in claims
         if (claim.get("status") or {}).get("phase", "Pending") != "Bound"
     ]
+
+
+def _is_started(status: Mapping[str, Any]) -> bool:
+    containers = status.get("containerStatuses") or ()
+    return bool(containers) and all(each.get("started") for each in containers)
 
 
 def _problem(name: str, status: Mapping[str, Any]) -> WorkloadProblem | None:

@@ -36,7 +36,7 @@ from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.sampling import LoadSampler
 from caraway_operator.scheduler_client import (
     ExecutorView,
-    PartView,
+    OperatorRefusedError,
     SchedulerClient,
     SchedulerClientError,
     SchedulerEndpoint,
@@ -155,7 +155,7 @@ class Reconciler:
         broken = replace(facts.observed, unreachable=_unreachable(written))
         facts = replace(facts, failures=failures, observed=broken)
         facts = observed_state.with_observed(facts, self._objects)
-        facts = replace(facts, unready_parts=await self._unready_parts(cache, facts))
+        facts = await self._with_answers(cache, replace(facts, refusal=state.refusal or None))
         is_ready = status.is_ready(facts)
         progress = replace(
             decision.progress,
@@ -165,7 +165,7 @@ class Reconciler:
         after_s = _requeue_after_s(spec.spec, decision, written, bool(failures))
         if spec.spec.manifest_from is not None or cache.referenced.has_users:
             after_s = min(after_s, FRESH_S)
-        if facts.unready_parts:
+        if facts.unready_parts or facts.refusal:
             after_s = min(after_s, sampling.EVERY_S)
         result = await self._publish_status(cluster, cache, facts, progress, after_s)
         for event in cluster_events.state_events(facts):
@@ -200,6 +200,9 @@ class Reconciler:
             views: Sequence[ExecutorView] = await self._schedulers.executors(endpoint)
             least = decisions.min_ready_executors(desired.spec, replicas[EXECUTOR], views)
             capable = await self._schedulers.is_ready(endpoint, least)
+        except OperatorRefusedError as error:
+            refused = replace(state, refusal=error.message)
+            return replace(refused, is_capable=decisions.is_capable_by_pods(refused))
         except SchedulerClientError as error:
             logger.debug("no scheduler answers", extra={"reason": error.message})
             return state
@@ -241,17 +244,19 @@ class Reconciler:
                 failures.append(error.message)
         return failures
 
-    async def _unready_parts(
-        self, cache: ReconcileCache, facts: ClusterFacts
-    ) -> Sequence[PartView] | None:
+    async def _with_answers(self, cache: ReconcileCache, facts: ClusterFacts) -> ClusterFacts:
+        """Return the facts with the parts that are not ready, or with the schedulers' refusal."""
         workload = facts.workloads.get(SCHEDULER)
         if workload is None or not workload.ready:
-            return None
+            return facts
         try:
-            return await self._schedulers.unready_parts(self._endpoint_of(cache, facts))
+            parts = await self._schedulers.unready_parts(self._endpoint_of(cache, facts))
+        except OperatorRefusedError as error:
+            return replace(facts, refusal=error.message)
         except SchedulerClientError as error:
             logger.debug("cannot ask for unready parts", extra={"reason": error.message})
-            return None
+            return facts
+        return replace(facts, unready_parts=parts, refusal=facts.refusal or "")
 
     async def _expand_volumes(self, facts: ClusterFacts, settled: Sequence[Object]) -> list[str]:
         failures = []

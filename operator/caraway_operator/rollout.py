@@ -4,6 +4,9 @@ The order is: one executor, the schedulers, the remaining executors one by one, 
 The first executor shows whether the new pods start at all. Executors that speak a new version of
 the protocol serve only new schedulers. They wait for those, and the remaining executors follow.
 A pod that does not start stops the rollout; pods that are not replaced yet keep serving.
+
+Schedulers that refuse the operator, such as those of another release, cannot be asked. The rollout
+then goes by the pods: executors drain themselves as they stop.
 """
 
 from collections.abc import Collection, Sequence
@@ -127,7 +130,7 @@ def _replacing(
             message=f"replacing {broken[-1].name}, which is failing",
         )
     updated = [pod for pod in pods if pod.revision == workload.revision]
-    coming = [pod for pod in updated if not pod.is_ready and not _is_refused(state, pod)]
+    coming = [pod for pod in updated if not pod.is_ready and not _waits(state, pod)]
     if coming or len(pods) < workload.replicas or any(pod.is_terminating for pod in pods):
         problem = next((pod.problem for pod in coming if pod.problem), None)
         name = coming[0].name if coming else "an executor"
@@ -159,6 +162,12 @@ def _draining(state: ClusterState, base: RolloutStep, last: PodView) -> RolloutS
     if drain is None and not state.is_capable:
         message = f"waiting for more ready executors before draining {last.name}"
         return replace(base, message=message)
+    if state.refusal:
+        message = (
+            f"replacing {last.name} by the readiness of pods, because the schedulers refuse the "
+            "operator"
+        )
+        return replace(base, partition=last.ordinal, drain=None, message=message)
     if drain is not None:
         timeout_s = state.spec.executor.drain_timeout_seconds
         if reason := draining.release_reason(drain, state.executors, state.now, timeout_s):
@@ -243,13 +252,15 @@ def _has_canary(state: ClusterState, executors: RolloutStep) -> bool:
     return any(
         pod.component == EXECUTOR
         and pod.revision == workload.revision
-        and (pod.is_ready or _is_refused(state, pod))
+        and (pod.is_ready or _waits(state, pod))
         for pod in state.pods
     )
 
 
-def _is_refused(state: ClusterState, pod: PodView) -> bool:
+def _waits(state: ClusterState, pod: PodView) -> bool:
     """Tell whether an executor runs, but waits for schedulers of its own protocol version."""
+    if state.refusal:
+        return pod.is_started and pod.problem is None
     return any(each.id == pod.name and each.is_refused for each in state.executors or ())
 
 

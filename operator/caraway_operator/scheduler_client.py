@@ -13,10 +13,15 @@ from caraway_core import signatures
 from caraway_core.errors import CarawayError
 
 _TIMEOUT_S = 5.0
+_LONGEST_REASON = 300
 
 
 class SchedulerClientError(CarawayError):
     """No scheduler answers, or its answer is malformed."""
+
+
+class OperatorRefusedError(SchedulerClientError):
+    """A scheduler and this operator do not work together, as those of different releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class SchedulerClient(Protocol):
         """Return the registered executors.
 
         Raises:
+            OperatorRefusedError: a scheduler answers 401, here and to the other signed requests.
             SchedulerClientError: no scheduler answers.
         """
         ...
@@ -191,6 +197,9 @@ class HttpSchedulerClient:
             )
         except httpx.HTTPError as exc:
             raise SchedulerClientError(f"no scheduler answers: {type(exc).__name__}") from exc
+        if response.status_code == 401:
+            reason = _reason_of(response)
+            raise OperatorRefusedError(f"it does not accept the operator's signature: {reason}")
         # An executor that is gone needs neither a drain nor its cancellation.
         if response.status_code >= 400 and not (method != "GET" and response.status_code == 404):
             raise SchedulerClientError(
@@ -206,6 +215,16 @@ async def open_client() -> AsyncIterator[HttpSchedulerClient]:
     limits = httpx.Limits(max_connections=50, max_keepalive_connections=0)
     async with httpx.AsyncClient(limits=limits, trust_env=False) as http:
         yield HttpSchedulerClient(http)
+
+
+def _reason_of(response: httpx.Response) -> str:
+    """Return the reason of a 401, as far as the scheduler gives one."""
+    try:
+        found = response.json()
+    except ValueError:
+        found = response.text
+    reason = found.get("detail") or found.get("error") if isinstance(found, dict) else found
+    return " ".join(str(reason or "it gives no reason").split())[:_LONGEST_REASON]
 
 
 # Any: JSON from a scheduler.

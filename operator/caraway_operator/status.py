@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_operator import naming
+from caraway_operator.conditions import condition, cut, dated, kept, listed
 from caraway_operator.decisions import Decision
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ReconcileProgress
 from caraway_operator.scheduler_client import PartView
 
-_LONGEST = 4000
 _PENDING = frozenset({"Unschedulable", "VolumeNotBound", "SchedulingGated"})
 
 
@@ -64,6 +64,8 @@ class ClusterFacts:
     is_terminating: bool = False
     unready_parts: Sequence[PartView] | None = None
     """Parts of the manifest that are not ready; None if no scheduler was asked or answered."""
+    refusal: str | None = None
+    """Why schedulers refuse the operator; '' if they do not, None if unknown."""
 
     @property
     def workloads(self) -> Mapping[str, WorkloadView]:
@@ -99,7 +101,7 @@ def cluster_status(
     status: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "phase": phase.name,
-        "message": _cut(phase.message) or None,
+        "message": cut(phase.message) or None,
         "replicas": executor.present if executor else 0,
         "selector": naming.selector_text(naming.component_selector(facts.name, EXECUTOR)),
         "executorsReady": _share(facts, EXECUTOR),
@@ -114,8 +116,12 @@ def cluster_status(
     else:
         status |= {key: previous.get(key) for key in ("image", "version")}
     status["conditions"] = [
-        _dated(condition, previous, facts.generation, now)
-        for condition in (*_conditions(facts, phase), _loaded(facts, previous))
+        dated(each, previous, facts.generation, now)
+        for each in (
+            *_conditions(facts, phase),
+            _accepted(facts, previous),
+            _loaded(facts, previous),
+        )
     ]
     return status
 
@@ -211,20 +217,20 @@ def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
     elif problem:
         reason = problem.reason
     conditions = [
-        _condition("Ready", ready, *(("AllReady", "") if is_whole else (reason, phase.message))),
-        _listed("SpecValid", facts.spec.problems, "Valid", "Invalid"),
+        condition("Ready", ready, *(("AllReady", "") if is_whole else (reason, phase.message))),
+        listed("SpecValid", facts.spec.problems, "Valid", "Invalid"),
         _limits(facts),
-        _listed("Reconciled", facts.failures, "Applied", "NotApplied"),
+        listed("Reconciled", facts.failures, "Applied", "NotApplied"),
     ]
     if decision.problem:
         message = f"stopped; pods not yet replaced keep serving: {decision.problem.message}"
-        conditions.append(_condition("RolledOut", False, decision.problem.reason, message))
+        conditions.append(condition("RolledOut", False, decision.problem.reason, message))
     elif decision.is_rolling:
-        conditions.append(_condition("RolledOut", False, "InProgress", decision.rollout))
+        conditions.append(condition("RolledOut", False, "InProgress", decision.rollout))
     elif missing := _not_rolled_out(facts):
-        conditions.append(_condition("RolledOut", False, phase.name, missing))
+        conditions.append(condition("RolledOut", False, phase.name, missing))
     else:
-        conditions.append(_condition("RolledOut", True, "Complete", ""))
+        conditions.append(condition("RolledOut", True, "Complete", ""))
     return conditions
 
 
@@ -240,17 +246,38 @@ def _serves_meanwhile(facts: ClusterFacts, phase: _Phase) -> bool:
     return is_changing and not facts.spec.is_stopped and _serves(facts)
 
 
+def refusal_text(facts: ClusterFacts) -> str:
+    """Return that schedulers refuse the operator, why, which release they run, and what to do."""
+    running = [pod for pod in facts.observed.pods if pod.component == SCHEDULER and pod.is_ready]
+    releases = sorted({pod.release for pod in running if pod.release})
+    workload = facts.workloads.get(SCHEDULER)
+    name = workload.name if workload else naming.object_name(facts.name, SCHEDULER)
+    return (
+        f"a scheduler (of {', '.join(releases) or 'an unknown release'}) refuses the operator: "
+        f"{facts.refusal}. A rollout goes on by the readiness of pods, and "
+        "drains and autoscaling wait. If this lasts after the rollout, the schedulers run another "
+        "release or read another token: check the image and the Secret of the token, and run "
+        f"`kubectl --namespace {facts.namespace} rollout restart deployment {name}`"
+    )
+
+
+def _accepted(facts: ClusterFacts, previous: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the condition that schedulers accept the operator."""
+    name = "OperatorAccepted"
+    if facts.spec.is_stopped or facts.refusal is None:
+        return kept(name, previous, facts.spec.is_stopped)
+    if facts.refusal:
+        return condition(name, False, "Refused", refusal_text(facts))
+    return condition(name, True, "Accepted", "")
+
+
 def _loaded(facts: ClusterFacts, previous: Mapping[str, Any]) -> dict[str, Any]:
     """Return the condition with the parts of the manifest that are not ready, and why."""
     parts = facts.unready_parts
-    if facts.spec.is_stopped:
-        return _condition("Loaded", None, "Stopped", "no scheduler is running")
-    if parts is None:
-        last = _previous(previous, "Loaded")
-        kept = {key: last[key] for key in ("type", "status", "reason", "message") if key in last}
-        return kept or _condition("Loaded", None, "NotAsked", "no scheduler has answered yet")
+    if facts.spec.is_stopped or parts is None:
+        return kept("Loaded", previous, facts.spec.is_stopped)
     reason = "Loading" if all(part.is_loading for part in parts) else "InError"
-    return _listed("Loaded", [str(part) for part in parts], "AllLoaded", reason)
+    return listed("Loaded", [str(part) for part in parts], "AllLoaded", reason)
 
 
 def _not_rolled_out(facts: ClusterFacts) -> str:
@@ -269,36 +296,8 @@ def _not_rolled_out(facts: ClusterFacts) -> str:
 
 def _limits(facts: ClusterFacts) -> dict[str, Any]:
     if facts.spec.refused:
-        return _condition("WithinLimits", False, "Refused", "; ".join(facts.spec.refused))
-    return _listed("WithinLimits", facts.spec.clamped, "Within", "Clamped")
-
-
-def _listed(type_: str, against: Sequence[str], good: str, bad: str) -> dict[str, Any]:
-    return _condition(type_, not against, bad if against else good, "; ".join(against))
-
-
-def _condition(type_: str, holds: bool | None, reason: str, message: str) -> dict[str, Any]:
-    return {
-        "type": type_,
-        "status": "Unknown" if holds is None else str(holds),
-        "reason": reason,
-        "message": _cut(message),
-    }
-
-
-def _dated(
-    condition: dict[str, Any], previous: Mapping[str, Any], generation: int, now: str
-) -> dict[str, Any]:
-    before = _previous(previous, condition["type"])
-    same = before.get("status") == condition["status"]
-    since = before.get("lastTransitionTime", now) if same else now
-    return {**condition, "observedGeneration": generation, "lastTransitionTime": since}
-
-
-def _previous(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
-    """Return a condition of the previous status, empty if it had none."""
-    found = (each for each in status.get("conditions") or () if each.get("type") == type_)
-    return next(found, {})
+        return condition("WithinLimits", False, "Refused", "; ".join(facts.spec.refused))
+    return listed("WithinLimits", facts.spec.clamped, "Within", "Clamped")
 
 
 def _problem(facts: ClusterFacts) -> WorkloadProblem | None:
@@ -386,7 +385,3 @@ def _endpoints(facts: ClusterFacts) -> dict[str, str]:
         "flight": f"{'grpc+tls' if secure else 'grpc'}://{host}:{naming.FLIGHT_PORT}",
         "metrics": f"http://{host}:{naming.METRICS_PORT}",
     }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

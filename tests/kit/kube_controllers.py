@@ -191,7 +191,8 @@ class Controllers:
 
     def _heal(self, pod: Object) -> None:
         ill = self.ill(pod)
-        state: dict[str, Any] = {"name": "main", "state": ill or {"running": {}}}
+        shown = ill or {"running": {}}
+        state: dict[str, Any] = {"name": "main", "state": shown, "started": "running" in shown}
         status = {
             "conditions": [{"type": "Ready", "status": "False" if ill else "True"}],
             "containerStatuses": [state],

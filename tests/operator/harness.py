@@ -1,6 +1,6 @@
 """Drives a reconciler by hand against the emulated API, without watches and without real time."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ from caraway_operator.reconcile import Reconciler, ReconcileResult
 from caraway_operator.resource_cache import ResourceCache
 from caraway_operator.scheduler_client import (
     ExecutorView,
+    OperatorRefusedError,
     PartView,
     SchedulerClientError,
     SchedulerEndpoint,
@@ -43,6 +44,8 @@ class FakeSchedulerClient:
     busy: set[str] = field(default_factory=set)
     waiting: int = 0
     is_away: bool = False
+    refuses: Callable[[], str] = lambda: ""
+    """Returns why the schedulers refuse the operator, or ''."""
     parts: list[PartView] = field(default_factory=list)
 
     @property
@@ -99,6 +102,8 @@ class FakeSchedulerClient:
     def _check(self) -> None:
         if self.is_away:
             raise SchedulerClientError("no scheduler answers")
+        if reason := self.refuses():
+            raise OperatorRefusedError(reason)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from caraway_operator.scheduler_client import (
     ExecutorView,
     HttpSchedulerClient,
     MemoryUsage,
+    OperatorRefusedError,
     PartView,
     SchedulerClientError,
     SchedulerEndpoint,
@@ -70,6 +71,30 @@ async def test_drains_are_started_and_cancelled() -> None:
 
 async def test_an_executor_that_is_gone_needs_no_drain() -> None:
     await schedulers(404, {}).drain(TARGET, "e-0")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"detail": "it needs a signature: the token is wrong"}, "it needs a signature: the token"),
+        ({"error": "Unauthorized"}, "Unauthorized"),
+        (["Unauthorized"], "Unauthorized"),
+        ("", "it gives no reason"),
+    ],
+)
+async def test_a_401_has_the_reason_of_the_scheduler(answer: object, reason: str) -> None:
+    client = schedulers(401, answer)
+
+    for asking in (client.executors(TARGET), client.drain(TARGET, "e-0"), client.load(TARGET)):
+        with pytest.raises(OperatorRefusedError, match=reason):
+            await asking
+
+
+async def test_a_long_reason_is_cut() -> None:
+    with pytest.raises(OperatorRefusedError) as raised:
+        await schedulers(401, {"detail": "no " * 10_000}).executors(TARGET)
+
+    assert len(raised.value.message) < 400
 
 
 async def test_readiness_is_the_status_of_the_answer() -> None:

@@ -9,7 +9,7 @@ from caraway_operator.progress import ExecutorDrain
 from caraway_operator.scaling.draining import release_reason
 from caraway_operator.scheduler_client import (
     HttpSchedulerClient,
-    SchedulerClientError,
+    OperatorRefusedError,
     SchedulerEndpoint,
 )
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
@@ -55,6 +55,6 @@ async def test_a_wrong_token_and_an_unknown_executor(
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (_, _, client):
         schedulers = HttpSchedulerClient(httpx.AsyncClient(transport=client._transport))
 
-        with pytest.raises(SchedulerClientError, match="401"):
+        with pytest.raises(OperatorRefusedError, match="does not match the token"):
             await schedulers.executors(SchedulerEndpoint("http://metrics.test", "wrong"))
         await schedulers.drain(TARGET, "nobody")

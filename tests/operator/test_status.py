@@ -59,6 +59,7 @@ def test_the_status_of_a_ready_cluster() -> None:
         "WithinLimits": "True",
         "Reconciled": "True",
         "RolledOut": "True",
+        "OperatorAccepted": "Unknown",
         "Loaded": "Unknown",
     }
 
