@@ -14,6 +14,7 @@ from caraway_core.index_orders import IndexOrder
 from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.protocols.offers import OfferOrder
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.protocols.versions import growing
 from caraway_core.tables import TableSpec
 
 Scalar = None | bool | int | float | str | list[Any] | ArrowValue
@@ -109,6 +110,7 @@ def _encoded(rows: pa.Table) -> bytes:
     return bytes(content)
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One SQL statement with its bound values, and what it may read and write.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from caraway_core.partitions.keys import PartitionBy
+from caraway_core.protocols.versions import growing
 
 if TYPE_CHECKING:
     # The operator checks places for results without pyarrow, which its image lacks.
@@ -24,6 +25,7 @@ Compression = Literal["", "gzip", "bz2", "xz", "zstd"]
 StoreKind = Literal["s3", "gs", "abfss", "caraway"]
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
     """How the text of a delimited file is cut into fields."""
@@ -78,6 +80,7 @@ class ResultPlace:
         return f"{self.store.kind}://{self.store.bucket}/{self.path}"
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class FileScan:
     """Files of one physical shape that are read as one table.

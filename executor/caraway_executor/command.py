@@ -12,7 +12,8 @@ from caraway_core import cores, exiting, logs, ray_nodes
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import memory
-from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description
+from caraway_core.protocols.fleet import Description
+from caraway_core.protocols.versions import SPOKEN
 from caraway_core.ray_nodes import NodeOptions
 from caraway_core.settings import ExecutorOptions
 from caraway_engine.execution import processes
@@ -84,7 +85,8 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
     identity = Description(
         executor_id=ExecutorId(options.executor_id or f"{socket.gethostname()}-{data.node_id[:8]}"),
         incarnation="",
-        protocol_version=PROTOCOL_VERSION,
+        protocol_version=SPOKEN.oldest,
+        newest_version=SPOKEN.newest,
         build=metadata.version("caraway"),
         address=join.node_ip or socket.gethostname(),
         cores=count,

@@ -11,6 +11,8 @@ import httpx
 
 from caraway_core import signatures
 from caraway_core.errors import CarawayError
+from caraway_core.protocols import versions
+from caraway_core.protocols.versions import SpokenVersions
 
 _TIMEOUT_S = 5.0
 _LONGEST_REASON = 300
@@ -190,7 +192,10 @@ class HttpSchedulerClient:
             raise SchedulerClientError(f"the scheduler's answer to {path} is not JSON") from exc
 
     async def _send(self, endpoint: SchedulerEndpoint, method: str, path: str) -> httpx.Response:
-        headers = {"Authorization": signatures.sign(endpoint.token, method, path)}
+        headers = {
+            "Authorization": signatures.sign(endpoint.token, method, path),
+            versions.HEADER: versions.SPOKEN.header,
+        }
         try:
             response = await self._http.request(
                 method, endpoint.url + path, headers=headers, timeout=_TIMEOUT_S
@@ -200,6 +205,9 @@ class HttpSchedulerClient:
         if response.status_code == 401:
             reason = _reason_of(response)
             raise OperatorRefusedError(f"it does not accept the operator's signature: {reason}")
+        theirs = SpokenVersions.of_header(response.headers.get(versions.HEADER))
+        if versions.SPOKEN.common(theirs) is None:
+            raise OperatorRefusedError(versions.mismatch("it", theirs, "this operator"))
         # An executor that is gone needs neither a drain nor its cancellation.
         if response.status_code >= 400 and not (method != "GET" and response.status_code == 404):
             raise SchedulerClientError(

@@ -237,13 +237,14 @@ def test_two_hundred_concurrent_queries_succeed_or_get_retry_after(
 def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultCluster) -> None:
     program = (
         "-c",
-        "import runpy; from caraway_core.protocols import fleet; fleet.PROTOCOL_VERSION = 0; "
+        "import runpy; from caraway_core.protocols import versions; "
+        "versions.SPOKEN = versions.SpokenVersions(0, 1); "
         "runpy.run_module('caraway', run_name='__main__', alter_sys=True)",
     )
     other = cluster.of.begin("e4", program).wait_up()
     cluster.served.until_state("e4", "refused")
     reason = cluster.served.executors()["e4"]["reason"]
-    assert "speaks protocol version 0" in reason
+    assert "speaks versions 0 to 1 of the protocol" in reason
     until(lambda: reason in other.log.read_text(), "the executor says why")
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     assert other.terminate() == 0

@@ -9,7 +9,6 @@ from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
-    PROTOCOL_VERSION,
     Description,
     Input,
     Pinned,
@@ -20,6 +19,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
+from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 

@@ -16,7 +16,6 @@ from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
     ANSWER_S,
-    PROTOCOL_VERSION,
     AnswerPage,
     Description,
     ExchangePart,
@@ -30,6 +29,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
+from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
-from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description, TableCatalog
+from caraway_core.protocols.fleet import Description, TableCatalog
+from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.tables import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.worker import Worker

@@ -2,6 +2,8 @@ import httpx
 import pytest
 
 from caraway_core import signatures
+from caraway_core.protocols import versions
+from caraway_core.protocols.versions import SPOKEN
 from caraway_operator.scheduler_client import (
     ExecutorView,
     HttpSchedulerClient,
@@ -88,6 +90,30 @@ async def test_a_401_has_the_reason_of_the_scheduler(answer: object, reason: str
     for asking in (client.executors(TARGET), client.drain(TARGET, "e-0"), client.load(TARGET)):
         with pytest.raises(OperatorRefusedError, match=reason):
             await asking
+
+
+@pytest.mark.parametrize(
+    ("spoken", "is_accepted"),
+    [(None, SPOKEN.oldest <= 16), (SPOKEN.header, True), ("14-15", False), ("98-99", False)],
+)
+async def test_schedulers_without_a_common_version_are_named(
+    spoken: str | None, is_accepted: bool
+) -> None:
+    headers = {versions.HEADER: spoken} if spoken else {}
+    seen: list[httpx.Request] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json=[], headers=headers)
+
+    client = HttpSchedulerClient(httpx.AsyncClient(transport=httpx.MockTransport(respond)))
+
+    if is_accepted:
+        assert await client.executors(TARGET) == []
+    else:
+        with pytest.raises(OperatorRefusedError, match=f"this operator {SPOKEN}; upgrade and"):
+            await client.executors(TARGET)
+    assert seen[0].headers[versions.HEADER] == SPOKEN.header
 
 
 async def test_a_long_reason_is_cut() -> None:

@@ -19,14 +19,13 @@ from caraway_core.protocols.embedding import EmbedderSpec
 from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import FlightPlace, Offer, OfferOutcome
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.protocols.versions import SpokenVersions, growing
 from caraway_core.settings import Address
 from caraway_core.statements import GivenRows, Statement
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_core.work import Work
 
-PROTOCOL_VERSION = 18
-"""Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
 
@@ -75,12 +74,14 @@ class TableCatalog:
     """The embedding models that statements may use."""
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class Description:
     """The heartbeat of an executor.
 
     `incarnation` changes with each restart, which loses all catalogs. `holds` names the tables that
-    the executor keeps.
+    the executor keeps. `protocol_version` is the oldest version that it speaks: schedulers up to
+    version 16 know no other.
     """
 
     executor_id: ExecutorId
@@ -106,6 +107,14 @@ class Description:
     gpus: int = 0
     models: tuple[str, ...] = ()
     """The keys of the models that it hosts."""
+    newest_version: int = 0
+    """The newest protocol version that it speaks; 0 if it does not say."""
+
+    @property
+    def spoken(self) -> SpokenVersions:
+        """The protocol versions that it speaks."""
+        oldest = self.protocol_version
+        return SpokenVersions(oldest, max(oldest, self.newest_version))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,7 @@ class Split:
     extra: int = 0
 
 
+@growing
 @dataclass(frozen=True, slots=True)
 class Task:
     """One piece of work on one executor."""

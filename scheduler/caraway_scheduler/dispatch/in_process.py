@@ -14,7 +14,7 @@ from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.manifest import memory
 from caraway_core.protocols.dispatch import BatchStream, Executor, ExecutorStatus, StatementProgress
-from caraway_core.protocols.fleet import PROTOCOL_VERSION
+from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import (
     ActiveStatement,

@@ -82,7 +82,7 @@ class Record:
             memory_bytes=description.memory_bytes,
             memory_used_bytes=description.memory_used_bytes,
             build=description.build,
-            protocol_version=description.protocol_version,
+            protocol_version=description.spoken.newest,
             active_tasks=description.active_tasks,
             finished_tasks=description.finished_tasks,
             failed_tasks=description.failed_tasks,

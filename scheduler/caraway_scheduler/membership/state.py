@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from caraway_core.backoff import Delays
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorState, ExecutorStatus
-from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description
+from caraway_core.protocols.fleet import Description
+from caraway_core.protocols.versions import SPOKEN, mismatch
 from caraway_scheduler.membership import events
 from caraway_scheduler.membership.events import Action, Event
 from caraway_scheduler.membership.members import Record
@@ -109,11 +110,8 @@ def status(roll: Roll, record: Record, now: float) -> ExecutorStatus:
 
 def refusal(description: Description, build: str) -> str:
     """Return the message that names both versions, for the scheduler's and the executor's log."""
-    return (
-        f"executor '{description.executor_id}' (build {description.build or 'unknown'}) speaks "
-        f"protocol version {description.protocol_version}, the scheduler (build {build}) speaks "
-        f"version {PROTOCOL_VERSION}; run the same version of Caraway on both"
-    )
+    executor = f"executor '{description.executor_id}' (build {description.build or 'unknown'})"
+    return mismatch(executor, description.spoken, f"the scheduler (build {build})")
 
 
 def _heard(roll: Roll, event: events.Heard) -> Outcome:
@@ -252,7 +250,7 @@ def _state(roll: Roll, record: Record) -> ExecutorState:
     description = record.description
     if record.lost_at is not None:
         return "lost"
-    if description.protocol_version != PROTOCOL_VERSION:
+    if SPOKEN.common(description.spoken) is None:
         return "refused"
     if description.is_draining or record.is_leaving or is_wished_away(roll, record):
         return "draining"

@@ -86,7 +86,7 @@ class Conversations:
         if not _ID.fullmatch(id_):
             return None
         entry = await self._state.get(_key(principal, id_))
-        return None if entry is None else KeptResponse(*orjson.loads(entry.value))
+        return None if entry is None else KeptResponse(*orjson.loads(entry.value)[:2])
 
     async def forget(self, principal: PrincipalId, id_: str) -> bool:
         """Delete a response; return whether there was one.
@@ -139,7 +139,7 @@ class Conversations:
         self, principal: PrincipalId, listed: Sequence[Sequence[Any]], size_bytes: int
     ) -> Sequence[str]:
         quota: Quota[str] = Quota("stored responses", self._limits)
-        gone = [old for id_, size, _ in listed for old in quota.add(principal, id_, size)]
+        gone = [old for id_, size, *_ in listed for old in quota.add(principal, id_, size)]
         return gone + quota.add(principal, "", size_bytes)
 
     def _count(

@@ -10,7 +10,8 @@ import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_core.protocols.fleet import PROTOCOL_VERSION, TableCatalog
+from caraway_core.protocols.fleet import TableCatalog
+from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.membership import Membership, state
@@ -112,7 +113,7 @@ async def test_lost_and_refused_executors_are_not_registered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet, clock = FakeFleet("a", "b", "c"), Clock()
-    fleet.add(FakeExecutor("old", PROTOCOL_VERSION - 1))
+    fleet.add(FakeExecutor("old", PROTOCOL_VERSION - 2))
     async with cluster(tmp_path, monkeypatch, fleet, clock) as (runtime, membership):
         await membership.install(TableCatalog(CatalogVersion(1), "here", {}))
         await settled(membership, a="ready", b="ready", c="ready", old="refused")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
-from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description
+from caraway_core.protocols.fleet import Description
+from caraway_core.protocols.versions import PROTOCOL_VERSION, SPOKEN
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.events import Action, Event, Take
 from caraway_scheduler.membership.state import Roll
@@ -131,14 +132,40 @@ def test_another_protocol_version_is_refused_once(story: Story) -> None:
     (refuse,) = story.hear(protocol_version=PROTOCOL_VERSION + 1, build="2.0")
     assert isinstance(refuse, Take) and refuse.step == "refuse"
     expected = (
-        f"executor 'a' (build 2.0) speaks protocol version {PROTOCOL_VERSION + 1}, "
-        f"the scheduler (build 1.0) speaks version {PROTOCOL_VERSION}; "
-        "run the same version of Caraway on both"
+        f"executor 'a' (build 2.0) speaks version {PROTOCOL_VERSION + 1} of the protocol, "
+        f"the scheduler (build 1.0) {SPOKEN}; upgrade and downgrade in steps of one release"
     )
     assert (refuse.reason, story.reason) == (expected, expected)
     assert story.state == "refused"
     assert story.end("refuse") == ()
     assert story.hear() == ()
+
+
+@pytest.mark.parametrize(
+    ("oldest", "newest"),
+    [
+        (PROTOCOL_VERSION - 1, 0),
+        (PROTOCOL_VERSION - 2, PROTOCOL_VERSION - 1),
+        (PROTOCOL_VERSION, PROTOCOL_VERSION + 1),
+    ],
+)
+def test_executors_of_the_releases_before_and_after_get_work(
+    story: Story, oldest: int, newest: int
+) -> None:
+    story.want(V1)
+    assert story.hear(protocol_version=oldest, newest_version=newest) == install(V1)
+    assert story.state == "registered"
+
+
+@pytest.mark.parametrize(
+    ("oldest", "newest"),
+    [(PROTOCOL_VERSION - 2, 0), (PROTOCOL_VERSION + 1, PROTOCOL_VERSION + 2)],
+)
+def test_executors_two_releases_away_are_refused(story: Story, oldest: int, newest: int) -> None:
+    story.want(V1)
+    (refuse,) = story.hear(protocol_version=oldest, newest_version=newest)
+    assert isinstance(refuse, Take) and refuse.step == "refuse"
+    assert (str(oldest) in refuse.reason, str(PROTOCOL_VERSION) in refuse.reason) == (True, True)
 
 
 def test_refused_executor_that_was_replaced_registers(story: Story) -> None:

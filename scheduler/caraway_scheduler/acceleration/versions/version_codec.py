@@ -1,4 +1,9 @@
-"""Encodes versions of accelerated datasets, and their parts, for the state store."""
+"""Encodes versions of accelerated datasets, and their parts, for the state store.
+
+The releases before and after read them, too: fields, and items of lists, are only added at the end,
+and readers ignore those that they do not know. Anything else increments the format one release
+after readers know it.
+"""
 
 import base64
 import json
@@ -15,6 +20,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 
 _FORMAT = 3
+_CHUNK_FIELDS = 7
 _DAMAGE = (ValueError, LookupError, TypeError, OSError, pa.ArrowException)
 """What damaged bytes raise; Arrow raises OSError for a schema whose bytes end too early."""
 
@@ -82,7 +88,7 @@ def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
             document["origin"],
             tuple(
                 Superseded(key, datetime.fromisoformat(since))
-                for key, since in document["superseded"]
+                for key, since, *_ in document["superseded"]
             ),
             PartitionBy(tuple(map(read_term, document["cut"]))),
             tuple(map(_read_entry, document["log"])),
@@ -111,7 +117,7 @@ def decode_part(key: str, stored: bytes) -> VersionPart:
     try:
         document = json.loads(stored)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["schema"])))
-        return VersionPart(key, schema, tuple(ChunkInfo(*each) for each in document["chunks"]))
+        return VersionPart(key, schema, tuple(map(_read_chunk, document["chunks"])))
     except _DAMAGE as exc:
         raise _damaged(exc) from exc
 
@@ -135,13 +141,17 @@ def _chunk(chunk: ChunkInfo) -> list[Any]:
     return fields
 
 
+def _read_chunk(written: list[Any]) -> ChunkInfo:
+    return ChunkInfo(*written[:_CHUNK_FIELDS])
+
+
 def _entry(entry: LogEntry) -> list[Any]:
     return [_chunk(entry.chunk), entry.made_ms, list(entry.requests)]
 
 
 def _read_entry(written: list[Any]) -> LogEntry:
-    chunk, made_ms, requests = written
-    return LogEntry(ChunkInfo(*chunk), made_ms, tuple(requests))
+    chunk, made_ms, requests, *_ = written
+    return LogEntry(_read_chunk(chunk), made_ms, tuple(requests))
 
 
 def term(written: Term) -> list[Any]:

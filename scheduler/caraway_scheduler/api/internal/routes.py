@@ -1,5 +1,6 @@
 """The routes `/internal/...`: load of the cluster, and drains of executors."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -9,7 +10,9 @@ from starlette.responses import JSONResponse, Response
 from caraway_core import outcomes, signatures
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId
+from caraway_core.protocols import versions
 from caraway_core.protocols.dispatch import ExecutorStatus
+from caraway_core.protocols.versions import SPOKEN
 from caraway_scheduler.api import app_state
 from caraway_scheduler.membership import Membership
 
@@ -44,7 +47,8 @@ def operating(request: Request) -> Membership:
     shown, target = request.headers.get("authorization", ""), signatures.target_of(request.scope)
     if refused := found.gate.check(shown, request.method, target):
         message = f"{_UNAUTHORIZED}: {refused.reason}"
-        raise HTTPException(401, message, {"WWW-Authenticate": "Bearer"})
+        headers = {"WWW-Authenticate": "Bearer", versions.HEADER: SPOKEN.header}
+        raise HTTPException(401, message, headers)
     return found.membership
 
 
@@ -55,7 +59,7 @@ Operating = Annotated[Membership, Depends(operating)]
 @router.get("/executors")
 async def list_executors(members: Operating) -> Response:
     """List the executors, including lost and refused ones."""
-    return JSONResponse([_document(members, each) for each in members.executors()])
+    return _answer([_document(members, each) for each in members.executors()])
 
 
 @router.post("/executors/{executor_id}/drain")
@@ -84,7 +88,7 @@ async def undo_drain(executor_id: str, members: Operating) -> Response:
 async def list_unready_parts(request: Request, members: Operating) -> Response:
     """List the parts of the manifest that are not ready, with the reasons."""
     found = app_state.services(request).unready_parts()
-    return JSONResponse([asdict(part) for part in found])
+    return _answer([asdict(part) for part in found])
 
 
 @router.get("/load")
@@ -92,7 +96,7 @@ async def load(request: Request, members: Operating) -> Response:
     """Report the waiting and running work of this scheduler, and the load of executors."""
     services = app_state.services(request)
     admission, jobs = services.queries.admission, services.jobs
-    return JSONResponse(
+    return _answer(
         {
             "queued": admission.queued,
             "running": len(services.queries.active) - admission.queued,
@@ -119,7 +123,7 @@ def _standing(members: Membership, executor_id: str, status: int) -> Response:
     found = [each for each in members.executors() if each.executor_id == executor_id]
     if not found:
         return _unknown(executor_id)
-    return JSONResponse(_document(members, found[0]), status)
+    return _answer(_document(members, found[0]), status)
 
 
 def _document(members: Membership, status: ExecutorStatus) -> dict[str, object]:
@@ -139,8 +143,15 @@ def _document(members: Membership, status: ExecutorStatus) -> dict[str, object]:
 
 
 def _unknown(executor_id: str) -> Response:
-    return JSONResponse({"error": f"executor '{executor_id}' is not in the cluster"}, 404)
+    return _answer({"error": f"executor '{executor_id}' is not in the cluster"}, 404)
 
 
 def _away(exc: CarawayError) -> Response:
-    return JSONResponse({"error": outcomes.words(exc)}, 503, {"Retry-After": "2"})
+    return _answer({"error": outcomes.words(exc)}, 503, {"Retry-After": "2"})
+
+
+def _answer(
+    content: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return an answer that says which versions of the protocol this scheduler speaks."""
+    return JSONResponse(content, status, {**(headers or {}), versions.HEADER: SPOKEN.header})
