@@ -46,7 +46,7 @@ from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings, metrics
-from caraway_executor.channel_server import ChannelServer, Opening
+from caraway_executor.channel_server import Calling, ChannelServer, Opening
 from caraway_executor.endings import Ending
 from caraway_executor.host_files import HostFiles
 from caraway_executor.part_options import PartServing
@@ -226,7 +226,7 @@ class ExecutorActor:
     def _listen(self, token: str, executor_id: ExecutorId) -> None:
         host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         try:
-            server = ChannelServer(host, token, executor_id, Opening(self._worker))
+            server = ChannelServer(host, token, executor_id, Opening(self._worker), Calling(self))
         except OSError as exc:
             # Ray listens on every address, so an executor may have one that is not of its host.
             extra = {"address": host, "cause": exc.strerror}

@@ -9,6 +9,7 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from caraway_core.channels.handshake import NoProofError
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols import wire
-from caraway_core.protocols.wire import PackedPage, PageOrError, SentPage
+from caraway_core.protocols.wire import PackedPage, SentPage
 from caraway_core.settings import Address
 from caraway_core.statements import Statement
 from caraway_core.tasks import Tasks
@@ -30,6 +31,12 @@ _BACKLOG = 128
 _MOST_UNPROVEN = 32
 """The connections that may show their proof at once; others wait to be accepted."""
 _DELAYS = Delays(0.1, 10.0)
+_BY_NAME = frozenset(
+    ("ask", "attend", "cancel", "close", "describe", "dismiss", "end_ask", "host", "install",
+     "keep", "load", "missing", "next", "next_parts", "offer", "open", "open_task", "put_back",
+     "refuse", "take", "withdraw")
+)  # fmt: skip
+_LARGE_BYTES = 64 * 1024
 Open = Callable[[bytes], SentPage | Awaitable[SentPage]]
 """Answers a call of `open` with its packed arguments, at once or later."""
 
@@ -54,10 +61,33 @@ class Opening:
         return wire.pack(await self._worker.open(query_id, statement, origin, call))
 
 
+Call = Callable[[str, bytes], Awaitable[Any]]
+"""Answers a call of a method by its name, with its packed arguments."""
+
+
+class Calling:
+    """Answers calls of the actor's methods by name, for schedulers that are in no Ray cluster."""
+
+    def __init__(self, actor: object) -> None:
+        self._actor = actor
+
+    async def __call__(self, method: str, packed: bytes) -> Any:
+        """Answer a call; rows of exchanges only travel through Ray."""
+        if method not in _BY_NAME:
+            raise ExecutionError(f"an executor has no call '{method}' over channels")
+        if len(packed) > _LARGE_BYTES:
+            arguments = await asyncio.to_thread(wire.unpack_call, packed)
+        else:
+            arguments = wire.unpack_call(packed)
+        return await getattr(self._actor, method)(*arguments)
+
+
 class ChannelServer:
     """Listens on a port of its own from the start, and answers once `serve` runs."""
 
-    def __init__(self, host: str, token: str, executor_id: ExecutorId, open_: Open) -> None:
+    def __init__(
+        self, host: str, token: str, executor_id: ExecutorId, open_: Open, call: Call
+    ) -> None:
         """Listen on a free port.
 
         Raises:
@@ -70,6 +100,7 @@ class ChannelServer:
         self._token = token
         self._executor_id = executor_id
         self._open = open_
+        self._call = call
         self._tasks = Tasks()
         self._channels: set[Channel] = set()
         self._proving = asyncio.Semaphore(_MOST_UNPROVEN)
@@ -111,7 +142,7 @@ class ChannelServer:
         finally:
             self._proving.release()
 
-    async def answered(self, answer: Awaitable[SentPage]) -> PageOrError:
+    async def answered(self, answer: Awaitable[Any]) -> Any:
         """Wait for an answer; an error is one, too."""
         try:
             return await answer
@@ -148,10 +179,16 @@ class _Caller:
         if self._channel is not None:
             self._server._channels.discard(self._channel)
 
-    def _receive(self, message: tuple[int, bytes], _body: pa.Buffer | None) -> None:
-        number, arguments = message
+    def _receive(
+        self, message: tuple[int, bytes] | tuple[int, bytes, str], _body: pa.Buffer | None
+    ) -> None:
+        number, arguments, *method = message
         try:
-            opened = self._server._open(arguments)
+            opened = (
+                self._server._call(method[0], arguments)
+                if method
+                else self._server._open(arguments)
+            )
         except CarawayError as exc:
             self._send(number, exc)
             return
@@ -163,10 +200,10 @@ class _Caller:
         else:
             self._tasks.spawn(self._later(number, opened), "answer a call")
 
-    async def _later(self, number: int, answer: Awaitable[SentPage]) -> None:
+    async def _later(self, number: int, answer: Awaitable[Any]) -> None:
         self._send(number, await self._server.answered(answer))
 
-    def _send(self, number: int, answer: PageOrError) -> None:
+    def _send(self, number: int, answer: Any) -> None:
         assert self._channel is not None
         body = None
         if isinstance(answer, PackedPage) and isinstance(answer.rows, pa.Buffer):

@@ -14,9 +14,12 @@ from tests.kit.fault_clusters import (
     BOUND_S,
     LONG,
     QUICK,
+    WIDE,
+    WIDE_ROWS,
     Answer,
     FaultCluster,
     Load,
+    Served,
     fault_cluster,
     loaded,
 )
@@ -171,9 +174,37 @@ def test_a_scheduler_outlives_its_ray_node(cluster: FaultCluster) -> None:
     assert cluster.served.ask(LONG).rows == cluster.facts.long
 
 
-def test_a_scheduler_starts_while_the_head_is_away(cluster: FaultCluster) -> None:
+def test_a_scheduler_that_starts_without_the_head_works_with_running_executors(
+    cluster: FaultCluster,
+) -> None:
     before = incarnations(cluster)
     cluster.of.head.kill()
+    cluster.of.schedulers["s1"].kill()
+    began = time.monotonic()
+    cluster.served = cluster.serve("s1")
+    cluster.served.until_ready(len(before))
+    print(f"ready without the head after {time.monotonic() - began:.1f} s")
+    assert incarnations(cluster) == before
+    assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    # Exchanges need Ray, so a statement that would run in stages runs whole.
+    assert told(cluster.served.ask(LONG)).rows == cluster.facts.long
+    assert count_lines(cluster.served, WIDE) == WIDE_ROWS
+    with loaded(cluster.served, QUICK) as load:
+        log = cluster.of.schedulers["s1"].log
+        joined = log.read_text().count("joined the cluster")
+        cluster.of.begin_head().wait_up()
+        until(lambda: log.read_text().count("joined the cluster") > joined, "it joins", BOUND_S)
+        count = len(load.answers)
+        until(lambda: len(load.answers) > count + 6, "queries go on in the cluster", BOUND_S)
+    assert_all_answered(cluster, load)
+    assert incarnations(cluster) == before
+    assert cluster.served.ask(LONG).rows == cluster.facts.long
+
+
+def test_a_scheduler_starts_while_everything_else_is_away(cluster: FaultCluster) -> None:
+    names = sorted(incarnations(cluster))
+    for process in (cluster.of.head, *cluster.of.executors.values()):
+        process.kill()
     cluster.of.schedulers["s1"].kill()
     began = time.monotonic()
     cluster.served = cluster.serve("s1")
@@ -185,13 +216,25 @@ def test_a_scheduler_starts_while_the_head_is_away(cluster: FaultCluster) -> Non
     sent = httpx.post(f"{cluster.served.url}/v1/queries", json=job, timeout=60)
     assert sent.status_code == 202
     began = time.monotonic()
-    cluster.of.begin_head().wait_up()
-    cluster.served.until_ready(len(before))
+    cluster.of.begin_head()
+    for each in names:
+        cluster.of.begin(each)
+    for process in (cluster.of.head, *cluster.of.executors.values()):
+        process.wait_up()
+    cluster.served.until_ready(len(names))
     print(f"executors are ready again {time.monotonic() - began:.1f} s after the head's start")
-    assert incarnations(cluster) == before
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     status = f"{cluster.served.url}/v1/queries/{sent.json()['query_id']}/status"
     until(lambda: httpx.get(status, timeout=60).json()["status"] == "SUCCEEDED", "the job", 120)
+
+
+def count_lines(served: Served, sql: str) -> int:
+    """Read a result of many pages, and return the number of its rows."""
+    headers = {"accept": "application/x-ndjson"}
+    url = f"{served.url}/v1/sql"
+    with httpx.stream("POST", url, content=sql, timeout=BOUND_S, headers=headers) as answer:
+        assert answer.status_code == 200
+        return sum(bool(line) for line in answer.iter_lines())
 
 
 def node_of(process: Process) -> int:

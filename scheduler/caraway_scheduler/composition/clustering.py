@@ -1,13 +1,17 @@
 """A scheduler joins its cluster: its own Ray node, the fleet, the store, and who is there."""
 
+import contextlib
 import shutil
 import uuid
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from caraway_core import ray_nodes, registry
 from caraway_core.data_directory import DataDirectory
+from caraway_core.errors import CarawayError
 from caraway_core.manifest import memory
+from caraway_core.protocols.state import StateStore
 from caraway_core.ray_nodes import NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.execution.settings import EngineSettings
@@ -23,7 +27,7 @@ from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.membership import Membership
-from caraway_scheduler.membership.registrations import others_are_registered
+from caraway_scheduler.membership.registrations import others_are_registered, stored_channels
 from caraway_scheduler.services import Operating
 
 _STORE_SHARE = "20%"
@@ -46,11 +50,12 @@ async def join(
     store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
     token = ray_nodes.read_token(options.join.token_file)
     variables = ray_nodes.environment(options.join.token_file)
-    fleet = RayFleet(token, RayDriver(options.join.head, options.join.node_ip, variables))
+    driver = RayDriver(options.join.head, options.join.node_ip, variables)
+    fleet = RayFleet(token, driver, partial(stored_channels, store))
     presence = Presence(_node_options(options.join, data.path / "ray"), fleet)
     stack.push_async_callback(presence.aclose)
     scheduler_id = options.scheduler_id or data.node_id
-    await presence.begin(lambda: others_are_registered(store, scheduler_id))
+    await presence.begin(partial(_others_serve, store, scheduler_id))
     membership = Membership(fleet, store, scheduler_id)
     local = registry.ENGINES.load("planner")(engine, engines)
     tallies = DispatchTallies()
@@ -83,6 +88,14 @@ async def join(
         engines=local.report,
         operating=Operating(membership, token, dispatch.take),
     )
+
+
+async def _others_serve(store: StateStore, scheduler_id: str) -> bool:
+    """Return whether requests are for another scheduler, as this one knows no executors."""
+    with contextlib.suppress(CarawayError):
+        if await stored_channels(store):
+            return False
+    return await others_are_registered(store, scheduler_id)
 
 
 def _node_options(join: JoinOptions, folder: Path) -> NodeOptions:

@@ -30,7 +30,10 @@ class Joined(Protocol):
 
 
 class Presence:
-    """The Ray node of a scheduler. While there is none, the scheduler serves without executors."""
+    """The Ray node of a scheduler.
+
+    While there is none, the fleet reaches executors by their stored addresses.
+    """
 
     def __init__(
         self, options: NodeOptions, fleet: Joined, listens: Callable[[Address], bool] = listens
@@ -41,9 +44,9 @@ class Presence:
         self._node: RayNode | None = None
 
     async def begin(self, others: Callable[[], Awaitable[bool]]) -> None:
-        """Join, or go on without it if the head is away and there is no other scheduler.
+        """Join, or go on without it if the head is away and no other scheduler serves.
 
-        `others` says whether there is one; then requests are for that one, which has executors.
+        `others` says whether one does; then requests are for that one, which has executors.
 
         Raises:
             CarawayError: the head is there, but cannot be joined in many attempts.
@@ -58,7 +61,7 @@ class Presence:
         if joining.done():
             return joining.result()
         extra = {"head": str(self._options.head)}
-        logger.warning("starting without the head, and without executors", extra=extra)
+        logger.warning("starting without the head", extra=extra)
         joining.cancel()
         await asyncio.wait((joining,))
 

@@ -11,6 +11,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.protocols.fleet import Fleet, Pinned, TableCatalog
 from caraway_core.protocols.state import StateStore
+from caraway_core.settings import Address
 from caraway_core.suspects import End
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.drains import Drains
@@ -187,6 +188,13 @@ class Membership:
         """Wait until this many executors may receive work; return whether they may."""
         return await self._until(lambda: len(self.ready()) >= count, timeout_s)
 
+    def _channels(self) -> Mapping[ExecutorId, Address]:
+        return {
+            executor_id: place
+            for executor_id, record in self._call.roll.records.items()
+            if (place := record.description.channels) is not None and record.lost_at is None
+        }
+
     def _pending(self) -> bool:
         roll = self._call.roll
         return any(state.is_pending(roll, record) for record in roll.records.values())
@@ -194,7 +202,7 @@ class Membership:
     async def _keep_registered(self) -> None:
         while True:
             try:
-                await self._registrations.renew(self.executors())
+                await self._registrations.renew(self.executors(), self._channels())
             except Exception:
                 logger.exception("registrations failed unexpectedly")
             await asyncio.sleep(self._every_s)

@@ -7,18 +7,23 @@ an entry renews it for all.
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from caraway_core.errors import CarawayError
+from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.protocols.state import StateStore
+from caraway_core.settings import Address
 
 logger = logging.getLogger(__name__)
 
 TTL_S = 15.0
 EXECUTORS = "executors/"
 SCHEDULERS = "schedulers/"
+CHANNELS = "channels/"
+CHANNELS_TTL_S = 3600.0
+"""An address is a hint for schedulers that start without the head, so it outlives its writers."""
 _ROUND_S = 5.0
 _GOODBYE_S = 1.0
 
@@ -45,11 +50,16 @@ class Registrations:
         self._counted_at: float | None = None
         self._is_away = False
 
-    async def renew(self, executors: Sequence[ExecutorStatus]) -> None:
-        """Write entries that changed or expire soon, and delete those of lost executors."""
+    async def renew(
+        self, executors: Sequence[ExecutorStatus], channels: Mapping[ExecutorId, Address]
+    ) -> None:
+        """Write entries that changed or expire soon, and delete those of lost executors.
+
+        `channels` has the addresses at which executors listen.
+        """
         try:
             async with asyncio.timeout(_ROUND_S):
-                await self._renew(executors)
+                await self._renew(executors, channels)
         except (CarawayError, TimeoutError) as exc:
             if not self._is_away:
                 reason = getattr(exc, "message", f"no answer within {_ROUND_S:g} s")
@@ -71,44 +81,54 @@ class Registrations:
         except (CarawayError, TimeoutError):
             pass
 
-    async def _renew(self, executors: Sequence[ExecutorStatus]) -> None:
+    async def _renew(
+        self, executors: Sequence[ExecutorStatus], channels: Mapping[ExecutorId, Address]
+    ) -> None:
         present = {
             EXECUTORS + status.executor_id: _registration(status)
             for status in executors
             if status.is_registered
         }
         for key, value in {**present, self._own_key: self._own_value}.items():
-            await self._keep(key, value)
+            await self._keep(key, value, TTL_S)
+        for executor_id, place in channels.items():
+            value = _value(host=place.host, port=place.port)
+            await self._keep(CHANNELS + executor_id, value, CHANNELS_TTL_S)
         for key in self._written.keys() - present.keys() - {self._own_key}:
+            if key.startswith(CHANNELS):
+                continue  # It expires. The executor may only be out of reach of this scheduler.
             written = self._written.pop(key)
             await self._store.compare_and_set(key, None, expected=written.revision)
         await self._count()
 
-    async def _keep(self, key: str, value: bytes) -> None:
+    async def _keep(self, key: str, value: bytes, ttl_s: float) -> None:
         written = self._written.get(key)
-        if written and written.value == value and not self._is_due(written.at):
+        if written and written.value == value and not self._is_due(written.at, ttl_s):
             return
-        revision = await self._write(key, value, written.revision if written else None)
+        revision = await self._write(key, value, written.revision if written else None, ttl_s)
         if revision is None:
             # Another scheduler wrote it first, or the entry expired.
             standing = await self._store.get(key)
             if standing is not None and standing.value == value:
                 revision = standing.revision
             else:
-                revision = await self._write(key, value, standing.revision if standing else None)
+                expected = standing.revision if standing else None
+                revision = await self._write(key, value, expected, ttl_s)
         if revision is not None:
             self._written[key] = _Written(value, revision, self._clock())
 
-    async def _write(self, key: str, value: bytes, expected: int | None) -> int | None:
-        return await self._store.compare_and_set(key, value, expected=expected, ttl_s=TTL_S)
+    async def _write(
+        self, key: str, value: bytes, expected: int | None, ttl_s: float
+    ) -> int | None:
+        return await self._store.compare_and_set(key, value, expected=expected, ttl_s=ttl_s)
 
     async def _count(self) -> None:
         if self._counted_at is None or self._is_due(self._counted_at):
             self.scheduler_count = len(await self._store.scan(SCHEDULERS))
             self._counted_at = self._clock()
 
-    def _is_due(self, at: float) -> bool:
-        return self._clock() - at >= TTL_S / 3
+    def _is_due(self, at: float, ttl_s: float = TTL_S) -> bool:
+        return self._clock() - at >= ttl_s / 3
 
 
 async def others_are_registered(store: StateStore, scheduler_id: str) -> bool:
@@ -119,6 +139,20 @@ async def others_are_registered(store: StateStore, scheduler_id: str) -> bool:
     except (CarawayError, TimeoutError):
         return False
     return any(entry.key != SCHEDULERS + scheduler_id for entry in found)
+
+
+async def stored_channels(store: StateStore) -> Mapping[ExecutorId, Address]:
+    """Return the addresses at which executors listened for channels not long ago.
+
+    Raises:
+        CarawayError: the store does not answer.
+    """
+    found = {}
+    for entry in await store.scan(CHANNELS):
+        facts = json.loads(entry.value)
+        executor_id = ExecutorId(entry.key.removeprefix(CHANNELS))
+        found[executor_id] = Address(facts["host"], facts["port"])
+    return found
 
 
 def _registration(status: ExecutorStatus) -> bytes:

@@ -1,12 +1,14 @@
 """Calls executors over channels, because Ray takes longer for a call than a short statement does.
 
 Ray finds executors, tells that they live, and carries tasks and their tables. Only `open` travels
-here, and only while there is a channel.
+here, and only while there is a channel. A scheduler that is in no Ray cluster makes all its calls
+here, by name (see `reaching`).
 """
 
 import asyncio
 import socket
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,11 +17,13 @@ from caraway_core.channels.channel import Channel
 from caraway_core.channels.handshake import NoProofError
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols.wire import PackedPage, PageOrError, SentPage
+from caraway_core.protocols import wire
+from caraway_core.protocols.wire import PackedPage, SentPage
 from caraway_core.settings import Address
 
 _CONNECT_S = 5.0
 _KEEP_ALIVE_S = 30
+_CLOSED = "its connection was closed"
 
 
 class DirectCalls:
@@ -27,9 +31,9 @@ class DirectCalls:
 
     def __init__(self, executor_id: ExecutorId, place: Address) -> None:
         self.place = place
-        self._executor_id = executor_id
+        self.executor_id = executor_id
         self._channel: Channel | None = None
-        self._waiting: dict[int, asyncio.Future[SentPage]] = {}
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._count = 0
 
     @property
@@ -62,10 +66,17 @@ class DirectCalls:
         Shield the answer, which may hold a cursor: whoever waits for it may have to close that.
         """
         assert self._channel is not None
-        self._count += 1
-        answer: asyncio.Future[SentPage] = asyncio.get_running_loop().create_future()
-        self._waiting[self._count] = answer
+        answer = self._begin()
         self._channel.send((self._count, arguments))
+        return answer
+
+    def call(self, method: str, arguments: tuple[object, ...]) -> "asyncio.Future[Any]":
+        """Call a method of the executor's actor; fails at once if the channel is closed."""
+        answer = self._begin()
+        if self._channel is None or not self._channel.is_open:
+            self._fail(_CLOSED)
+        else:
+            self._channel.send((self._count, wire.pack_call(*arguments), method))
         return answer
 
     def close(self, cause: str) -> None:
@@ -73,6 +84,12 @@ class DirectCalls:
         if self._channel is not None:
             self._channel.close()
         self._fail(cause)
+
+    def _begin(self) -> "asyncio.Future[Any]":
+        self._count += 1
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[self._count] = answer
+        return answer
 
     async def _connected(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self.place.host else socket.AF_INET
@@ -90,7 +107,7 @@ class DirectCalls:
             raise
         return end
 
-    def _receive(self, message: tuple[int, PageOrError], body: pa.Buffer | None) -> None:
+    def _receive(self, message: tuple[int, Any], body: pa.Buffer | None) -> None:
         number, answer = message
         waiting = self._waiting.pop(number, None)
         if waiting is None or waiting.done():
@@ -103,11 +120,11 @@ class DirectCalls:
             waiting.set_result(answer)
 
     def _lost(self) -> None:
-        self._fail("its connection was closed")
+        self._fail(_CLOSED)
 
     def _fail(self, cause: str) -> None:
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             if each.done():
                 continue
-            each.set_exception(ExecutorLostError(self._executor_id, cause))
+            each.set_exception(ExecutorLostError(self.executor_id, cause))

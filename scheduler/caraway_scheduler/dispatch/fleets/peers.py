@@ -11,6 +11,7 @@ from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Description, Input
 from caraway_core.protocols.wire import InputShape
 from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
+from caraway_scheduler.dispatch.fleets.reaching import ChannelActor
 
 NO_ANSWER = "it no longer answers"
 """Why calls fail once their executor is known to be gone."""
@@ -37,6 +38,11 @@ class Peer:
     asked: "asyncio.Future[Description] | None" = field(default=None)
     direct: DirectCalls | None = field(default=None)
     """Its channel, while it has one."""
+
+    @property
+    def is_on_ray(self) -> bool:
+        """Whether its actor is called through Ray, which alone carries tables of exchanges."""
+        return not isinstance(self.actor, ChannelActor)
 
     def let_go(self) -> None:
         """Fail the running calls; later calls wait again."""

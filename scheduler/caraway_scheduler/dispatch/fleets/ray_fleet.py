@@ -6,14 +6,18 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
-from weakref import WeakValueDictionary
 
 import ray
 from ray import exceptions
 
 from caraway_core import tasks
 from caraway_core.changes import Log
-from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
+from caraway_core.errors import (
+    CarawayError,
+    ExecutorLostError,
+    NotDistributableError,
+    PartLostError,
+)
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import BatchStream
@@ -23,7 +27,6 @@ from caraway_core.protocols.fleet import (
     Description,
     ExchangePart,
     Input,
-    OwnFile,
     Pinned,
     TableCatalog,
     Task,
@@ -35,9 +38,10 @@ from caraway_core.protocols.hosting import CopyOrder, CopyStatus
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
-from caraway_scheduler.dispatch.fleets import model_answers, own_files
+from caraway_scheduler.dispatch.fleets import model_answers
 from caraway_scheduler.dispatch.fleets.answers import Answers
 from caraway_scheduler.dispatch.fleets.connecting import Connecting
+from caraway_scheduler.dispatch.fleets.finding import CAUSE_LENGTH, Finding
 from caraway_scheduler.dispatch.fleets.joining import RayDriver, find
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 from caraway_scheduler.dispatch.fleets.peers import (
@@ -50,30 +54,39 @@ from caraway_scheduler.dispatch.fleets.peers import (
     shapes,
 )
 from caraway_scheduler.dispatch.fleets.ray_failures import is_dead
+from caraway_scheduler.dispatch.fleets.reaching import (
+    ChannelActor,
+    Places,
+    Reaching,
+    no_places,
+)
+from caraway_scheduler.dispatch.fleets.sharing import Sharing
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
 _FETCH_S = 10.0
 _FINDING_S = 5.0
-_FIND_S = 0.3
-"""Below ANSWER_S, so that known executors are asked even while the head is away."""
-_CAUSE_LENGTH = 200
 
 
 class RayFleet:
     """Joins Ray as a driver and calls the actors of executors by name."""
 
-    def __init__(self, token: str, driver: RayDriver | None = None) -> None:
-        """Set the connection to Ray, unless somebody else has joined Ray in this process."""
+    def __init__(
+        self, token: str, driver: RayDriver | None = None, places: Places = no_places
+    ) -> None:
+        """Set the connection to Ray, unless somebody else has joined Ray in this process.
+
+        `places` returns the addresses at which executors are reached while this process is in no
+        Ray cluster.
+        """
         self._driver = driver
         self._connecting = Connecting(token)
         self._peers: dict[ExecutorId, Peer] = {}
-        self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
-        self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
-        self._is_blind = False
-        self._catalog: tuple[TableCatalog, Any] | None = None
+        self._finding = Finding[Any](_find_on_ray, "cannot list executors")
+        self._reaching = Finding(Reaching(token, places).reach, "no addresses of executors")
         self._origin = ""  # Also of catalogs that executors keep while this process rejoins.
         self._answers = Answers(self._forget_if_dead)
+        self._sharing = Sharing(self._answers, ray.put)
         self._calls = 0
 
     async def leave(self) -> None:
@@ -83,15 +96,14 @@ class RayFleet:
             CarawayError: it cannot leave.
         """
         assert self._driver is not None
-        self._driver.is_joined, finding = False, self._finding
+        self._driver.is_joined = False
         self._forget_all()
-        if finding is not None:
-            # It is a call of Ray in a thread.
-            await asyncio.wait((finding,), timeout=_FINDING_S)
+        # It is a call of Ray in a thread.
+        await self._finding.leave(_FINDING_S)
         await self._driver.leave()
 
     async def join(self) -> None:
-        """Join Ray through the node of this host. Until then no executor is found.
+        """Join Ray through the node of this host. Until then executors are reached by address.
 
         Raises:
             CarawayError: the cluster cannot be joined.
@@ -106,6 +118,8 @@ class RayFleet:
         until = loop.time() + ANSWER_S
         if self._driver is None or self._driver.is_joined:
             await self._find()
+        else:
+            await self._reach()
         left_s = max(0.0, until - loop.time())
         answers = [self._heartbeat(peer, origin, pinned, left_s) for peer in self._peers.values()]
         return [answer for answer in await asyncio.gather(*answers) if answer is not None]
@@ -115,29 +129,13 @@ class RayFleet:
     ) -> Mapping[TableName, str]:
         peer = self._peer(executor_id)
         if catalog.files:
-            await self._send_files(peer, catalog.files)
+            await self._sharing.send_files(peer, catalog.files)
         self._origin = catalog.origin
-        if self._catalog is None or self._catalog[0] is not catalog:
-            self._catalog = catalog, await asyncio.to_thread(ray.put, catalog)
+        given = await self._sharing.catalog(peer, catalog)
         failed: Mapping[TableName, str] = await self._answers.answer(
-            peer, peer.actor.install.remote(self._catalog[1])
+            peer, peer.actor.install.remote(given)
         )
         return failed
-
-    async def _send_files(self, peer: Peer, files: tuple[OwnFile, ...]) -> None:
-        missing: tuple[OwnFile, ...] = await self._answers.answer(
-            peer, peer.actor.missing.remote(files)
-        )
-        for file in missing:
-            # Executors that need a file at the same time share one object, freed after the last
-            # call.
-            putting = self._files.get(file.path)
-            if putting is None:
-                putting = tasks.begin(asyncio.to_thread(_put, file))
-                self._files[file.path] = putting
-            await self._answers.answer(
-                peer, peer.actor.keep.remote(file, await asyncio.shield(putting))
-            )
 
     async def load(
         self,
@@ -177,6 +175,10 @@ class RayFleet:
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
         peer = self._peer(executor_id)
+        if not peer.is_on_ray:
+            raise NotDistributableError(
+                f"executor '{executor_id}' is reached without the head, so there are no exchanges"
+            )
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
         call = self._call(task.query_id)
@@ -281,6 +283,8 @@ class RayFleet:
     async def aclose(self) -> None:
         self._connecting.close()
         self._forget_all()
+        for direct in (await self._reaching.leave(0)).values():
+            direct.close(NO_ANSWER)
         if self._driver is not None and self._driver.is_joined:
             try:
                 await self._driver.leave()
@@ -293,29 +297,31 @@ class RayFleet:
         for executor_id in list(self._peers):
             self.lost(executor_id)
         self._peers.clear()
-        self._catalog = self._finding = None
-        self._files.clear()
+        self._sharing.forget()
 
     async def _find(self) -> None:
         """Look for new executors; while the head is away, the known ones stay."""
-        if self._finding is None:
-            self._finding = tasks.begin(in_thread(partial(find, set(self._peers)), "ray"))
-        finding = self._finding
-        done, _ = await asyncio.wait((finding,), timeout=_FIND_S)
-        if not done or finding is not self._finding:
-            return
-        self._finding = None
-        if (exc := finding.exception()) is not None:
-            if not self._is_blind:
-                cause = str(exc).split("\n")[0][:_CAUSE_LENGTH]
-                logger.warning("cannot list executors", extra={"cause": cause})
-            self._is_blind = True
-            return
-        self._is_blind = False
-        loop = asyncio.get_running_loop()
-        for executor_id, actor in finding.result().items():
-            if executor_id not in self._peers:
-                self._peers[executor_id] = Peer(executor_id, actor, loop.create_future())
+        known = {executor_id for executor_id, peer in self._peers.items() if peer.is_on_ray}
+        for executor_id, actor in (await self._finding.found(known)).items():
+            peer = self._peers.get(executor_id)
+            if peer is None:
+                self._meet(executor_id, actor)
+            elif not peer.is_on_ray:
+                # The same executor: its running calls and its catalogs stay.
+                peer.actor = actor
+
+    async def _reach(self) -> None:
+        """Connect to executors whose addresses are stored."""
+        for executor_id, direct in (await self._reaching.found(set(self._peers))).items():
+            if executor_id in self._peers:
+                direct.close(NO_ANSWER)
+            else:
+                self._meet(executor_id, ChannelActor(direct)).direct = direct
+
+    def _meet(self, executor_id: ExecutorId, actor: Any) -> Peer:
+        peer = Peer(executor_id, actor, asyncio.get_running_loop().create_future())
+        self._peers[executor_id] = peer
+        return peer
 
     async def _heartbeat(
         self, peer: Peer, origin: str, pinned: Pinned | None, wait_s: float
@@ -329,14 +335,19 @@ class RayFleet:
             if not done:
                 return None
             described = peer.asked.result()
+            if described.executor_id != peer.executor_id:
+                # Its address belongs to another executor now.
+                raise ExecutorLostError(peer.executor_id, "another executor answers there")
             self._connecting.look(peer, described.channels)
             return described
         except exceptions.RayError as exc:
             self._forget_if_dead(peer, exc)
+        except ExecutorLostError:
+            self._forget(peer)  # Its channel was closed.
         except Exception as exc:
             # Ray returns a handle without methods if it cannot load an actor's class. Report it,
             # continue with the other executors, and look this one up again.
-            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_CAUSE_LENGTH]}
+            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:CAUSE_LENGTH]}
             logger.warning("executor cannot be called", extra=extra)
             self._forget(peer)
         return None
@@ -374,5 +385,6 @@ class RayFleet:
             peer.let_go()
 
 
-def _put(file: OwnFile) -> Any:
-    return ray.put(own_files.content(file))
+async def _find_on_ray(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
+    found: Mapping[ExecutorId, Any] = await in_thread(partial(find, known), "ray")
+    return found

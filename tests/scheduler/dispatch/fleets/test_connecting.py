@@ -25,9 +25,13 @@ def answer(arguments: bytes) -> SentPage:
     return wire.pack(AnswerPage(arguments.decode(), (), True))
 
 
+async def no_call(method: str, _arguments: bytes) -> None:
+    raise AssertionError(f"{method} is called")
+
+
 @asynccontextmanager
 async def servers(count: int = 1) -> AsyncIterator[list[ChannelServer]]:
-    made = [ChannelServer("127.0.0.1", TOKEN, ONE, answer) for _ in range(count)]
+    made = [ChannelServer("127.0.0.1", TOKEN, ONE, answer, no_call) for _ in range(count)]
     serving = [tasks.begin(each.serve()) for each in made]
     try:
         yield made

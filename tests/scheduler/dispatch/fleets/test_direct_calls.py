@@ -32,9 +32,13 @@ LARGE = pa.record_batch({"n": pa.array(range(200_000), pa.int64())})
 Answer = Callable[[bytes], SentPage | Awaitable[SentPage]]
 
 
+async def no_call(method: str, _arguments: bytes) -> None:
+    raise AssertionError(f"{method} is called")
+
+
 @asynccontextmanager
 async def listening(answer: Answer) -> AsyncIterator[ChannelServer]:
-    server = ChannelServer("127.0.0.1", TOKEN, ONE, answer)
+    server = ChannelServer("127.0.0.1", TOKEN, ONE, answer, no_call)
     serving = tasks.begin(server.serve())
     try:
         yield server

@@ -1,0 +1,245 @@
+"""A fleet that is in no Ray cluster calls executors at the addresses that are stored."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from caraway_core import tasks
+from caraway_core.backoff import Delays
+from caraway_core.errors import CarawayError, InvalidQueryError, NotDistributableError
+from caraway_core.ids import ExecutorId, new_query_id
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.fleet import TableCatalog
+from caraway_core.settings import Address
+from caraway_core.statements import Statement
+from caraway_core.tables import FileScan, FilesTable
+from caraway_engine.execution.settings import EngineSettings
+from caraway_executor.actor import ExecutorActor
+from caraway_executor.channel_server import Calling, ChannelServer, Opening
+from caraway_executor.host_files import HostFiles
+from caraway_executor.tallies import ExecutorTallies
+from caraway_executor.worker import Worker
+from caraway_scheduler.dispatch.fleets import ray_fleet, reaching
+from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
+from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
+from tests.kit.engine import memory
+from tests.kit.fragments import task
+from tests.kit.workers import catalog, identity
+
+ONE, TWO, TOKEN = ExecutorId("e1"), ExecutorId("e2"), "token"
+ROWS = pa.schema([("v", pa.int64())])
+MANY = "SELECT value AS v, repeat('x', 60) AS s FROM generate_series(1, 400000)"
+Places = dict[ExecutorId, Address]
+
+
+class Actor(ExecutorActor):
+    """The calls of an executor's actor, without Ray, its thread and its port."""
+
+    def __init__(self, name: ExecutorId, files: Path | None) -> None:
+        copies = HostFiles(files, time.monotonic)
+        self._worker = Worker(identity(name), EngineSettings(2), files=copies)
+        self._loop: Any = asyncio.get_running_loop()
+        self._installing = asyncio.Lock()
+        self._executor_id = name
+        self._tallies = ExecutorTallies()
+        self.calls: list[str] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("next", "close", "cancel", "describe"):
+            object.__getattribute__(self, "calls").append(name)
+        return object.__getattribute__(self, name)
+
+
+class Driver:
+    """A connection to Ray that does not exist yet."""
+
+    is_joined = False
+
+    async def join(self) -> None:
+        self.is_joined = True
+
+    async def leave(self) -> None:
+        self.is_joined = False
+
+
+class Remote:
+    """An actor as Ray shows it."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        class Method:
+            def remote(_, *arguments: object) -> "asyncio.Task[Any]":
+                return tasks.begin(getattr(self._actor, name)(*arguments))
+
+        return Method()
+
+
+@asynccontextmanager
+async def executor(
+    name: ExecutorId = ONE, files: Path | None = None
+) -> AsyncIterator[tuple[Actor, ChannelServer]]:
+    actor = Actor(name, files)
+    calling = Calling(actor)
+    server = ChannelServer("127.0.0.1", TOKEN, name, Opening(actor._worker), calling)
+    serving = tasks.begin(server.serve())
+    try:
+        yield actor, server
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+        await actor._worker.aclose()
+
+
+@asynccontextmanager
+async def fleet(places: Places, driver: Driver | None = None) -> AsyncIterator[RayFleet]:
+    async def stored() -> Mapping[ExecutorId, Address]:
+        return dict(places)
+
+    made = RayFleet(TOKEN, driver or Driver(), stored)  # type: ignore[arg-type]
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+async def heard(made: RayFleet, *executors: ExecutorId) -> None:
+    """Send heartbeats until exactly these executors answer."""
+    async with asyncio.timeout(30):
+        while {each.executor_id for each in await made.describe("here")} != set(executors):
+            await asyncio.sleep(0)
+
+
+async def values(stream: BatchStream) -> list[Any]:
+    return [each for batch in [b async for b in stream] for each in batch.column(0).to_pylist()]
+
+
+async def ask(made: RayFleet, sql: str = "SELECT sum(v) FROM t") -> list[Any]:
+    stream = await made.execute(ONE, new_query_id(), Statement(sql, {}), "here")
+    return await values(stream)
+
+
+def numbers() -> TableCatalog:
+    return catalog({"t": memory(v=[1, 2, 3])})
+
+
+async def test_executors_answer_without_ray() -> None:
+    async with executor() as (actor, server), fleet({ONE: server.place}) as made:
+        await heard(made, ONE)
+        assert await made.install(ONE, numbers()) == {}
+        await made.probe(ONE)
+        assert await ask(made) == [6]
+        assert len(await ask(made, MANY)) == 400_000
+        assert "next" in actor.calls
+        with pytest.raises(InvalidQueryError, match="table 'gone' not found"):
+            await ask(made, "SELECT * FROM gone")
+
+
+async def test_a_task_without_exchanges_runs_and_one_with_an_exchange_is_refused() -> None:
+    work = task("SELECT v FROM t WHERE v > 1", {"t": ROWS})
+    async with executor() as (_, server), fleet({ONE: server.place}) as made:
+        await heard(made, ONE)
+        await made.install(ONE, numbers())
+        assert sorted(await values(await made.stream(ONE, work, ()))) == [2, 3]
+        with pytest.raises(NotDistributableError, match="'e1' is reached without the head"):
+            await made.run(ONE, work, ())
+
+
+async def test_files_of_the_scheduler_are_sent(tmp_path: Path) -> None:
+    path = tmp_path / "cache" / "a.parquet"
+    path.parent.mkdir()
+    rows = pa.table({"v": [1, 2]})
+    parquet.write_table(rows, path)
+    scan = FileScan("parquet", (str(path),), rows.schema, ".parquet")
+    web = catalog({"t": FilesTable(rows.schema, (scan,))})
+    (file,) = OwnFiles(path.parent).find(web.tables)
+    # A file with another size under the same path is not the same file.
+    unseen = replace(web, files=(replace(file, size_bytes=file.size_bytes + 1),))
+    copies = tmp_path / "copies"
+    async with executor(ONE, copies) as (_, server), fleet({ONE: server.place}) as made:
+        await heard(made, ONE)
+        assert await made.install(ONE, unseen) == {}
+        path.unlink()
+        assert await ask(made) == [3]
+
+
+async def test_executors_stay_the_same_when_the_cluster_is_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = Driver()
+    async with executor() as (actor, server), fleet({ONE: server.place}, driver) as made:
+        await heard(made, ONE)
+        await made.install(ONE, numbers())
+        stream = await made.execute(ONE, new_query_id(), Statement(MANY, {}), "here")
+        peer = made._peers[ONE]
+        assert not peer.is_on_ray
+        wanted: list[set[ExecutorId]] = []
+
+        def find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
+            wanted.append(known)
+            return {} if ONE in known else {ONE: Remote(actor)}
+
+        monkeypatch.setattr(ray_fleet, "find", find)
+        await made.join()
+        async with asyncio.timeout(30):
+            while not peer.is_on_ray:
+                await made.describe("here")
+        assert made._peers[ONE] is peer
+        assert len(await values(stream)) == 400_000  # It was begun before.
+        assert await ask(made) == [6]
+        await made.describe("here")
+        assert wanted[0] == set() and wanted[-1] == {ONE}
+
+
+async def test_an_executor_whose_channel_breaks_is_reached_where_it_listens_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reaching, "_DELAYS", Delays(0, 0))
+    places: Places = {}
+    async with fleet(places) as made:
+        async with executor() as (_, server):
+            places[ONE] = server.place
+            await heard(made, ONE)
+        await heard(made)
+        async with executor() as (_, server):
+            await heard(made)  # Nobody has stored the new address yet.
+            places[ONE] = server.place
+            await heard(made, ONE)
+
+
+async def test_an_address_that_belongs_to_another_executor_now_is_not_used() -> None:
+    async with executor(TWO) as (actor, server), fleet({ONE: server.place}) as made:
+        async with asyncio.timeout(30):
+            while actor.calls.count("describe") < 3:
+                assert await made.describe("here") == []
+        assert made._peers == {}
+
+
+async def test_an_executor_that_knows_another_token_is_not_found() -> None:
+    async with executor() as (actor, server):
+        made = RayFleet("another", Driver(), lambda: _places(server))  # type: ignore[arg-type]
+        for _ in range(3):
+            assert await made.describe("here") == []
+        await made.aclose()
+        assert actor.calls == []
+
+
+async def _places(server: ChannelServer) -> Mapping[ExecutorId, Address]:
+    return {ONE: server.place}
+
+
+async def test_only_calls_of_schedulers_are_answered() -> None:
+    async with executor() as (actor, server), fleet({ONE: server.place}) as made:
+        await heard(made, ONE)
+        for name in ("run", "drain", "_standing", "__class__"):
+            with pytest.raises(CarawayError, match="no call"):
+                await Calling(actor)(name, b"")
