@@ -1,10 +1,12 @@
 """Fixtures: the datasets, the reference over each, and every runner over each."""
 
+import logging
 from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
 
+from caraway_engine.known_faults import mending
 from caraway_engine.stages import Policy
 from tests.differential import (
     asking,
@@ -63,8 +65,28 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return small_tables.build(tmp_path_factory.mktemp("differential") / "small")
 
 
+class _Warnings(logging.Handler):
+    """Keeps the statements that a logger warns of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.statements: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.statements.append(vars(record)["sql"])
+
+
 @pytest.fixture(scope="session")
-def small_reference(small: Dataset) -> Iterator[Runner]:
+def unguarded() -> Iterator[list[str]]:
+    """Keep the statements that the reference ran without their guards."""
+    handler, logger = _Warnings(), logging.getLogger(mending.__name__)
+    logger.addHandler(handler)
+    yield handler.statements
+    logger.removeHandler(handler)
+
+
+@pytest.fixture(scope="session")
+def small_reference(small: Dataset, unguarded: list[str]) -> Iterator[Runner]:
     with asking.opened(runners.single_node, small) as reference:
         yield reference
 

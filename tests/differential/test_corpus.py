@@ -77,6 +77,14 @@ def test_most_statements_answer_rows(small_reference: Runner) -> None:
     assert len(empty) < len(ANSWERED) / 12, empty
 
 
+def test_no_statement_runs_without_its_guards(
+    small_reference: Runner, unguarded: list[str]
+) -> None:
+    for case in ANSWERED:
+        small_reference.remembered(case.sql)
+    assert unguarded == []
+
+
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.full)])
 def test_most_statements_run_on_several_executors(
     every: int, on_small: Pair, request: pytest.FixtureRequest

@@ -136,7 +136,7 @@ def planned(
     it.
 
     Raises:
-        InvalidQueryError: no safe form is known.
+        InvalidQueryError: no safe form is known, or the statement is nested too deeply for it.
         Exception: the engine cannot plan the statement as it is.
     """
     sql = distinct_from.regrouped(sql) or sql
@@ -170,8 +170,9 @@ def planned(
     )
     if mended is None:
         return PlannedStatement(sql, dataframe, optimized)
+    # Without its guards, a statement that is nested too deeply for them could be wrong.
+    bounds.check_nesting(mended.sql)
     try:
-        bounds.check_nesting(mended.sql)
         other = plan(mended.sql)
         if believed:
             # Fail here rather than with an engine error about text that the user did not write.
