@@ -22,7 +22,7 @@ from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from caraway_core import ray_nodes
+from caraway_core import ray_nodes, tasks
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, TableName
@@ -274,6 +274,10 @@ class ExecutorActor:
             self._tallies.task_ended((time.perf_counter() - started) * 1000)
 
     async def _install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        # A call ends with its channel, but a thread cannot be stopped: the next one has to wait.
+        return await asyncio.shield(tasks.begin(self._installed(catalog)))
+
+    async def _installed(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         async with self._installing:
             return await asyncio.to_thread(self._worker.install, catalog)
 

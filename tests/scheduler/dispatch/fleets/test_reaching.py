@@ -1,6 +1,7 @@
 """A fleet that is in no Ray cluster calls executors at the addresses that are stored."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,8 +15,13 @@ from pyarrow import parquet
 
 from caraway_core import tasks
 from caraway_core.backoff import Delays
-from caraway_core.errors import CarawayError, InvalidQueryError, NotDistributableError
-from caraway_core.ids import ExecutorId, new_query_id
+from caraway_core.errors import (
+    CarawayError,
+    ExecutorLostError,
+    InvalidQueryError,
+    NotDistributableError,
+)
+from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_core.settings import Address
@@ -152,6 +158,40 @@ async def test_a_task_without_exchanges_runs_and_one_with_an_exchange_is_refused
         assert sorted(await values(await made.stream(ONE, work, ()))) == [2, 3]
         with pytest.raises(NotDistributableError, match="'e1' is reached without the head"):
             await made.run(ONE, work, ())
+
+
+async def test_catalogs_are_installed_one_after_another_even_if_a_channel_breaks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, go_on = asyncio.Event(), threading.Event()
+    at_once = most = 0
+    async with executor() as (actor, server):
+        loop, install = asyncio.get_running_loop(), actor._worker.install
+
+        def slow(given: TableCatalog) -> Mapping[TableName, str]:
+            nonlocal at_once, most
+            at_once += 1
+            most = max(most, at_once)
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(30)
+            at_once -= 1
+            return install(given)
+
+        monkeypatch.setattr(actor._worker, "install", slow)
+        async with fleet({ONE: server.place}) as made:
+            await heard(made, ONE)
+            installing = tasks.begin(made.install(ONE, numbers()))
+            await begun.wait()
+        with pytest.raises(ExecutorLostError):
+            await installing
+        async with fleet({ONE: server.place}) as made:
+            await heard(made, ONE)
+            again = tasks.begin(made.install(ONE, numbers()))
+            await heard(made, ONE)
+            go_on.set()
+            assert await again == {}
+            assert await ask(made) == [6]
+        assert most == 1
 
 
 async def test_files_of_the_scheduler_are_sent(tmp_path: Path) -> None:
