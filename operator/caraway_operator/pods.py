@@ -21,6 +21,8 @@ _LASTING = frozenset(
         "RunContainerError",
     }
 )
+WAITING_FOR_ROOM = frozenset({"Unschedulable", "FailedCreate"})
+"""Reasons that pass as soon as other pods of the workload leave."""
 _LONGEST = 400
 
 

@@ -14,7 +14,12 @@ from dataclasses import dataclass, replace
 
 from caraway_operator.cluster_state import ClusterState
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
-from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
+from caraway_operator.pods import (
+    WAITING_FOR_ROOM,
+    PodView,
+    WorkloadProblem,
+    WorkloadView,
+)
 from caraway_operator.progress import ExecutorDrain
 from caraway_operator.scaling import draining
 
@@ -234,12 +239,15 @@ def _update_drain(state: ClusterState) -> ExecutorDrain | None:
 
 
 def _problem_of(state: ClusterState, component: str) -> WorkloadProblem | None:
-    of_pods = (
-        pod.problem
-        for pod in state.pods
-        if pod.component == component and not pod.is_ready and not pod.is_terminating
-    )
-    return next((problem for problem in of_pods if problem), state.workloads[component].problem)
+    pods = [pod for pod in state.pods if pod.component == component and not pod.is_ready]
+    coming = [pod for pod in pods if not pod.is_terminating]
+    of_pods = (pod.problem for pod in coming if pod.problem)
+    problem = next(of_pods, state.workloads[component].problem)
+    if problem and problem.reason in WAITING_FOR_ROOM:
+        # Schedulers are replaced all at once where there is room, otherwise one after another.
+        is_moving = len(coming) < len(pods) or any(pod.problem is None for pod in coming)
+        return None if is_moving else problem
+    return problem
 
 
 def _has_canary(state: ClusterState, executors: RolloutStep) -> bool:

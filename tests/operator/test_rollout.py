@@ -157,6 +157,36 @@ def test_a_step_that_exceeds_the_deadline_is_a_problem() -> None:
     assert problem.reason == "ProgressDeadlineExceeded"
 
 
+NO_ROOM = WorkloadProblem("Unschedulable", "0/1 nodes are available: insufficient memory")
+
+
+@pytest.mark.parametrize(
+    ("others", "problem"),
+    [
+        ([], NO_ROOM),
+        ([PodView("new-2", "n2", SCHEDULER, is_ready=False)], None),
+        ([PodView("old-1", "o1", SCHEDULER, is_ready=False, is_terminating=True)], None),
+        ([PodView("new-2", "n2", SCHEDULER, is_ready=False, problem=NO_ROOM)], NO_ROOM),
+    ],
+)
+def test_schedulers_without_room_wait_for_those_that_come_or_leave(
+    others: list[PodView], problem: WorkloadProblem | None
+) -> None:
+    sim = Sim(desired="new")
+    while SCHEDULER not in sim.log:
+        sim.advance()
+    state = sim.state()
+    half = replace(state.workloads[SCHEDULER], replicas=2, present=4, updated=2, ready=2)
+    waits = PodView("new-1", "n1", SCHEDULER, is_ready=False, problem=NO_ROOM)
+    pods = [pod for pod in state.pods if pod.component != SCHEDULER]
+
+    found = rollout.next_rollout_step(
+        changed(state, workloads={**state.workloads, SCHEDULER: half}, pods=[*pods, waits, *others])
+    )
+
+    assert found.problem == problem
+
+
 def test_the_drain_of_a_reverted_rollout_is_cancelled() -> None:
     sim = Sim()
 

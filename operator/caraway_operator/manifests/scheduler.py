@@ -41,7 +41,9 @@ def objects(desired: DesiredCluster) -> list[Object]:
                 "progressDeadlineSeconds": desired.spec.update_strategy.progress_deadline_seconds,
                 "strategy": {
                     "type": "RollingUpdate",
-                    "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+                    # All at once: a new value of a Secret must not wait for several starts in a
+                    # row. Where there is no room for all, some are made as others leave.
+                    "rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 0},
                 },
                 "template": _template(desired),
             },

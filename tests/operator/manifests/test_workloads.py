@@ -218,7 +218,7 @@ def test_schedulers_by_default() -> None:
         "progressDeadlineSeconds": 900,
         "strategy": {
             "type": "RollingUpdate",
-            "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+            "rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 0},
         },
     }
     [only] = template["spec"]["containers"]
