@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-clients test-package test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -116,6 +116,12 @@ NPM := $(VENV)/npm
 test-npm: setup
 	npm install --silent --no-audit --no-fund --prefix $(NPM) @spiceai/spice@3.2.0 @copilotkit/aimock@1.43.0
 	CARAWAY_NPM=$(NPM) $(PYTEST) -o timeout=200 -m full tests/e2e/test_npm_client.py tests/e2e/test_aimock.py
+
+# A cluster of the release before becomes one of this release under load, process by process, and back.
+# EARLIER is a tag or a commit, by default that of tests/kit/releases.py. Needs its commit in this clone.
+EARLIER ?=
+test-upgrade: setup
+	CARAWAY_EARLIER=$(EARLIER) $(PYTEST) -s -rs -o timeout=2400 -m full tests/e2e/test_upgrade.py
 
 test-full: SEED = $(shell date +%s)
 test-full: setup

@@ -1,0 +1,48 @@
+"""An earlier release of Caraway as processes of a cluster, from its commit."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kit.ray_cluster import Host
+
+ROOT = Path(__file__).parents[2]
+EARLIER = "f5456c310bc697c51e6c11c4c29c9b2f137d1ad1"
+"""The release before: the tag of it, or the last commit with its protocol version."""
+VARIABLE = "CARAWAY_EARLIER"
+"""The variable that names another commit or tag."""
+
+
+def earlier(folder: Path) -> Host:
+    """Write the files of the release before to a folder; return how its processes are started.
+
+    Its processes use the packages of this environment, so its requirements must be the same.
+    """
+    ref = os.environ.get(VARIABLE) or EARLIER
+    found = _git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    if found.returncode:
+        pytest.skip(
+            f"NO UPGRADE WAS TESTED: commit {ref} is not in this clone; fetch it with "
+            "`git fetch --unshallow --tags`, or name another one in the variable " + VARIABLE
+        )
+    archive = _git("archive", "--format=tar", ref)
+    folder.mkdir()
+    subprocess.run(("tar", "-x", "-C", str(folder)), input=archive.stdout, check=True)
+    return _host(folder)
+
+
+def current() -> Host:
+    """Return how processes of this checkout are started."""
+    return _host(ROOT)
+
+
+def _host(folder: Path) -> Host:
+    # These folders come before those of the installed package.
+    roots = sorted({str(each.parent.parent) for each in folder.glob("*/caraway*/__init__.py")})
+    return Host(environ={"PYTHONPATH": os.pathsep.join(roots)})
+
+
+def _git(*arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(("git", "-C", str(ROOT), *arguments), capture_output=True, check=False)
