@@ -44,7 +44,7 @@ TRIGGERS = {
         ("min(f)", "max(f)", "max(i)", "min(i)"), always=_FEW, shapes=("grouped", "nested"),
     ),
     "zeros-in-windows": Trigger(
-        "floats", _OF_FLOATS,
+        "floats", ("id", "g"),
         ("row_number() OVER (PARTITION BY f ORDER BY id)", "count(*) OVER (PARTITION BY f, g)",
          "rank() OVER (ORDER BY f, id)"),
         shapes=("plain", "set", "nested"),
