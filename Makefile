@@ -109,7 +109,8 @@ test-clients: setup
 	! command -v npm || npm install --silent --no-audit --no-fund --prefix $(CLIENTS)/node ai@6.0.326 @ai-sdk/openai-compatible@2.0.92
 	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/java/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/java
-	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py
+	! command -v cargo || cargo build --quiet --manifest-path tests/e2e/clients/rust/Cargo.toml --target-dir $(CLIENTS)/rust
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py
 
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm
