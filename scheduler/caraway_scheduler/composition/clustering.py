@@ -1,6 +1,5 @@
 """A scheduler joins its cluster: its own Ray node, the fleet, the store, and who is there."""
 
-import contextlib
 import shutil
 import uuid
 from contextlib import AsyncExitStack
@@ -55,7 +54,9 @@ async def join(
     presence = Presence(_node_options(options.join, data.path / "ray"), fleet)
     stack.push_async_callback(presence.aclose)
     scheduler_id = options.scheduler_id or data.node_id
-    await presence.begin(partial(_others_serve, store, scheduler_id))
+    await presence.begin(
+        partial(_are_reachable, store), partial(others_are_registered, store, scheduler_id)
+    )
     membership = Membership(fleet, store, scheduler_id)
     local = registry.ENGINES.load("planner")(engine, engines)
     tallies = DispatchTallies()
@@ -90,12 +91,12 @@ async def join(
     )
 
 
-async def _others_serve(store: StateStore, scheduler_id: str) -> bool:
-    """Return whether requests are for another scheduler, as this one knows no executors."""
-    with contextlib.suppress(CarawayError):
-        if await stored_channels(store):
-            return False
-    return await others_are_registered(store, scheduler_id)
+async def _are_reachable(store: StateStore) -> bool:
+    """Return whether there are addresses of executors; False if the store does not say."""
+    try:
+        return bool(await stored_channels(store))
+    except CarawayError:
+        return False
 
 
 def _node_options(join: JoinOptions, folder: Path) -> NodeOptions:

@@ -16,7 +16,12 @@ logger = logging.getLogger(__name__)
 _DELAYS = Delays(1.0, 5.0)
 _FIRST_ATTEMPTS = 10
 _AWAY_S = 5.0
+_AWAY_REACHABLE_S = 1.0
+"""How long the head is looked for, without and with executors that can be reached without it."""
 _LOOK_S = 0.5
+
+
+Asked = Callable[[], Awaitable[bool]]
 
 
 class Joined(Protocol):
@@ -43,17 +48,18 @@ class Presence:
         self._listens = listens
         self._node: RayNode | None = None
 
-    async def begin(self, others: Callable[[], Awaitable[bool]]) -> None:
-        """Join, or go on without it if the head is away and no other scheduler serves.
+    async def begin(self, are_reachable: Asked, others: Asked) -> None:
+        """Join, or go on without it if the head is away, and there are executors or nobody else.
 
-        `others` says whether one does; then requests are for that one, which has executors.
+        `are_reachable` says whether there are addresses of executors, and `others` whether there is
+        another scheduler: then requests are for that one, which has executors.
 
         Raises:
             CarawayError: the head is there, but cannot be joined in many attempts.
         """
         joining = tasks.begin(self._join(_FIRST_ATTEMPTS))
         try:
-            while not joining.done() and not await self._is_alone(joining, others):
+            while not joining.done() and not await self._is_due(joining, are_reachable, others):
                 pass
         except BaseException:
             joining.cancel()
@@ -111,17 +117,18 @@ class Presence:
             await self.aclose()
             await asyncio.sleep(delay_s)
 
-    async def _is_alone(
-        self, joining: "asyncio.Task[None]", others: Callable[[], Awaitable[bool]]
+    async def _is_due(
+        self, joining: "asyncio.Task[None]", are_reachable: Asked, others: Asked
     ) -> bool:
-        """Look for some time; return whether the head did not listen, and nobody else serves."""
+        """Look for the head for some time; return whether to start without it."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + _AWAY_S
+        has_executors = await are_reachable()
+        until = loop.time() + (_AWAY_REACHABLE_S if has_executors else _AWAY_S)
         while not joining.done():
             if await asyncio.to_thread(self._listens, self._options.head):
                 await asyncio.wait((joining,), timeout=_AWAY_S)
                 return False
             if loop.time() >= until:
-                return not await others()
+                return has_executors or not await others()
             await asyncio.wait((joining,), timeout=_LOOK_S)
         return False

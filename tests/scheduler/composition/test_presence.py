@@ -64,6 +64,7 @@ class Cluster:
         self.head = asyncio.Event()
         self.others = 0
         """How often another scheduler is still found."""
+        self.reachable = False
 
     async def start(self, _: NodeOptions) -> Node:
         await self.head.wait()
@@ -74,6 +75,9 @@ class Cluster:
 
     def member(self, fleet: Fleet) -> Presence:
         return Presence(OPTIONS, fleet, lambda _: self.head.is_set())
+
+    async def is_reachable(self) -> bool:
+        return self.reachable
 
     async def is_other(self) -> bool:
         self.others -= 1
@@ -90,6 +94,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster()
     monkeypatch.setattr(presence, "_DELAYS", Delays(0, 0))
     monkeypatch.setattr(presence, "_AWAY_S", 0.02)
+    monkeypatch.setattr(presence, "_AWAY_REACHABLE_S", 0.01)
     monkeypatch.setattr(presence, "_LOOK_S", 0.001)
     monkeypatch.setattr(RayNode, "start", made.start)
     return made
@@ -106,7 +111,7 @@ async def test_a_scheduler_outlives_its_node_and_joins_again(
     cluster.nodes = [AWAY, first]
     fleet = Fleet(log)
     member = cluster.member(fleet)
-    await member.begin(cluster.is_other)
+    await member.begin(cluster.is_reachable, cluster.is_other)
     fleet._failures = 1
     cluster.nodes = [AWAY, AWAY, second, third]
     running = asyncio.ensure_future(member.run())
@@ -125,7 +130,7 @@ async def test_a_head_that_cannot_be_joined_is_reported(cluster: Cluster, log: l
     cluster.head.set()
     cluster.nodes = [AWAY] * 20
     with pytest.raises(NodeFailedError):
-        await cluster.member(Fleet(log)).begin(cluster.is_other)
+        await cluster.member(Fleet(log)).begin(cluster.is_reachable, cluster.is_other)
     assert len(cluster.nodes) == 10
 
 
@@ -136,7 +141,7 @@ async def test_the_last_scheduler_starts_without_the_head_and_joins_later(
     cluster.others = 2
     fleet = Fleet(log)
     member = cluster.member(fleet)
-    await member.begin(cluster.is_other)
+    await member.begin(cluster.is_reachable, cluster.is_other)
     # It waited as long as there was another one.
     assert cluster.others == -1 and log == []
     running = asyncio.ensure_future(member.run())
@@ -154,7 +159,7 @@ async def test_beside_another_scheduler_a_start_waits_for_the_head(
     cluster.nodes = [Node(log)]
     cluster.others = 10**6
     member = cluster.member(Fleet(log))
-    beginning = asyncio.ensure_future(member.begin(cluster.is_other))
+    beginning = asyncio.ensure_future(member.begin(cluster.is_reachable, cluster.is_other))
     while cluster.others > 10**6 - 3:
         await asyncio.sleep(0)
     assert not beginning.done()
@@ -164,9 +169,20 @@ async def test_beside_another_scheduler_a_start_waits_for_the_head(
     await member.aclose()
 
 
+async def test_with_executors_that_can_be_reached_a_start_waits_for_nobody(
+    cluster: Cluster, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "_AWAY_S", 600.0)
+    cluster.reachable, cluster.others = True, 10**6
+    await cluster.member(Fleet(log)).begin(cluster.is_reachable, cluster.is_other)
+    assert cluster.others == 10**6 and log == []
+
+
 async def test_a_start_that_is_cancelled_leaves_no_node(cluster: Cluster, log: list[str]) -> None:
     cluster.others = 10**6
-    beginning = asyncio.ensure_future(cluster.member(Fleet(log)).begin(cluster.is_other))
+    beginning = asyncio.ensure_future(
+        cluster.member(Fleet(log)).begin(cluster.is_reachable, cluster.is_other)
+    )
     while cluster.others == 10**6:
         await asyncio.sleep(0)
     beginning.cancel()
@@ -180,7 +196,7 @@ async def test_a_process_that_cannot_leave_ray_ends(cluster: Cluster, log: list[
     first = Node(log)
     cluster.nodes = [first]
     member = cluster.member(Fleet(log, leaves=False))
-    await member.begin(cluster.is_other)
+    await member.begin(cluster.is_reachable, cluster.is_other)
     first.ended.set()
     with pytest.raises(CarawayError, match="cannot disconnect"):
         await member.run()
