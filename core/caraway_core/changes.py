@@ -86,6 +86,11 @@ def log_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([*nullable, pa.field(OP, pa.int8(), False), pa.field(OFFSET, pa.binary())])
 
 
+def without_log(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a dataset whose changes have this schema."""
+    return pa.schema([field for field in schema if field.name not in (OP, OFFSET)])
+
+
 def joined(parts: Sequence[Changes]) -> Changes:
     """Concatenate the changes of several requests."""
     return Changes(

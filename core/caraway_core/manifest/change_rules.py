@@ -11,7 +11,7 @@ from caraway_core.manifest import accelerating, acceleration_rules, names
 from caraway_core.manifest.document import Document
 
 WITHOUT_COLUMNS = ("cdc", "debezium")
-"""Connectors that cannot report the columns of a dataset."""
+"""Connectors that cannot report the columns of a dataset before its first events."""
 _OWN = "cdc"
 """The connector whose rows exist only here, so statements may change them too."""
 CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
@@ -59,12 +59,10 @@ def _is_followed(document: Document, connector: str, mode: str | None) -> Iterat
 
 
 def _columns(document: Document, connector: str) -> Iterator[Problem]:
+    """Without columns, the dataset gets those of its first events."""
     columns = document.value.get("columns")
-    if not isinstance(columns, list) or not columns:
-        message = f"the connector '{connector}' does not say its columns; declare 'columns'"
-        yield document.problem(("columns",) if columns is not None else (), message)
-        return
-    yield from _untyped(document, columns, f"the connector '{connector}' does not say it")
+    if isinstance(columns, list):
+        yield from _untyped(document, columns, f"the connector '{connector}' does not say it")
 
 
 def _all_typed(document: Document) -> Iterator[Problem]:

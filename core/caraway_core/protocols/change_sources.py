@@ -1,6 +1,6 @@
 """The protocol of sources that report changes of an accelerated dataset."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,7 +24,8 @@ class ChangeRequest:
     """One dataset as its change source sees it. Secrets are filled in, so it is never printed.
 
     `declared` and `primary_key` come from the manifest; empty means that the source decides.
-    `twice` is the policy for an insert whose key exists; "first" keeps the existing row.
+    `twice` is the policy for an insert whose key exists; "first" keeps the existing row. `learned`
+    returns the columns that a dataset that declares none has from earlier events, or None.
     """
 
     name: TableName
@@ -34,6 +35,7 @@ class ChangeRequest:
     declared: tuple[pa.Field, ...] = ()
     primary_key: tuple[str, ...] = ()
     twice: Twice = "last"
+    learned: Callable[[], pa.Schema | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

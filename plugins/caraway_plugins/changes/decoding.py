@@ -1,13 +1,14 @@
 """Decodes the body of a request into changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from caraway_core.changes import Changes, Op, log_schema
-from caraway_plugins.changes import columns, documents
+from caraway_plugins.changes import columns, documents, learning
 from caraway_plugins.changes.columns import BadValueError, ImpreciseError
 from caraway_plugins.changes.envelopes import EnvelopeRun, Envelopes
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget
@@ -68,8 +69,14 @@ def decode(
 
 
 def _json(body: bytes, target: ChangeTarget, is_exact: bool = False) -> Changes:
+    if learning.is_due(target) and not is_exact and documents.may_round(body):
+        raise ImpreciseError
+    events = documents.events(body, is_exact)
+    target = learning.target_of(events, target, documents.reader(is_exact))
+    if (count := _without_columns(events, target)) is not None:
+        return count
     envelopes = Envelopes(target, is_exact)
-    envelopes.read(documents.events(body, is_exact))
+    envelopes.read(events)
     return _made(envelopes, target, partial(documents.may_round, body))
 
 
@@ -78,11 +85,45 @@ def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
     from caraway_plugins.changes import avro
 
     # Avro distinguishes doubles from decimals, so its doubles are exact.
+    parts = list(avro.parts(body, target, header))
+    events = [event for part in parts for event in part.events]
+    target = learning.target_of(events, target, documents.reader(True), has_decimals=True)
+    if (count := _without_columns(events, target)) is not None:
+        return count
     envelopes = Envelopes(target, is_exact=True)
-    for part in avro.parts(body, target, header):
+    for part in parts:
         envelopes.continue_with(part.meaning)
         envelopes.read(part.events)
     return _made(envelopes, target)
+
+
+def _without_columns(events: Sequence[Any], target: ChangeTarget) -> Changes | None:
+    """Return that nothing changes, for deletes and truncations of a dataset that had no row yet.
+
+    Raises:
+        BadChangesError: an event is malformed.
+    """
+    if not learning.is_due(target):
+        return None
+    # An event is checked as one of a dataset that has the columns of the key.
+    keys = pa.schema([(name, pa.string()) for name in target.primary_key])
+    checked = Envelopes(replace(target, schema=keys))
+    for event in events:
+        if event is not None:
+            checked.read([_with_keys(event, target.primary_key)])
+    return Changes(log_schema(pa.schema([])).empty_table(), checked.received)
+
+
+def _with_keys(event: Any, key: Sequence[str]) -> Any:
+    """Return an event with no columns before it but those of the key."""
+    if not isinstance(event, dict):
+        return event
+    if "payload" in event and "op" not in event:
+        return {"payload": _with_keys(event["payload"], key)}
+    before = event.get("before")
+    if not isinstance(before, dict):
+        return event
+    return {**event, "before": {name: before[name] for name in key if name in before}}
 
 
 def _never(_name: str | None) -> bool:
@@ -111,12 +152,14 @@ def _table(
     is_exact: bool,
     may_round: MayRound,
 ) -> pa.Table:
-    arrays = [_column(run, field, is_exact, may_round) for field in target.schema]
+    arrays = [_column(run, field, target, is_exact, may_round) for field in target.schema]
     arrays += [pa.array(run.ops, pa.int8()), pa.array(run.offsets, pa.binary())]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(run: EnvelopeRun, field: pa.Field, is_exact: bool, may_round: MayRound) -> pa.Array:
+def _column(
+    run: EnvelopeRun, field: pa.Field, target: ChangeTarget, is_exact: bool, may_round: MayRound
+) -> pa.Array:
     name = field.name
     given: list[Any] = [row.get(name) for row in run.rows]
     if not field.nullable and None in given:
@@ -131,8 +174,9 @@ def _column(run: EnvelopeRun, field: pa.Field, is_exact: bool, may_round: MayRou
             return columns.array(given, field.type, run.meaning.of(name), is_exact=True)
     except BadValueError as exc:
         position = run.positions[exc.index]
+        learned = f"; {target.remedy}" if target.is_learned else ""
         raise BadChangesError(
-            f"event {position}: column '{name}{exc.inner}': {exc.reason}"
+            f"event {position}: column '{name}{exc.inner}': {exc.reason}{learned}"
         ) from exc
 
 

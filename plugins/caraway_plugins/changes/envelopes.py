@@ -44,6 +44,7 @@ class Envelopes:
         self._seen = 0
         self._key = target.primary_key
         self._columns = frozenset(target.schema.names)
+        self._remedy = target.remedy
         self._create = _create_op(target)
         self._offsets = Offsets()
         self._schema: Any = None
@@ -146,10 +147,7 @@ class Envelopes:
             raise BadChangesError(f"op '{event['op']}' needs the row as an object in '{name}'")
         if not self._columns.issuperset(image):
             unknown = sorted(set(image) - self._columns)[0]
-            raise BadChangesError(
-                f"column '{unknown:.100}' is not in the dataset; add it to the dataset's "
-                "'columns', or leave it out at the source"
-            )
+            raise BadChangesError(f"column '{unknown:.100}' is not in the dataset; {self._remedy}")
         return image
 
     def _keys(self, image: Row) -> dict[str, Any]:

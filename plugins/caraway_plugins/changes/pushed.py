@@ -30,9 +30,13 @@ def without_rows(name: str, columns: tuple[pa.Field, ...]) -> MemoryTable:
     """Return an empty table with the declared columns.
 
     Raises:
-        DatasetError: no columns are declared.
+        DatasetError: no columns are declared; they come from the first events.
     """
     if not columns:
-        raise DatasetError("schema", f"'{name}' has no columns; declare them under 'columns'")
+        raise DatasetError(
+            "unavailable",
+            f"dataset '{name}' declares no columns: they come from its first events, and none has "
+            "arrived yet; send events, or declare 'columns'",
+        )
     schema = pa.schema(columns)
     return MemoryTable(schema, schema.empty_table())

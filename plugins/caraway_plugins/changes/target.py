@@ -36,7 +36,8 @@ class ChangeTarget:
 
     `twice` is the policy for a create or a snapshot read whose key exists: "first" keeps the
     existing row, "last" replaces it. `avro_schema` is the schema of bare Avro events that are sent
-    without one.
+    without one. Where `is_learned`, the columns come from the first events; without columns there
+    were none yet.
     """
 
     schema: pa.Schema
@@ -44,3 +45,14 @@ class ChangeTarget:
     twice: Twice = "last"
     avro_schema: str | None = None
     registry: AvroSchemas | None = None
+    is_learned: bool = False
+
+    @property
+    def remedy(self) -> str:
+        """How the dataset gets other columns."""
+        if self.is_learned:
+            return (
+                "the dataset's columns come from its first events; leave the column as it was at "
+                "the source, or declare 'columns' and give the dataset another name"
+            )
+        return "add it to the dataset's 'columns', or leave it out at the source"

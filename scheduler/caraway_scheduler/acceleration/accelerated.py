@@ -15,6 +15,7 @@ from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.change_rules import WITHOUT_COLUMNS
 from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.embedding import mark_of
@@ -27,6 +28,7 @@ from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.feed import Feed
 from caraway_scheduler.acceleration.changes.following import Following
 from caraway_scheduler.acceleration.changes.ingesting import Ingest, StreamStoppedError, Upon
+from caraway_scheduler.acceleration.changes.learned_columns import LearnedColumns
 from caraway_scheduler.acceleration.recipes import generated
 from caraway_scheduler.acceleration.recipes.generated import GeneratedVectors
 from caraway_scheduler.acceleration.refresh import plans
@@ -49,7 +51,7 @@ class Surroundings:
     """What the tasks of a dataset need from others: its columns, params and source of changes."""
 
     schema: Callable[[TableName], pa.Schema]
-    change_source: Callable[[Dataset], ChangeSource | None]
+    change_source: Callable[[Dataset, Callable[[], pa.Schema | None]], ChangeSource | None]
     params: Callable[[Dataset], Mapping[str, str]]
     ingest: Ingest
     embed: Embed | None = None
@@ -82,7 +84,11 @@ class Accelerated:
         self._read_params = surroundings.params
         self._params: Mapping[str, str] | None = None
         self._registry: schema_registries.Registry | None = None
-        self._change_source = partial(surroundings.change_source, dataset)
+        self.columns: LearnedColumns | None = None
+        if dataset.connector in WITHOUT_COLUMNS and not dataset.columns:
+            self.columns = LearnedColumns(current)
+        known = self.columns.known if self.columns is not None else lambda: None
+        self._change_source = partial(surroundings.change_source, dataset, known)
         self._tasks = tasks.Tasks()
         self._is_following = False
         self._marks: dict[str, str] = {}
@@ -95,7 +101,8 @@ class Accelerated:
         every_s = kept.check_interval_s if kept else None
         self.compactor = Compactor(current, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
-            schema = partial(surroundings.schema, plan.name)
+            read = self.columns.schema if self.columns is not None else surroundings.schema
+            schema = partial(read, plan.name)
             embedded, embed = dataset.search.embedded, surroundings.embed
             self.feed = Feed(
                 current,
@@ -152,7 +159,8 @@ class Accelerated:
             StreamStoppedError: it is not ready for changes yet.
         """
         assert self.feed is not None
-        if self.current.shown is None:
+        is_awaited = self.columns is not None and self.columns.is_awaited
+        if self.current.shown is None and not is_awaited:
             raise StreamStoppedError(
                 f"dataset '{self.plan.name}' is being loaded and takes no changes yet; try again"
             )
@@ -161,11 +169,12 @@ class Accelerated:
             self._registry = schema_registries.of_params(self._params)
         keys = self.current.subject.keys
         return ChangeTarget(
-            self.feed.schema,
+            pa.schema([]) if is_awaited else self.feed.schema,
             keys.primary if keys else (),
             "first" if plans.twice_of(self.acceleration) == "first" else "last",
             self._params.get("avro_schema"),
             self._registry,
+            self.columns is not None,
         )
 
     def changeable(self) -> Changeable:
@@ -175,7 +184,10 @@ class Accelerated:
             StreamStoppedError: it is not ready for changes yet.
         """
         target, version = self.target(), self.current.shown
-        assert version is not None
+        if version is None:
+            raise StreamStoppedError(
+                f"dataset '{self.plan.name}' has no columns before its first events"
+            )
         twice = plans.twice_of(self.acceleration)
         upon = Upon(version.key, version.read_log)
         return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
@@ -213,6 +225,8 @@ class Accelerated:
 
     def moved(self) -> None:
         """Note that readers see another state."""
+        if self.columns is not None:
+            self.columns.found()
         self._check_models()
         if self._snapshotting is not None:
             self._snapshotting.news()
@@ -241,12 +255,17 @@ class Accelerated:
         while True:
             try:
                 held = await self.current.look()
-                if held is None or not self.current.is_readable(held.version):
+                if self.columns is not None:
+                    self._follow(None if self._is_following else self._change_source())
+                    await self.columns.wait()
+                elif held is None or not self.current.is_readable(held.version):
                     await self._has_source.wait()
                 source = None if self._is_following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:
                     self._adopt(await source.primary_key())
                 await feed.begin()
+                if self.columns is not None:
+                    self.columns.begun()
                 break
             except StateAwayError as exc:
                 logger.warning("changes wait for the state store", extra={"cause": exc.message})
@@ -254,15 +273,19 @@ class Accelerated:
                 self.refresher.fail(exc.message)
             await asyncio.sleep(again.failed())
         self.refresher.fail("")
-        if source is not None:
-            name = self.plan.name
-            claim = self.current.claim(_FOLLOWING)
-            following = Following(
-                name, source, self._ingest, claim.take, self._report, release=claim.release
-            )
-            self._is_following = True
-            self._spawn(following.run, "follow a source")
+        self._follow(source)
         await feed.run()
+
+    def _follow(self, source: ChangeSource | None) -> None:
+        """Apply the changes of a source from now on, if there is one."""
+        if source is None:
+            return
+        claim = self.current.claim(_FOLLOWING)
+        following = Following(
+            self.plan.name, source, self._ingest, claim.take, self._report, release=claim.release
+        )
+        self._is_following = True
+        self._spawn(following.run, "follow a source")
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
         """Use the primary key of the source if the manifest has none."""

@@ -319,9 +319,11 @@ class Accelerations:
         upon: Upon | None = None,
     ) -> int:
         """Apply changes to a dataset; raises as `target` and `Feed.apply` do."""
-        feed = self._changing(name).feed
-        assert feed is not None
-        return await feed.apply(changes, request_id, deadline_s, source, upon)
+        kept = self._changing(name)
+        assert kept.feed is not None
+        if kept.columns is not None:
+            await kept.columns.take(changes.rows.schema, deadline_s)
+        return await kept.feed.apply(changes, request_id, deadline_s, source, upon)
 
     async def position(self, name: TableName) -> str | None:
         """Return the position in the source of its changes; raises as `target` does."""

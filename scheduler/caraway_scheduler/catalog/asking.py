@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow as pa
+
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, SecretResolver
@@ -58,14 +60,16 @@ class SourceCalls:
         assert self.secrets is not None
         return self.secrets.expand_all(dataset.params)
 
-    def change_source(self, dataset: Dataset) -> ChangeSource | None:
+    def change_source(
+        self, dataset: Dataset, learned: Callable[[], pa.Schema | None]
+    ) -> ChangeSource | None:
         """Return the source of a dataset's changes, or None if its connector has none.
 
         Raises:
             DatasetError: the dataset's path or params are wrong.
         """
         assert self.secrets is not None
-        return opening.change_source(dataset, self.secrets)
+        return opening.change_source(dataset, self.secrets, learned)
 
     def close(self) -> None:
         """Shut down the threads without waiting for running calls."""

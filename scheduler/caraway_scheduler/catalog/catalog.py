@@ -173,9 +173,11 @@ class Catalog:
         """Return the params of a dataset; see `SourceCalls.params`."""
         return self._asking.params(dataset)
 
-    def change_source(self, dataset: Dataset) -> ChangeSource | None:
+    def change_source(
+        self, dataset: Dataset, learned: Callable[[], pa.Schema | None]
+    ) -> ChangeSource | None:
         """Return the source of a dataset's changes; see `SourceCalls.change_source`."""
-        return self._asking.change_source(dataset)
+        return self._asking.change_source(dataset, learned)
 
     def source_bytes(self, name: TableName) -> int:
         """Return the size in bytes of the source of an accelerated dataset; 0 if it is unknown."""

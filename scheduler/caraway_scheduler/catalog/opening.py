@@ -1,5 +1,6 @@
 """Creates the sources of datasets, and the requests for them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,8 +50,12 @@ def _is_followed(dataset: Dataset) -> bool:
     return dataset.acceleration.refresh.mode in ("changes", "disabled")
 
 
-def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | None:
+def change_source(
+    dataset: Dataset, secrets: SecretResolver, learned: Callable[[], pa.Schema | None]
+) -> ChangeSource | None:
     """Return the source of an accelerated dataset's changes, or None if its connector has none.
+
+    `learned` returns the columns that the dataset has from earlier events, or None.
 
     Raises:
         DatasetError: the dataset's path or params are wrong.
@@ -68,6 +73,7 @@ def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | N
             _declared(dataset),
             dataset.acceleration.primary_key,
             _twice(dataset.acceleration),
+            learned,
         )
     except DatasetError:
         raise

@@ -50,7 +50,6 @@ def test_a_table_of_postgresql_may_be_read_without_its_changes(
             (COLUMNS, "acceleration: {refresh_mode: full}"),
             "refresh_mode: the connector 'debezium' has no 'full', because it is only read by its",
         ),
-        ("cdc:t", ("acceleration: {}",), "'cdc' does not say its columns; declare 'columns'"),
         (
             "debezium:t",
             ("columns: [{name: id, type: int}, {name: note}]", "acceleration: {}"),

@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from caraway_core.changes import Changes, Op, joined, log_schema
+from caraway_core.changes import Changes, Op, joined, log_schema, without_log
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
 from caraway_plugins.changes import decoding, registry
@@ -35,8 +35,6 @@ class KafkaChanges:
     def __init__(self, request: ChangeRequest, limits: KafkaLimits | None = None) -> None:
         self._settings = settings_of(request)
         self._limits = limits or KafkaLimits()
-        if not request.declared:
-            raise DatasetError("schema", "a topic has no schema; declare the dataset's 'columns'")
         try:
             self._registry = registry.of_params(request.params)
         except ValueError as exc:
@@ -47,7 +45,9 @@ class KafkaChanges:
             request.twice,
             request.params.get("avro_schema") or None,
             self._registry,
+            is_learned=not request.declared,
         )
+        self._learned = request.learned
         self._topic: Topic | None = None
 
     async def schema(self) -> pa.Schema:
@@ -60,14 +60,18 @@ class KafkaChanges:
         name, loop = self._settings.topic, asyncio.get_running_loop()
         offsets = {} if position is None else dict(_position(position, name).offsets)
         topic = Topic(self._settings)
+        if self._target.is_learned and (known := self._learned()) is not None:
+            self._target = replace(self._target, schema=known)
         try:
             await asyncio.to_thread(topic.begin, offsets)
             self._topic = topic
+            is_emptied = position is not None
             if position is not None:
                 yield SourceBatch(self._nothing(), position)
-            else:
+            elif self._target.schema.names:
                 # The rows that the dataset has are not those of the topic.
                 yield SourceBatch(_emptied(self._target), _Position(name, {}).text())
+                is_emptied = True
             look_at = loop.time() + self._limits.look_s
             while True:
                 if loop.time() >= look_at:
@@ -81,7 +85,11 @@ class KafkaChanges:
                     continue
                 if read.changes is not None:
                     offsets |= _after(events[: read.taken])
-                    yield SourceBatch(read.changes, _Position(name, dict(offsets)).text())
+                    changes = read.changes
+                    if not is_emptied and self._target.schema.names:
+                        changes, is_emptied = joined([_emptied(self._target), changes]), True
+                    if is_emptied:
+                        yield SourceBatch(changes, _Position(name, dict(offsets)).text())
                 if read.error is not None:
                     raise read.error
         finally:
@@ -110,7 +118,9 @@ class KafkaChanges:
         good: list[Changes] = []
         for number, event in enumerate(events):
             try:
-                good.append(self._decoded([event]))
+                decoded = self._decoded([event])
+                if decoded.rows.num_columns == len(log_schema(self._target.schema)):
+                    good.append(decoded)
             except BadChangesError as exc:
                 where = f"partition {event.partition}, offset {event.offset}"
                 told = exc.message.removeprefix("event 1: ")
@@ -133,12 +143,19 @@ class KafkaChanges:
         if not values:
             return self._nothing()
         if form == "avro":
-            return decoding.decode(b"".join(values), "application/avro", {}, self._target)
+            return self._kept(b"".join(values), "application/avro")
         if any(b"\n" in value for value in values):
             body = b"[" + b",".join(values) + b"]"
         else:
             body = b"\n".join(values)
-        return decoding.decode(body, "application/x-ndjson", {}, self._target)
+        return self._kept(body, "application/x-ndjson")
+
+    def _kept(self, body: bytes, content_type: str) -> Changes:
+        """Decode a body; the first rows give the columns of a dataset that declares none."""
+        changes = decoding.decode(body, content_type, {}, self._target)
+        if not self._target.schema.names:
+            self._target = replace(self._target, schema=without_log(changes.rows.schema))
+        return changes
 
 
 @dataclass(frozen=True, slots=True)

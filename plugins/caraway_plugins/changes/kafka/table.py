@@ -13,13 +13,12 @@ class KafkaTable:
     capabilities = SourceCapabilities(scan=False, changes=True)
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
-        empty = without_rows(request.name, request.declared)
         KafkaChanges(
             ChangeRequest(
                 request.name, request.connector, request.path, request.params, request.declared
             )
         )
-        return empty
+        return without_rows(request.name, request.declared)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
         return None
