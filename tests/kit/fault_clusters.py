@@ -226,13 +226,13 @@ def _rows(by_key: Sequence[tuple[int, int]]) -> Rows:
 
 @contextmanager
 def fault_cluster(
-    folder: Path, executors: int = 3, state: str | None = None
+    folder: Path, executors: int = 3, state: str | None = None, memory: str = "128MiB"
 ) -> Iterator[FaultCluster]:
     """Start a cluster; the block begins when `s1` has its executors ready, with little memory."""
     facts = write_facts(folder)
     manifest = folder / "caraway.yaml"
     manifest.write_text(_MANIFEST)
-    with ray_cluster(folder, executors, state, "128MiB") as of:
+    with ray_cluster(folder, executors, state, memory) as of:
         cluster = FaultCluster(of, manifest, Served(""), facts)
         cluster.served = cluster.serve("s1")
         cluster.served.until_ready(executors)

@@ -1,0 +1,62 @@
+"""Executors of a real cluster report the memory of their work, and none after it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from caraway_executor import usage
+from tests.kit.deadlines import until
+from tests.kit.fault_clusters import (
+    BOUND_S,
+    WIDE,
+    WIDE_ROWS,
+    FaultCluster,
+    fault_cluster,
+    in_thread,
+)
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+SORTED = (
+    "SELECT count(*) AS n, max(r) AS most FROM "
+    f"(SELECT row_number() OVER (ORDER BY w, v, id) AS r FROM ({WIDE}))"
+)
+EXECUTORS = ("e1", "e2")
+_SHARE = 0.1
+"""The share of the limit that statements must use, and less than which stays."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
+    with fault_cluster(tmp_path_factory.mktemp("m"), 2, memory="512MiB") as running:
+        yield running
+
+
+def shares(cluster: FaultCluster) -> list[float]:
+    """Return the memory in use by its limit, as autoscaling sees it."""
+    told = cluster.served.executors()
+    return [told[each]["memory_used_bytes"] / told[each]["memory_bytes"] for each in EXECUTORS]
+
+
+def resident(cluster: FaultCluster) -> list[int]:
+    return [usage.anonymous_bytes(cluster.of.actor_pid(each)) for each in EXECUTORS]
+
+
+def test_the_share_in_use_falls_after_work(cluster: FaultCluster) -> None:
+    until(lambda: max(shares(cluster)) == 0, "no memory is in use before work", BOUND_S)
+    idle = resident(cluster)
+    busiest, highest = 0.0, idle
+    for _ in range(3):
+        running = in_thread(lambda: cluster.served.ask(SORTED))
+        while not running.done():
+            busiest = max(busiest, *shares(cluster))
+            highest = list(map(max, highest, resident(cluster)))
+        assert running.result().rows == [{"n": WIDE_ROWS, "most": WIDE_ROWS}]
+
+    assert busiest > _SHARE, "the statement is too small to show anything"
+    until(lambda: max(shares(cluster)) < _SHARE, "the reported share falls", BOUND_S)
+
+    after = [(now - was) >> 20 for now, was in zip(resident(cluster), idle, strict=True)]
+    grown = [(most - was) >> 20 for most, was in zip(highest, idle, strict=True)]
+    print(
+        f"busy: {busiest:.0%} in use, grown by {grown} MiB; after: {shares(cluster)}, {after} MiB"
+    )
