@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from caraway_core.manifest import memory
 from caraway_core.suspects import End
 from caraway_executor import ceilings, usage
 from caraway_executor.ceilings import Ceiling, ceiling_bytes
@@ -118,3 +119,15 @@ def test_a_process_is_ended_for_another_reason_while_it_is_the_one_looked_at() -
         assert first.poll() is None
     ceiling.close()
     assert ends == [End("hung", "it does not stop")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "total", "most"),
+    [(256, 64_000, 2_304), (2_048, 64_000, 7_680), (2_048, 4_000, 3_400), (256, 200, 640)],
+)
+def test_an_executor_may_have_what_the_reference_says(
+    monkeypatch: pytest.MonkeyPatch, limit: int, total: int, most: int
+) -> None:
+    # docs/reference/cli.md, `--memory`: three times the limit and 1,536 MiB.
+    monkeypatch.setattr(memory, "total_bytes", lambda: total * MIB)
+    assert ceilings.of_executor(limit * MIB) == most * MIB
