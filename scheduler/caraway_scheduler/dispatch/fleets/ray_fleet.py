@@ -60,7 +60,7 @@ from caraway_scheduler.dispatch.fleets.reaching import (
     Reaching,
     no_places,
 )
-from caraway_scheduler.dispatch.fleets.sharing import Sharing
+from caraway_scheduler.dispatch.fleets.sharing import SharedObjects
 from caraway_scheduler.dispatch.fleets.waiting import in_thread
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ class RayFleet:
         self._reaching = Finding(Reaching(token, places).reach, "no addresses of executors")
         self._origin = ""  # Also of catalogs that executors keep while this process rejoins.
         self._answers = Answers(self._forget_if_dead)
-        self._sharing = Sharing(self._answers, ray.put)
+        self._sharing = SharedObjects(self._answers, ray.put)
         self._calls = 0
 
     async def leave(self) -> None:

@@ -12,7 +12,7 @@ from caraway_scheduler.dispatch.fleets.answers import Answers
 from caraway_scheduler.dispatch.fleets.peers import Peer
 
 
-class Sharing:
+class SharedObjects:
     """What was put into Ray's store, for as long as it is needed."""
 
     def __init__(self, answers: Answers, put: Callable[[Any], Any]) -> None:
