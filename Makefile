@@ -71,7 +71,7 @@ test-cluster-pods: setup
 	$(PYTEST) -o timeout=600 -m full -k "not within_the_grace" tests/charts/test_processes.py
 
 test-faults: setup
-	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
+	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py tests/e2e/test_cut_hosts.py
 
 # CARAWAY_CHAOS_S is the length of each run, CARAWAY_CHAOS_SEED what happens in it, CHAOS which runs
 # there are; `mixed` is a short one of kills and pauses.

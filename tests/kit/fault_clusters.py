@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tests.kit.deadlines import until
-from tests.kit.ray_cluster import RayCluster, ray_cluster
+from tests.kit.ray_cluster import Host, RayCluster, ray_cluster
 
 BOUND_S = 300.0
 """The time limit of a query under any fault, on a busy machine."""
@@ -226,13 +226,18 @@ def _rows(by_key: Sequence[tuple[int, int]]) -> Rows:
 
 @contextmanager
 def fault_cluster(
-    folder: Path, executors: int = 3, state: str | None = None, memory: str = "128MiB"
+    folder: Path,
+    executors: int = 3,
+    state: str | None = None,
+    memory: str = "128MiB",
+    hosts: Mapping[str, Host] | None = None,
+    network: str = "",
 ) -> Iterator[FaultCluster]:
     """Start a cluster; the block begins when `s1` has its executors ready, with little memory."""
     facts = write_facts(folder)
     manifest = folder / "caraway.yaml"
     manifest.write_text(_MANIFEST)
-    with ray_cluster(folder, executors, state, memory) as of:
+    with ray_cluster(folder, executors, state, memory, hosts=hosts, network=network) as of:
         cluster = FaultCluster(of, manifest, Served(""), facts)
         cluster.served = cluster.serve("s1")
         cluster.served.until_ready(executors)
