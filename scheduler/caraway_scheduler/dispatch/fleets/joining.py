@@ -52,7 +52,7 @@ class RayDriver:
             ) from exc
         self.is_joined = True
 
-    async def leave(self) -> None:
+    async def leave(self, within_s: float = _LEAVE_S) -> None:
         """Disconnect from Ray.
 
         Raises:
@@ -60,10 +60,10 @@ class RayDriver:
         """
         self.is_joined = False
         try:
-            await asyncio.wait_for(in_thread(ray.shutdown, "ray"), _LEAVE_S)
+            await asyncio.wait_for(in_thread(ray.shutdown, "ray"), within_s)
         except TimeoutError:
             raise CarawayError(
-                f"Ray cannot disconnect from the cluster within {_LEAVE_S:g} s; restart this "
+                f"Ray cannot disconnect from the cluster within {within_s:g} s; restart this "
                 "scheduler"
             ) from None
 

@@ -66,6 +66,7 @@ from caraway_scheduler.dispatch.fleets.waiting import in_thread
 logger = logging.getLogger(__name__)
 _FETCH_S = 10.0
 _FINDING_S = 5.0
+_LEAVE_S = 30.0
 
 
 class RayFleet:
@@ -100,7 +101,8 @@ class RayFleet:
         self._forget_all()
         # It is a call of Ray in a thread.
         await self._finding.leave(_FINDING_S)
-        await self._driver.leave()
+        # Meanwhile executors are reached by address.
+        await self._driver.leave(_LEAVE_S)
 
     async def join(self) -> None:
         """Join Ray through the node of this host. Until then executors are reached by address.

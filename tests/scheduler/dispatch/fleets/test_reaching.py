@@ -72,7 +72,7 @@ class Driver:
     async def join(self) -> None:
         self.is_joined = True
 
-    async def leave(self) -> None:
+    async def leave(self, _within_s: float = 0.0) -> None:
         self.is_joined = False
 
 
@@ -238,6 +238,35 @@ async def test_executors_stay_the_same_when_the_cluster_is_joined(
         assert await ask(made) == [6]
         await made.describe("here")
         assert wanted[0] == set() and wanted[-1] == {ONE}
+
+
+class SlowDriver(Driver):
+    """A connection to Ray that is slow to disconnect."""
+
+    def __init__(self) -> None:
+        self.is_joined = True
+        self.may_leave = asyncio.Event()
+
+    async def leave(self, _within_s: float = 0.0) -> None:
+        await self.may_leave.wait()
+
+
+async def test_executors_answer_while_ray_disconnects(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = SlowDriver()
+    async with executor() as (actor, server), fleet({ONE: server.place}, driver) as made:
+        monkeypatch.setattr(ray_fleet, "find", lambda known: {ONE: Remote(actor)})
+        await heard(made, ONE)
+        assert made._peers[ONE].is_on_ray
+        actor._worker.install(numbers())
+        leaving = tasks.begin(made.leave())
+        async with asyncio.timeout(30):
+            while ONE not in made._peers or made._peers[ONE].is_on_ray:
+                await made.describe("here")
+        assert await ask(made) == [6]
+        assert not leaving.done()
+        driver.may_leave.set()
+        await leaving
+        assert await ask(made) == [6]
 
 
 async def test_an_executor_whose_channel_breaks_is_reached_where_it_listens_next(
