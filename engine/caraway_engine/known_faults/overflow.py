@@ -89,26 +89,29 @@ class _Arithmetic:
             return None
         if ranges.combined(operation["op"], left, right).fits(whole):
             return None
-        if operation["op"] in _ADDING and _is_chained(operation):
-            terms = list(self._terms(node, type_, added=True))
-            return lambda _copy: _summed(terms, type_)
+        if _is_chained(operation) and operation["op"] in (*_ADDING, "Multiply"):
+            signs = _ADDING if operation["op"] in _ADDING else ("Multiply",)
+            terms = list(self._terms(node, type_, signs))
+            return lambda _copy: _computed(terms, type_)
         text = _text(operation, type_, right, left)
         return lambda copy: syntax.filled(
             text, a=copy["BinaryOp"]["left"], b=copy["BinaryOp"]["right"]
         )
 
-    def _terms(self, node: Tree, type_: pa.DataType, *, added: bool) -> Iterator[tuple[Tree, bool]]:
-        """Yield the terms of a chain of `+` and `-`, each with whether it is added."""
-        waiting = [(node, added)]
+    def _terms(
+        self, node: Tree, type_: pa.DataType, signs: Sequence[str]
+    ) -> Iterator[tuple[Tree, str]]:
+        """Yield the terms of a chain of `+` and `-`, or of `*`, each with its sign."""
+        waiting = [(node, signs[0])]
         while waiting:
-            each, is_added = waiting.pop()
+            each, sign = waiting.pop()
             inner = syntax.unnested(each)
             operation = inner.get("BinaryOp") if self._type(inner) == type_ else None
-            if operation is None or operation["op"] not in _ADDING:
-                yield each, is_added
+            if operation is None or operation["op"] not in signs:
+                yield each, sign
                 continue
-            is_right_added = is_added == (operation["op"] == "Plus")
-            waiting += [(operation["right"], is_right_added), (operation["left"], is_added)]
+            right = signs[0] if sign == operation["op"] else signs[-1]
+            waiting += [(operation["right"], right), (operation["left"], sign)]
 
     def _negation(
         self, node: Tree, type_: pa.DataType, whole: Range
@@ -166,14 +169,13 @@ def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str
     return _GUARDED.format(test=test, exact=exact, sign=sign)
 
 
-def _summed(terms: Sequence[tuple[Tree, bool]], type_: pa.DataType) -> Tree:
-    """Add up any number of terms exactly, without a level of parentheses for each.
+def _computed(terms: Sequence[tuple[Tree, str]], type_: pa.DataType) -> Tree:
+    """Add up or multiply any number of terms exactly, without parentheses for each.
 
     The engine's parser allows 47 levels, and takes seconds to refuse a few more.
     """
     made = _decimal(terms[0][0])
-    for term, is_added in terms[1:]:
-        sign = "Plus" if is_added else "Minus"
+    for term, sign in terms[1:]:
         made = {"BinaryOp": {"left": made, "op": sign, "right": _decimal(term)}}
     return syntax.filled(f"CAST(__a AS {_SQL_TYPES[type_]})", a=made)
 
