@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -71,7 +71,12 @@ test-cluster-pods: setup
 	$(PYTEST) -o timeout=600 -m full -k "not within_the_grace" tests/charts/test_processes.py
 
 test-faults: setup
-	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py tests/e2e/test_cut_hosts.py
+	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
+
+# Hosts in network namespaces: cut off, slow, with losses and with clocks that differ. CARAWAY_CHAOS_S is
+# the length of each load.
+test-networks: setup
+	$(PYTEST) -s -o timeout=1800 -m full tests/e2e/test_cut_hosts.py tests/e2e/test_network_chaos.py
 
 # CARAWAY_CHAOS_S is the length of each run, CARAWAY_CHAOS_SEED what happens in it, CHAOS which runs
 # there are; `mixed` is a short one of kills and pauses.
