@@ -115,6 +115,7 @@ def test_head_is_replaced_under_a_running_cluster(cluster: FaultCluster) -> None
     assert {name: after[name] for name in before} == before
     assert cluster.served.ask(LONG).rows == cluster.facts.long
     assert cluster.of.executors.pop("e3").terminate() == 0
+    until(lambda: "e3" not in incarnations(cluster), "the executor that ended is lost", BOUND_S)
 
 
 def test_a_state_server_that_hangs_is_replaced_within_the_head(cluster: FaultCluster) -> None:
