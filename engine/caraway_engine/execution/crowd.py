@@ -21,7 +21,7 @@ class Crowd:
         self._waiting: WeakSet[object] = WeakSet()
 
     def note_waiting(self, stream: object) -> None:
-        """Count a stream for which threads of the engine wait for others, until it ends."""
+        """Count a stream that waits for a database or a model, until it ends."""
         self._waiting.add(stream)
 
     def end_waiting(self, stream: object) -> None:
@@ -30,7 +30,7 @@ class Crowd:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether threads of the engine may wait for others.
+        """True while threads of the engine may wait for a database or a model.
 
         Starting a statement then waits for them, too. It must not keep the event loop from passing
         on what they wait for.

@@ -49,7 +49,7 @@ class ChangeTarget:
 
     @property
     def remedy(self) -> str:
-        """How the dataset gets other columns."""
+        """Say what gives the dataset other columns."""
         if self.is_learned:
             return (
                 "the dataset's columns come from its first events; leave the column as it was at "

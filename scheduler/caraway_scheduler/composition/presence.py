@@ -17,7 +17,7 @@ _DELAYS = Delays(1.0, 5.0)
 _FIRST_ATTEMPTS = 10
 _AWAY_S = 5.0
 _AWAY_REACHABLE_S = 1.0
-"""How long the head is looked for, without and with executors that can be reached without it."""
+"""The time to look for the head: without and with executors that are reached without it."""
 _LOOK_S = 0.5
 
 

@@ -25,7 +25,7 @@ class LearnedColumns:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether no version has columns yet, so that the next events decide."""
+        """True while no version has columns; the next events decide."""
         return self._waits and self.known() is None
 
     def schema(self, name: TableName) -> pa.Schema:

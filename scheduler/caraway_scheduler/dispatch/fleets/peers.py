@@ -41,7 +41,7 @@ class Peer:
 
     @property
     def is_on_ray(self) -> bool:
-        """Whether its actor is called through Ray, which alone carries tables of exchanges."""
+        """True if Ray carries calls of its actor. Only Ray carries tables of exchanges."""
         return not isinstance(self.actor, ChannelActor)
 
     def let_go(self) -> None:

@@ -13,7 +13,7 @@ from caraway_scheduler.dispatch.fleets.peers import Peer
 
 
 class SharedObjects:
-    """What was put into Ray's store, for as long as it is needed."""
+    """Keeps objects in Ray's store while fleets need them."""
 
     def __init__(self, answers: Answers, put: Callable[[Any], Any]) -> None:
         """Set how to wait for executors, and Ray's `put`, which blocks."""
