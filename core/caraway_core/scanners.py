@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from caraway_core.protocols.remote import RemoteRows
-from caraway_core.tables import TableSpec, TableSplit
+from caraway_core.table_specs import TableSpec, TableSplit
 
 
 class TableScanner(Protocol):

@@ -15,7 +15,7 @@ from caraway_core.protocols.embedding import NO_EMBEDDING, CatalogEmbedding
 from caraway_core.protocols.offers import OfferOrder
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.protocols.versions import growing
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 
 Scalar = None | bool | int | float | str | list[Any] | ArrowValue
 SystemTable = Callable[[PrincipalId | None], pa.Table]

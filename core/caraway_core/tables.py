@@ -1,7 +1,7 @@
 """Table specifications as frozen values; they are sent to executors, so they hold no clients.
 
 A source turns a dataset into one of these, and a reader of the engine turns it into an SQL table.
-A source may define a kind of its own, see `TableSpec`. This module does no I/O.
+A source may define a kind of its own, see `caraway_core.table_specs`. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.versions import growing
+from caraway_core.table_specs import TableSpec, TableSplit
 
 if TYPE_CHECKING:
     # The operator checks places for results without pyarrow, which its image lacks.
@@ -116,100 +117,6 @@ class FileScan:
         """The names of the columns of `schema` in the table."""
         names: Sequence[str] = self.names or self.schema.names
         return names
-
-
-@dataclass(frozen=True, slots=True)
-class TableSplit:
-    """A part of a table that its reader can read alone. A kind of table extends this.
-
-    `name` is the same for the same part each time that the table is resolved.
-    """
-
-    @property
-    def name(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def size_bytes(self) -> int:
-        """How large its rows are, as far as that is known."""
-        return 0
-
-
-class TableSpec:
-    """A kind of table. A source defines its own kind as a frozen dataclass that extends this.
-
-    The engine finds the reader of a kind by its type. All other code uses the properties below and
-    never checks the type. Specs can be pickled, and equal specs are the same table. Their `repr`
-    shows no secrets.
-    """
-
-    __slots__ = ()
-
-    schema: pa.Schema
-
-    @property
-    def size_bytes(self) -> int:
-        """How large the table is at its source; 0: not known."""
-        return 0
-
-    @property
-    def column_bytes(self) -> Mapping[str, int]:
-        """How many bytes of it each column takes at its source; empty: not known."""
-        return {}
-
-    @property
-    def row_count(self) -> int | None:
-        """How many rows it has, as far as that is known without reading it; may be an estimate."""
-        return None
-
-    @property
-    def is_external(self) -> bool:
-        """Whether its reader gives rows that the engine cannot read itself, and may wait for."""
-        return True
-
-    @property
-    def is_shareable(self) -> bool:
-        """Whether several executors may read it for one query."""
-        return self.is_divisible
-
-    @property
-    def is_divisible(self) -> bool:
-        """Whether each of several executors can read a share of it."""
-        return len(self.splits) > 1
-
-    @property
-    def splits(self) -> Sequence[TableSplit]:
-        """The parts that its reader can read alone; empty where there is only one."""
-        return ()
-
-    @property
-    def scans(self) -> tuple[FileScan, ...]:
-        """The files that the engine reads it from."""
-        return ()
-
-    @property
-    def version(self) -> StoredTable | None:
-        """The version of an accelerated dataset that it is."""
-        return None
-
-    @property
-    def query(self) -> str | None:
-        """The query that it is a name for."""
-        return None
-
-    @property
-    def first_rows(self) -> pa.Table | None:
-        """What a table in the memory of one executor starts with."""
-        return None
-
-    @property
-    def why_unchangeable(self) -> str:
-        """Why its rows cannot be updated or deleted; empty where they can."""
-        return ""
-
-    def moved(self, places: Mapping[str, str]) -> Self:
-        """Return the table with other paths of local files."""
-        return self
 
 
 @dataclass(frozen=True, slots=True)

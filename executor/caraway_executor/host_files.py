@@ -16,7 +16,7 @@ from caraway_core import disks
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ARRIVING = ".arriving-"

@@ -3,7 +3,7 @@
 import ast
 
 from caraway_core import tables
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 from tests.kit import sources
 
 KINDS = {name for name, each in vars(tables).items() if isinstance(each, type)

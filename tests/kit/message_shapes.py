@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_args, get_type_hints
 
+from caraway_core.table_specs import TableSpec, TableSplit
+
 _ROOTS = (
     "caraway_core.protocols.fleet:Description",
     "caraway_core.protocols.fleet:OwnFile",
@@ -30,6 +32,8 @@ _ROOTS = (
     "caraway_core.errors:CarawayError",
 )
 _HOME = "caraway_core"
+# Only objects of subclasses are sent, and those do not name their bases.
+_BASES = frozenset({TableSpec, TableSplit})
 
 
 def shapes() -> Mapping[str, str]:
@@ -42,7 +46,8 @@ def shapes() -> Mapping[str, str]:
         name = f"{cls.__module__}:{cls.__qualname__}"
         if name in found or not cls.__module__.startswith(_HOME):
             continue
-        found[name] = _fields(cls)
+        if cls not in _BASES:
+            found[name] = _fields(cls)
         waiting += cls.__subclasses__()
         if is_dataclass(cls):
             hints = get_type_hints(cls, {**known, **vars(sys.modules[cls.__module__])})

@@ -23,7 +23,8 @@ from caraway_core.protocols.versions import SpokenVersions, growing
 from caraway_core.settings import Address
 from caraway_core.statements import GivenRows, Statement
 from caraway_core.suspects import End
-from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import StoredTable
 from caraway_core.work import Work
 
 ANSWER_S = 2.0

@@ -1,12 +1,10 @@
 """Loads the datasets of the manifest, makes them visible to statements and keeps them current."""
 
 import asyncio
-import logging
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -14,15 +12,16 @@ from caraway_core import backoff, tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
-from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import SystemTable
-from caraway_core.tables import StoredTable, TableSpec, ViewTable
-from caraway_scheduler.catalog import changes
-from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError, unexpected
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import StoredTable, ViewTable
+from caraway_scheduler.catalog import changes, settling
+from caraway_scheduler.catalog.asking import SourceCalls
 from caraway_scheduler.catalog.installing import CatalogEmbedders, Installer
 from caraway_scheduler.catalog.judging import Judge
+from caraway_scheduler.catalog.settling import Accelerator, Settling
 from caraway_scheduler.catalog.states import (
     DatasetState,
     ReadyState,
@@ -32,25 +31,11 @@ from caraway_scheduler.catalog.states import (
     tables_of,
 )
 
-logger = logging.getLogger(__name__)
 Listener = Callable[[DatasetState], None]
 _POLL_S: Mapping[str, float] = {"file": 1.0}
 _POLL_REMOTE_S = 30.0
 _INSTALL = "install the catalog"
 _DELAYS = backoff.USUAL
-
-
-class Accelerator(Protocol):
-    """Keeps accelerated copies of datasets."""
-
-    def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
-        """Start the acceleration of a dataset."""
-
-    def end(self, name: TableName) -> None:
-        """Stop the acceleration of a dataset."""
-
-    def source_loaded(self, name: TableName) -> None:
-        """Note that the source of a dataset was loaded."""
 
 
 class Catalog:
@@ -73,6 +58,7 @@ class Catalog:
         self._installer = Installer(dispatch, system, embedders)
         self._asking = SourceCalls(cache_dir, parallelism)
         self._accelerator = accelerator
+        self._settling = Settling(self.datasets, self._installer, accelerator, self._judge)
         self._on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
@@ -238,7 +224,7 @@ class Catalog:
             else:
                 self._accelerator.end(state.name)
         except BaseException as exc:
-            self._fail_unforeseen(state, "its acceleration", exc)
+            settling.fail_unforeseen(state, "its acceleration", exc)
         else:
             state.is_kept = True
 
@@ -258,7 +244,7 @@ class Catalog:
                 is_loaded = await self._load(state)
             except BaseException as exc:
                 is_loaded = False
-                self._fail_unforeseen(state, "its source", exc)
+                settling.fail_unforeseen(state, "its source", exc)
             finally:
                 settled.set()
             self.on_progress(state)
@@ -275,13 +261,13 @@ class Catalog:
             state.fingerprint = await self._asking.fingerprint(state.dataset)
             spec = await self._asking.resolve(state.dataset)
         except DatasetError as exc:
-            self._fail(state, exc)
+            settling.fail(state, exc)
             return False
         state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
         try:
             await self._install()
         except BaseException as exc:
-            self._fail_unforeseen(state, "the catalog", exc)
+            settling.fail_unforeseen(state, "the catalog", exc)
             return False
         if state.is_accelerated:
             return state.is_kept and state.source_error is None
@@ -298,10 +284,10 @@ class Catalog:
             try:
                 found = await self._asking.fingerprint(state.dataset, polling=True)
             except DatasetError as exc:
-                self._fail(state, exc)
+                settling.fail(state, exc)
                 return
             except BaseException as exc:
-                self._fail_unforeseen(state, "its source", exc)
+                settling.fail_unforeseen(state, "its source", exc)
                 return
             if found != state.fingerprint:
                 return
@@ -311,29 +297,10 @@ class Catalog:
         if version != self.version:
             return
         self._installer.failed_later(failed)
-        self._settle()
+        self._settling.update()
         for name, state in self.datasets.items():
             if name in failed or source_of(name) in failed:
                 state.stale.set()
-
-    def _fail(self, state: DatasetState, exc: DatasetError) -> None:
-        state.attempts += 1
-        if state.attempts == 1 or (state.error and state.error.message != exc.message):
-            logger.warning(
-                "dataset failed to load",
-                exc_info=exc.__cause__ if isinstance(exc, UnexpectedError) else None,
-                extra={"dataset": state.name, "code": exc.code, "reason": exc.message},
-            )
-        if state.version is not None:
-            return  # Its rows are served; a refresh reports the error of the source.
-        state.status = "error"
-        state.error = exc
-
-    def _fail_unforeseen(self, state: DatasetState, what: str, exc: BaseException) -> None:
-        """Put a dataset into the error state, unless the exception ends this task."""
-        if tasks.ends(exc):
-            raise exc
-        self._fail(state, unexpected(state.name, what, exc))
 
     def _judge(self) -> Judge:
         return Judge(self._installer.planned, self.datasets, self._views)
@@ -351,7 +318,7 @@ class Catalog:
     async def _install(self) -> None:
         """Install the known tables, so that new statements use them."""
         if await self._installer.install(self._tables):
-            self._settle()
+            self._settling.update()
             self._on_change()
             self.on_installed()
 
@@ -361,44 +328,6 @@ class Catalog:
             specs.update(tables_of(state))
         specs.update((name, self._view_table(view)) for name, view in self._views.items())
         return specs
-
-    def _settle(self) -> None:
-        """Update the state of every dataset from the installed catalog."""
-        installed, failed = self._installer.installed, self._installer.planned.failed
-        for name, state in self.datasets.items():
-            state.source_error = None
-            if name in failed or source_of(name) in failed:
-                self._settle_failed(state, failed.get(name) or failed[source_of(name)])
-            elif state.is_accelerated:
-                if state.is_loaded and state.spec is installed.get(source_of(name)):
-                    state.attempts = 0
-                    self._source_loaded(state)
-                # Refreshes report every other status.
-            elif state.is_loaded and state.spec is installed.get(name):
-                state.status, state.error, state.attempts = "ready", None, 0
-
-    def _settle_failed(self, state: DatasetState, failure: str) -> None:
-        if state.spec is not None and state.spec.query is not None:
-            error, waits_for = self._judge().source(state.name)
-            if waits_for:
-                return  # It is loaded once the tables that it reads exist.
-        else:
-            error = None
-        error = error or DatasetError("invalid", f"dataset '{state.name}': {failure}")
-        state.source_error = error
-        self._fail(state, error)
-        if state.is_accelerated and state.is_loaded:
-            self._source_loaded(state)  # A refresh reports the error.
-
-    def _source_loaded(self, state: DatasetState) -> None:
-        if not state.is_kept:
-            return
-        try:
-            self._accelerator.source_loaded(state.name)
-        except BaseException as exc:
-            # Only this dataset failed; continue with the others.
-            self._fail_unforeseen(state, "its acceleration", exc)
-            state.source_error = state.error
 
     def _view_table(self, view: View) -> ViewTable:
         name = TableName(view.name)

@@ -24,7 +24,8 @@ from caraway_core.sql_functions import FunctionParameter, SqlFunction
 from caraway_core.sqltext import lexer, table_calls
 from caraway_core.sqltext.expanding import Expander
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_core.tables import MemoryTable, TableSpec, ViewTable
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import MemoryTable, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Prepared
 from caraway_scheduler.catalog.asking import SourceCalls

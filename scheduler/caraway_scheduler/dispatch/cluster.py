@@ -33,7 +33,8 @@ from caraway_core.statements import (
     TableWrite,
     ViewFacts,
 )
-from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import StoredTable
 from caraway_core.tasks import Tasks
 from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole
 from caraway_engine.stages import Policy

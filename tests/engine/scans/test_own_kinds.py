@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core import scanners
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 from caraway_engine.scans import tables
 from tests.kit import squares
 from tests.kit.clusters import in_process_cluster

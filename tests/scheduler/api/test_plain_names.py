@@ -6,7 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import CsvDialect, FileScan, FilesTable
 from tests.kit.clusters import EAGER, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running

@@ -16,7 +16,7 @@ import pytest
 from adbc_driver_manager import OperationalError
 from pyarrow import flight
 
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.flight import FlightEndpoint, ingesting, uploads
 from caraway_scheduler.flight.sql import messages

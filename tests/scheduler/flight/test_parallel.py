@@ -9,7 +9,7 @@ from pyarrow import flight
 
 from caraway_core.ids import ExecutorId, PrincipalId, QueryId
 from caraway_core.settings import Address
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 from caraway_core.tickets import PartTicket
 from caraway_serving.tls import ServerTls
 from tests.kit.certificates import make_certificate

@@ -9,7 +9,8 @@ from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
 from datafusion import functions as f
 from datafusion.catalog import Table
 
-from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec, TableSplit
+from caraway_core.table_specs import TableSpec, TableSplit
+from caraway_core.tables import CsvDialect, FileScan, FilesTable
 from caraway_engine.scans import object_stores, scans
 
 _NAME = "scan_{}"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from datafusion.catalog import Table
 
-from caraway_core.tables import RemoteSplit, RemoteTable, TableSplit
+from caraway_core.table_specs import TableSplit
+from caraway_core.tables import RemoteSplit, RemoteTable
 
 
 def read(spec: RemoteTable, splits: Sequence[TableSplit] = ()) -> Table:

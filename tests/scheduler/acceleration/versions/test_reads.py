@@ -11,7 +11,8 @@ from caraway_core.changes import LogEntry
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.statements import ActiveStatement
-from caraway_core.tables import ResultPlace, StoredTable, TableSpec, ViewTable
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import ResultPlace, StoredTable, ViewTable
 from caraway_scheduler.acceleration.upkeep import compaction, logs
 from caraway_scheduler.acceleration.versions import reads
 from caraway_scheduler.acceleration.versions.reads import KEPT, Reads, keys_of

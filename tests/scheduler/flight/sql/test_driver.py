@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core.tables import TableSpec
+from caraway_core.table_specs import TableSpec
 from tests.kit.engine import memory
 from tests.scheduler.flight.serving import KEYS, serving
 from tests.scheduler.flight.sql.driving import drive, fetched
