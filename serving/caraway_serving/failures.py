@@ -1,7 +1,7 @@
 """Handles errors outside of routes: invalid parameters, unknown routes, internal errors."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -15,6 +15,9 @@ from caraway_serving import errors, scopes
 from caraway_serving.errors import RefusedRequestError
 
 logger = logging.getLogger(__name__)
+STOPPING = RefusedRequestError(
+    503, "Runtime is shutting down", {"connection": "close", "retry-after": "2"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,15 @@ class ErrorShapes:
         return self.of(path)(exc)
 
 
-def install(app: FastAPI, shapes: ErrorShapes) -> None:
-    """Install the error handlers in the application."""
+def install(
+    app: FastAPI, shapes: ErrorShapes, is_stopping: Callable[[], bool] = lambda: False
+) -> None:
+    """Install the error handlers in the application.
+
+    Once `is_stopping` is true, requests may meet parts that are closed: then they are refused.
+    """
     app.state.error_shapes = shapes
+    app.state.is_stopping = is_stopping
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _failed)
@@ -86,7 +95,11 @@ async def _failed(request: Request, exc: Exception) -> Response:
     trace = scopes.span(request).trace_id
     logger.error("request failed", exc_info=exc, extra={"path": request.url.path})
     message = f"internal error; the log has the cause under trace id {trace}"
-    response = _worded(request, 500, message)
+    response = (
+        cast(ErrorShapes, request.app.state.error_shapes).answer(request.url.path, STOPPING)
+        if request.app.state.is_stopping()
+        else _worded(request, 500, message)
+    )
     # The exception goes on to the server, which closes the connection: the client must know.
     response.headers["connection"] = "close"
     return response

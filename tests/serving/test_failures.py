@@ -19,9 +19,9 @@ SECRET = "the password is 1234"
 
 
 @asynccontextmanager
-async def served() -> AsyncIterator[httpx.AsyncClient]:
+async def served(*, is_stopping: bool = False) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
-    failures.install(app, SHAPES)
+    failures.install(app, SHAPES, lambda: is_stopping)
 
     @app.get("/v1/queries")
     @app.get("/v1/datasets/a")
@@ -160,3 +160,14 @@ def test_only_faults_of_the_server_are_statuses_of_the_server() -> None:
         FailureKind.TIMED_OUT,
         FailureKind.FULL,
     }
+
+
+@pytest.mark.parametrize("path", ["/v1/queries/broken", "/v1/datasets/broken", "/broken"])
+async def test_what_breaks_while_the_process_stops_may_be_sent_again(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(is_stopping=True) as client:
+        answer = await client.get(path)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert worded(path, answer) == "Runtime is shutting down"
+    assert SECRET in caplog.text, "the cause is logged all the same"

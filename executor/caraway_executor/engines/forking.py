@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 
 from caraway_core.backoff import Cooldown, Delays
-from caraway_core.errors import UnavailableError
+from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_executor.engines import shared_memory
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.messages import EngineOptions, Exited, Forked, ForkRequest
@@ -45,13 +45,17 @@ class Forking:
         self._forked: dict[int, asyncio.Future[int]] = {}
         self._processes: dict[int, EngineProcess] = {}
         self._is_reading = False
+        self._is_closed = False
 
     async def fork(self, options: EngineOptions) -> EngineProcess:
         """Start an engine process.
 
         Raises:
+            ShuttingDownError: all engine processes were ended.
             UnavailableError: the fork server does not respond, or cools down after failures.
         """
+        if self._is_closed:
+            raise _closed()
         loop = asyncio.get_running_loop()
         server = self._server or self._started()
         if not self._is_reading:
@@ -79,12 +83,21 @@ class Forking:
         finally:
             self._forked.pop(number, None)
         self._cooldown.succeeded()
-        process = self._processes[pid] = EngineProcess(pid, self._lost, shared)
+        process = EngineProcess(pid, self._lost, shared)
+        if self._is_closed:  # Between the answer of the fork server and now.
+            ours.close()
+            process.kill(Cause.CLOSED)
+            raise _closed()
+        self._processes[pid] = process
         await process.connect(ours)
         return process
 
     def close(self) -> None:
         """End all engine processes, and the fork server unless it is shared."""
+        self._is_closed = True
+        for forked in self._forked.values():
+            if not forked.done():
+                forked.set_exception(_closed())
         for process in list(self._processes.values()):
             process.kill(Cause.CLOSED)
             process.fail_all()
@@ -176,6 +189,10 @@ def _memory() -> Iterator[tuple[int, ...]]:
         yield (descriptor,)
     finally:
         os.close(descriptor)
+
+
+def _closed() -> ShuttingDownError:
+    return ShuttingDownError("the runtime is shutting down; its engine takes no more work")
 
 
 def _unavailable(wait_s: float) -> UnavailableError:

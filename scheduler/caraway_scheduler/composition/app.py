@@ -107,7 +107,7 @@ def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGI
 
 def build_fastapi(services: Services) -> FastAPI:
     """Return the routes without the gates in front of them."""
-    api = _fastapi(title="Caraway runtime", description=_DESCRIPTION)
+    api = _fastapi(services, title="Caraway runtime", description=_DESCRIPTION)
     api.state.services = services
     api.state.routes = [route for router in ROUTERS for route in router.routes]
     # An included router is asked twice for each request: whether it has a route, and for which.
@@ -121,7 +121,9 @@ def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
 
     What operators of a cluster do there needs the cluster's token.
     """
-    app = _fastapi(title="Caraway metrics", description="Metrics and probes.", openapi_url=None)
+    app = _fastapi(
+        services, title="Caraway metrics", description="Metrics and probes.", openapi_url=None
+    )
     app.state.services = services
     app.include_router(probes.router)
     if services.operating is not None:
@@ -146,7 +148,7 @@ def add_metrics(app: FastAPI, services: Services, prefix: str) -> None:
         return page()()
 
 
-def _fastapi(**settings: Any) -> FastAPI:
+def _fastapi(services: Services, **settings: Any) -> FastAPI:
     app = FastAPI(
         version=API_VERSION,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -155,7 +157,7 @@ def _fastapi(**settings: Any) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
         **settings,
     )
-    failures.install(app, SHAPES)
+    failures.install(app, SHAPES, lambda: services.is_stopping)
     return app
 
 

@@ -1,7 +1,6 @@
 """What `caraway run` and `caraway validate` do, behind their flags."""
 
 import asyncio
-import functools
 import gc
 import os
 import sys
@@ -69,7 +68,8 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
         # It announces on standard output, which Ray uses as well from here on.
         runtime = Runtime(options, manifest, joining, engines)
         runtime.on_up = _settle
-        runtime.bound_end = functools.partial(exiting.bound, head=joining.join.head)
+        head = joining.join.head
+        runtime.bound_end = lambda within_s, code: exiting.bound(within_s, head, code=code)
         with (
             DataDirectory(options.data_dir) as data,
             ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,

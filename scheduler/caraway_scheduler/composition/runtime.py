@@ -8,8 +8,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from caraway_core import exiting, ready_pipe, tasks
@@ -39,6 +40,7 @@ _FLIGHT_STOP_S = 2.0
 _END_S = 15.0
 _ALONE_S = 4.0
 """How long the end may take once nothing is to be waited for, with the head and without."""
+Keeper = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Runtime:
@@ -59,19 +61,21 @@ class Runtime:
         self._announcer = Announcer(sys.stdout if options.log_format == "text" else None)
         self._servers: list[HttpServer] = []
         self._flight: FlightEndpoint | None = None
-        self.bound_end: Callable[[float], object] = lambda _within_s: None
-        """Ends the process after so long; not where it is somebody else's."""
+        self.bound_end: Callable[[float, int], object] = lambda _within_s, _code: None
+        """Ends the process after so long with a code; not where it is somebody else's."""
         self.on_up: Callable[[], object] = lambda: None
         """Called once everything is up."""
         self._stop_requested = asyncio.Event()
         self._is_urgent = asyncio.Event()
+        self._failure: Exception | None = None
+        """Why the process stops although nobody asked for it."""
         self._reload_requested = asyncio.Event()
 
     async def run(self, data: DataDirectory) -> None:
         """Serve. Returns after everything that was begun has been ended.
 
         Raises:
-            CarawayError: it cannot start.
+            CarawayError: it cannot start, or cannot go on.
         """
         settings = self._manifest.runtime
         tallies = ApiTallies()
@@ -111,16 +115,17 @@ class Runtime:
             try:
                 async with asyncio.TaskGroup() as group:
                     serving = self._begin_serving(group, sockets)
-                    keepers = self._begin_keeping(group, services, certificate)
-                    keeping = [*joined.keepers, services.jobs.run_jobs, services.accelerations.run]
+                    keeping = list(self._keeping(services, certificate))
+                    keeping += [*joined.keepers, services.jobs.run_jobs, services.accelerations.run]
                     keeping.append(services.search.warm_up.run)
                     if limits is not None:
                         keeping.append(limits.run)
-                    keepers += [group.create_task(keep()) for keep in keeping]
+                    keepers = [group.create_task(self._keep(each)) for each in keeping]
                     await self._start(services, secrets, certificate, sockets, stack)
                     services.jobs.begin_jobs()
                     reloader = Reloader(self._manifest, services, self._reload_requested)
-                    keepers.append(group.create_task(reloader.run(self._options.watch)))
+                    reload = partial(reloader.run, self._options.watch)
+                    keepers.append(group.create_task(self._keep(reload)))
                     await self._stop_requested.wait()
                     await self._leave(services)
                     await self._stop(services)
@@ -128,12 +133,16 @@ class Runtime:
                         keeper.cancel()
                     await asyncio.wait(serving)
             except BaseExceptionGroup as failed:
+                # Connections stay open while the stack ends what requests would use.
+                services.queries.is_stopping = True
                 known, others = failed.split(CarawayError)
                 if known is None:
                     raise
                 if others is not None:
                     logger.error("more than one thing failed", exc_info=others)
                 raise _first(known) from None
+        if self._failure is not None:
+            raise self._failure
 
     async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
         if self._joining is None:
@@ -215,14 +224,20 @@ class Runtime:
         self._flight = endpoint
         return address
 
-    def _begin_keeping(
-        self, group: asyncio.TaskGroup, services: Services, certificate: Certificate | None
-    ) -> list[asyncio.Task[None]]:
+    def _keeping(self, services: Services, certificate: Certificate | None) -> Iterator[Keeper]:
         check_s = self._manifest.runtime.task_history.retention_check_interval_s
-        keepers = [_every(check_s, services.history.prune)]
+        yield partial(_every, check_s, services.history.prune)
         if certificate is not None:
-            keepers.append(_every(_CERTIFICATE_CHECK_S, certificate.reload_if_changed))
-        return [group.create_task(keeper) for keeper in keepers]
+            yield partial(_every, _CERTIFICATE_CHECK_S, certificate.reload_if_changed)
+
+    async def _keep(self, keeper: Keeper) -> None:
+        """Stop as after a signal if the keeper fails, so that requests under way are answered."""
+        try:
+            await keeper()
+        except Exception as exc:
+            logger.error("cannot go on", extra={"cause": str(exc)})
+            self._failure = self._failure or exc
+            self._stop_requested.set()
 
     async def _load(self, services: Services, secrets: SecretResolver) -> None:
         catalog = services.catalog
@@ -297,7 +312,7 @@ class Runtime:
         else:
             has_head = await exiting.unless_gone(ending, self._joining.join.head)
             # Ray's calls wait for a head that is gone, and so would Python for their threads.
-            self.bound_end(_END_S if has_head else _ALONE_S)
+            self.bound_end(_END_S if has_head else _ALONE_S, int(self._failure is not None))
         for server in self._servers:
             server.stop()
 

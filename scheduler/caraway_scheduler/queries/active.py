@@ -6,7 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from caraway_core.errors import AnswerCutError, QueryCancelledError, QueryError, QueryTimeoutError
+from caraway_core.errors import (
+    AnswerCutError,
+    CarawayError,
+    QueryCancelledError,
+    QueryTimeoutError,
+    ShuttingDownError,
+)
 from caraway_core.ids import PrincipalId, QueryId
 
 Protocol = Literal["http", "flight", "flightsql", "internal"]
@@ -52,7 +58,8 @@ class ActiveQuery:
         """Wrap one wait for the engine.
 
         Raises:
-            QueryTimeoutError, QueryCancelledError: `stop` was called before or during the wait.
+            QueryTimeoutError, QueryCancelledError, ShuttingDownError: `stop` was called before or
+                during the wait.
         """
         if self.reason is not None:
             raise self.error()
@@ -85,7 +92,7 @@ class ActiveQuery:
             return reported
         return exc
 
-    def error(self) -> QueryError:
+    def error(self) -> CarawayError:
         """Return the error that matches the reason for which the statement was stopped."""
         if self.reason == "timeout":
             return QueryTimeoutError(
@@ -93,7 +100,10 @@ class ActiveQuery:
                 f"do less, or {self.timeout_remedy}"
             )
         if self.reason == "shutdown":
-            return QueryCancelledError("the query was stopped: the runtime is shutting down")
+            return ShuttingDownError(
+                "the query was stopped: the runtime is shutting down; run it again, and if it "
+                "writes, look first whether it did"
+            )
         return QueryCancelledError("the query was cancelled")
 
 

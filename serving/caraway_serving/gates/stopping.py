@@ -4,12 +4,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from caraway_serving.errors import RefusedRequestError
-from caraway_serving.failures import ErrorShapes
-
-_REFUSAL = RefusedRequestError(
-    503, "Runtime is shutting down", {"connection": "close", "retry-after": "2"}
-)
+from caraway_serving.failures import STOPPING, ErrorShapes
 
 
 class StopGate:
@@ -22,6 +17,6 @@ class StopGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._is_stopping() and scope["path"] != "/health":
-            await self._shapes.answer(scope["path"], _REFUSAL)(scope, receive, send)
+            await self._shapes.answer(scope["path"], STOPPING)(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -1,18 +1,24 @@
-"""A fork server that ends is replaced at once; one that always ends is replaced rarely."""
+"""A fork server that ends is replaced at once; one that always ends is replaced rarely.
 
+After the end of the runtime, no process is started.
+"""
+
+import asyncio
 import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 
-from caraway_core.errors import UnavailableError
+from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines import forking, starting
 from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.messages import EngineOptions
+from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.starting import ForkServer
 from tests.kit.clocks import Clock
+from tests.kit.engine_processes import fork_server
 
 OPTIONS = EngineOptions(EngineSettings(1, 64 * 1024 * 1024), None, "apart")
 ENDS_AT_ONCE = "caraway_core.errors"
@@ -116,3 +122,46 @@ async def test_a_host_that_has_no_room_for_a_process_is_an_error_that_passes(
     clock.now += 60
     assert (await made.fork(OPTIONS)).is_alive
     made.close()
+
+
+async def test_no_process_is_started_after_the_end(
+    made: Forking, started: list[ForkServer]
+) -> None:
+    assert (await made.fork(OPTIONS)).is_alive
+    made.close()
+    with pytest.raises(ShuttingDownError, match="shutting down"):
+        await made.fork(OPTIONS)
+    assert len(started) == 1
+
+
+async def test_who_waits_for_a_process_at_the_end_is_refused_at_once(
+    made: Forking, started: list[ForkServer]
+) -> None:
+    os.kill(started[0]._process.pid, signal.SIGSTOP)
+    forking = asyncio.ensure_future(made.fork(OPTIONS))
+    await asyncio.sleep(0)
+    made.close()
+    with pytest.raises(ShuttingDownError):
+        await forking
+    assert len(started) == 1
+
+
+async def test_a_process_that_is_started_during_the_end_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = fork_server()
+    made = Forking(lambda _process: None, server)
+    ended: list[int] = []
+    monkeypatch.setattr(EngineProcess, "kill", lambda each, _cause: ended.append(each.pid))
+
+    answered = made._read
+
+    def answer_then_close() -> None:
+        answered()
+        made.close()
+
+    monkeypatch.setattr(made, "_read", answer_then_close)
+    with pytest.raises(ShuttingDownError):
+        await made.fork(OPTIONS)
+    (pid,) = ended
+    os.kill(pid, signal.SIGKILL)

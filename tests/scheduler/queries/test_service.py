@@ -302,7 +302,7 @@ async def test_stop_lets_statements_end_and_cancels_them_after_the_time() -> Non
     site.dispatch.make = lambda: Stream(is_long=True)
     answer = await site.service.start(request("SELECT 1"))
     await site.service.stop(0.01)
-    with pytest.raises(QueryCancelledError, match="shutting down"):
+    with pytest.raises(ShuttingDownError, match="shutting down"):
         async for _ in answer.rows:
             pass
     for refused in (
