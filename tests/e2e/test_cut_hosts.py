@@ -1,9 +1,10 @@
 """A process that is cut off from the others for 20 s costs nobody its Ray node.
 
 Each process is a network namespace. Each is cut off in both directions, and in one of them, with
-the state in a Valkey.
+the state in a Valkey and without.
 """
 
+import contextlib
 import os
 import time
 import warnings
@@ -22,16 +23,16 @@ from tests.kit.ray_cluster import Host
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
-CUT_S = 20.0
+CUT_S, PAUSE_S = 20.0, 2.0
 CLIENT, VALKEY = "outside", "outside-valkey"
 PROCESSES = ("head", "e1", "e2", "s1")
 ADDRESSES = {"head": 1, "e1": 11, "e2": 12, "s1": 101, CLIENT: 254, VALKEY: 250}
 """The last numbers of the addresses of `RayCluster`, and of this process."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["stored", "unstored"])
 def cut_cluster(
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[FaultCluster, Network]]:
     if reason := hosts.missing():
         warnings.warn(f"the network was not harmed: {reason}", stacklevel=1)
@@ -40,18 +41,15 @@ def cut_cluster(
     with hosts.network(prefix, ADDRESSES) as network:
         places = {name: Host(network.within(name)) for name in PROCESSES}
         folder = tmp_path_factory.mktemp("n")
-        outside = {"host": network.addresses[VALKEY], "protected-mode": "no"}
-        with (
-            valkey.serving(tcp=True, **outside) as server,
-            fault_cluster(
-                folder, 2, server.tcp_url, hosts=places, network=network.prefix
-            ) as cluster,
-        ):
+        with contextlib.ExitStack() as stack:
+            state = None
+            if request.param == "stored":
+                outside = {"host": network.addresses[VALKEY], "protected-mode": "no"}
+                state = stack.enter_context(valkey.serving(tcp=True, **outside)).tcp_url
+            cluster = stack.enter_context(
+                fault_cluster(folder, 2, state, hosts=places, network=network.prefix)
+            )
             yield cluster, network
-
-
-def incarnations(cluster: FaultCluster) -> dict[str, str]:
-    return {name: str(each["incarnation"]) for name, each in cluster.served.executors().items()}
 
 
 def from_(host: str, network: Network) -> list[Pair]:
@@ -68,20 +66,34 @@ def test_a_host_that_is_cut_off_returns_with_its_node(
     cut_cluster: tuple[FaultCluster, Network], host: str, direction: str
 ) -> None:
     cluster, network = cut_cluster
-    cluster.served.until_ready(2)
-    # Otherwise this cut prolongs the one before: TCP waits as long again as it had no answer.
-    until(lambda: not waiting_connections(cluster), "connections have recovered", 120)
-    before = incarnations(cluster)
-    joined = rejoins(cluster)
     pairs = {"from": from_(host, network), "to": to(host, network)}
     pairs["both"] = pairs["from"] + pairs["to"]
+    with nobody_leaves(cluster, f"{host}, {direction}"):
+        cut_for(CUT_S, network, *pairs[direction])
+
+
+@pytest.mark.parametrize("host", ["head", "e1", "s1"])
+def test_cuts_in_a_row_are_survived(cut_cluster: tuple[FaultCluster, Network], host: str) -> None:
+    cluster, network = cut_cluster
+    with nobody_leaves(cluster, f"{host}, three in a row"):
+        for _ in range(3):
+            cut_for(CUT_S, network, *from_(host, network), *to(host, network))
+            wait(PAUSE_S)
+
+
+@contextlib.contextmanager
+def nobody_leaves(cluster: FaultCluster, what: str) -> Iterator[None]:
+    """Check that no process loses its Ray node within the block, and all answers meanwhile."""
+    cluster.served.until_ready(2)
+    # Otherwise this cut prolongs the one before: TCP waits as long again as it had no answer.
+    until(lambda: not waiting_connections(cluster), "connections have recovered", 180)
+    before = cluster.served.incarnations()
+    joined = rejoins(cluster)
     with loaded(cluster.served, QUICK, 2) as load:
-        ends = time.monotonic() + CUT_S
-        with network.cut(*pairs[direction]):
-            until(lambda: time.monotonic() >= ends, "the cut ends", CUT_S + 5)
+        yield
         began = time.monotonic()
         cluster.served.until_ready(2)
-        print(f"\n{host}, {direction}: ready {time.monotonic() - began:.1f} s after the cut")
+        print(f"\n{what}: ready {time.monotonic() - began:.1f} s after the cut")
         count = len(load.answers)
         until(lambda: len(load.answers) > count + 4, "statements are answered", BOUND_S)
     away = [each for each in load.answers if each.status != 200]
@@ -89,9 +101,19 @@ def test_a_host_that_is_cut_off_returns_with_its_node(
     assert all(each.status in (429, 503) and each.retry_after for each in away)
     answered = [each.rows for each in load.answers if each.status == 200]
     assert answered and all(rows == cluster.facts.quick for rows in answered)
-    assert incarnations(cluster) == before
+    assert cluster.served.incarnations() == before
     assert rejoins(cluster) == joined
     assert all(each.popen.poll() is None for each in cluster.of.processes)
+
+
+def cut_for(seconds: float, network: Network, *pairs: Pair) -> None:
+    with network.cut(*pairs):
+        wait(seconds)
+
+
+def wait(seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    until(lambda: time.monotonic() >= ends, "the time has passed", seconds + 5)
 
 
 def waiting_connections(cluster: FaultCluster) -> int:

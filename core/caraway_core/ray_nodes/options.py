@@ -21,14 +21,16 @@ _PREFIX = "executor:"
 _LIVENESS = {
     # The head declares a node dead after this many checks in a row without an answer, and then the
     # node exits. A killed node refuses checks, so it is dead after 10 s. A silent one is dead after
-    # 70 s, because then the head may have lost its network, and all nodes would exit. Schedulers
-    # do not wait for it: heartbeats find lost executors within 5 s.
+    # 210 s, because then the head may have lost its network, and all nodes would exit. TCP doubles
+    # its pauses, so after an outage of 100 s it may recover after 200 s only. Schedulers do not
+    # wait for it: heartbeats find lost executors within 5 s.
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
-    "RAY_health_check_timeout_ms": "6000",
+    "RAY_health_check_timeout_ms": "20000",
     "RAY_health_check_failure_threshold": "10",
-    # A process of the cluster exits when it cannot reach the head for this long.
-    "RAY_gcs_rpc_server_reconnect_timeout_s": "300",
+    # A process of the cluster exits when it cannot reach the head for this long. Kubernetes
+    # replaces a pod on a lost machine after 5 to 6 minutes.
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "1800",
 }
 _QUIET = {
     "RAY_usage_stats_enabled": "0",
