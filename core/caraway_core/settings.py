@@ -178,3 +178,14 @@ class RunOptions:
     limits_file: Path | None = None
     shutdown_delay_s: float = 0.0
     ready_fd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementOptions:
+    """The flags of `caraway management`. `database` is a URL; None is a file of the directory."""
+
+    data_dir: Path
+    http: Address = Address("127.0.0.1", 8070)
+    database: str | None = None
+    log_format: LogFormat = "text"
+    ready_fd: int | None = None

@@ -14,6 +14,7 @@ from caraway.cli import (
     ingesting,
     init,
     listings,
+    management,
     operator,
     processes,
     queries,
@@ -90,6 +91,7 @@ def build() -> typer.Typer:
     app.command("store")(store.store)
     app.add_typer(cluster.build())
     app.command("operator")(operator.operator)
+    app.add_typer(management.build())
     app.command("sql")(sql.sql)
     app.command("nsql")(asking.nsql)
     app.command("chat")(asking.chat)

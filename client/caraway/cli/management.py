@@ -1,0 +1,75 @@
+"""`caraway management`: start the management service, or prepare it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from caraway.cli import server_options
+from caraway.cli.server_options import address
+from caraway_core import registry
+from caraway_core.settings import ManagementOptions
+
+DEFAULT_HTTP = "127.0.0.1:8070"
+_DATA_DIR = Path(".caraway/management")
+
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="CARAWAY_MANAGEMENT_DATABASE",
+        metavar="URL",
+        help="Database, such as postgresql://user@host/db; default: a file in the data directory.",
+    ),
+]
+
+
+def build() -> typer.Typer:
+    """Build the command and its subcommands."""
+    app = typer.Typer(
+        name="management",
+        help="Serve organizations, projects and deployments.",
+        rich_markup_mode=None,
+        invoke_without_command=True,
+    )
+    app.callback()(serve)
+    app.command("init")(init)
+    return app
+
+
+def serve(
+    context: typer.Context,
+    http: server_options.Http = DEFAULT_HTTP,
+    data_dir: server_options.DataDir = _DATA_DIR,
+    database: Database = None,
+    log_format: server_options.LogFormatOption = "text",
+    ready_fd: server_options.ReadyFd = None,
+) -> None:
+    """Serve organizations, projects and deployments until Ctrl-C."""
+    if context.invoked_subcommand:
+        return
+    options = ManagementOptions(
+        data_dir=data_dir,
+        http=address(http, "--http"),
+        database=database,
+        log_format=log_format,
+        ready_fd=ready_fd,
+    )
+    start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management")
+    raise typer.Exit(start(options))
+
+
+def init(
+    org: Annotated[str, typer.Option("--org", metavar="NAME", help="Name of the organization.")],
+    user: Annotated[
+        str, typer.Option("--user", metavar="NAME", help="Name of its owner.")
+    ] = "owner",
+    data_dir: server_options.DataDir = _DATA_DIR,
+    database: Database = None,
+    log_format: server_options.LogFormatOption = "text",
+) -> None:
+    """Make the first organization and its owner, and print the owner's token as JSON."""
+    options = ManagementOptions(data_dir=data_dir, database=database, log_format=log_format)
+    start: Callable[..., int] = registry.COMMANDS.load("management init")
+    raise typer.Exit(start(options, org, user))

@@ -1,0 +1,1 @@
+"""The management service: organizations, projects and what is deployed of them."""

@@ -1,0 +1,218 @@
+"""Who sends a request, and for which organization: dependencies that every route takes."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Request
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from caraway_management.credentials import authentication
+from caraway_management.domain import identity, names, refusals
+from caraway_management.domain.identity import Access, Credential, Organization
+from caraway_management.domain.scopes import Role
+from caraway_management.services import Services
+from caraway_management.store.tables import Activity, Member, Org
+
+MOST_ID = 2**63 - 1
+
+
+@dataclass(slots=True)
+class Change:
+    """A transaction that changes something, and the activity that it is recorded as."""
+
+    session: AsyncSession
+    now: datetime
+    resource_kind: str = ""
+    resource_id: str = ""
+    resource_name: str = ""
+    project_id: int | None = None
+
+    def on(self, kind: str, id_: object, name: str = "", *, project_id: int | None = None) -> None:
+        """Name the resource that is changed."""
+        self.resource_kind, self.resource_id, self.resource_name = kind, str(id_), name
+        self.project_id = id_ if kind == "project" and isinstance(id_, int) else project_id
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request: a valid credential, in an organization if the route needs one."""
+
+    services: Services
+    request: Request
+    credential: Credential
+    access: Access | None
+
+    @property
+    def org(self) -> Organization:
+        """The organization that the request is for."""
+        return self._within.org
+
+    @property
+    def role(self) -> Role:
+        """The role of the caller in the organization."""
+        return self._within.role
+
+    @property
+    def actor(self) -> str:
+        """The name that logs and deployments show."""
+        return self.credential.name
+
+    @property
+    def _within(self) -> Access:
+        assert self.access is not None, "the route asked for no organization"
+        return self.access
+
+    @asynccontextmanager
+    async def change(self) -> AsyncIterator[Change]:
+        """Change something in one transaction, which also records the activity."""
+        async with self.services.database.change() as session:
+            change = Change(session, self.services.now())
+            yield change
+            session.add(activity(self.request, change))
+            self.request.state.is_recorded = True
+
+
+def activity(request: Request, change: Change, status: int = 200) -> Activity:
+    """Return the entry of the activity log for a request."""
+    credential: Credential | None = getattr(request.state, "credential", None)
+    access: Access | None = getattr(request.state, "access", None)
+    route = request.scope.get("route")
+    return Activity(
+        org_id=access.org.id if access else None,
+        project_id=change.project_id,
+        at=change.now,
+        actor_id=credential.user_id if credential else None,
+        actor=credential.name if credential else "",
+        credential_kind=credential.kind if credential else "",
+        credential_id=credential.id if credential else "",
+        action=getattr(route, "name", "") or request.method,
+        resource_kind=change.resource_kind,
+        resource_id=change.resource_id,
+        resource_name=change.resource_name,
+        outcome="succeeded" if status < 400 else "refused",
+        status=status,
+        code=getattr(request.state, "refusal", None),
+        address=request.client.host if request.client else "",
+        request_id=getattr(request.state, "request_id", ""),
+    )
+
+
+def services_of(request: Request) -> Services:
+    """Return the parts of this instance."""
+    services: Services = request.app.state.services
+    return services
+
+
+Find = Callable[..., Coroutine[Any, Any, Caller]]
+_Assertion = Annotated[
+    str | None,
+    Header(
+        alias="X-Org-Name",
+        description="The handle of the organization. Omitted: that of the credential.",
+    ),
+]
+OrgId = Annotated[str, Path(description="An id as listed by `GET /v1/orgs`.")]
+
+
+def needs(scope: str) -> Any:
+    """Return a dependency: a caller with a scope in the organization that the header names."""
+
+    async def find(request: Request, x_org_name: _Assertion = None) -> Caller:
+        return await _find_caller(request, scope, x_org_name)
+
+    return _declared(find, scope, "header")
+
+
+def needs_in_path(scope: str) -> Any:
+    """Return a dependency: a caller with a scope in the organization of the path."""
+
+    async def find(request: Request, orgId: OrgId, x_org_name: _Assertion = None) -> Caller:
+        return await _find_caller(request, scope, x_org_name, _parse_org_id(orgId))
+
+    return _declared(find, scope, "path")
+
+
+def needs_credential(scope: str | None = None) -> Any:
+    """Return a dependency: a caller with a credential, in no organization."""
+
+    async def find(request: Request) -> Caller:
+        services = services_of(request)
+        async with services.database.read() as session:
+            credential = await _authenticate(request, session, services.now())
+        if scope is not None:
+            identity.require_scope(credential, scope)
+        return Caller(services, request, credential, None)
+
+    return _declared(find, scope, None)
+
+
+def _declared(find: Find, scope: str | None, within: str | None) -> Any:
+    """Return a dependency that says what it needs, for the table of routes in the docs."""
+    find.needs_scope = scope  # type: ignore[attr-defined]
+    find.needs_org = within  # type: ignore[attr-defined]
+    return Depends(find)
+
+
+async def _authenticate(request: Request, session: AsyncSession, now: datetime) -> Credential:
+    value = authentication.bearer_value(request.headers.get("authorization"))
+    credential = await authentication.find_credential(session, value, now)
+    request.state.credential = credential
+    return credential
+
+
+async def _find_caller(
+    request: Request, scope: str, asserted: str | None, org_id: int | None = None
+) -> Caller:
+    services = services_of(request)
+    async with services.database.read() as session:
+        credential = await _authenticate(request, session, services.now())
+        handle = identity.check_assertion(asserted)
+        identity.check_presence(credential, handle)
+        org, role = await _find_org(session, credential, handle, org_id)
+        if org is not None and org_id is not None and handle is not None:
+            _check_same(org, handle)
+        access = identity.check_access(credential, org, role, handle or str(org_id or ""))
+    request.state.access = access
+    access.require_scope(scope)
+    return Caller(services, request, credential, access)
+
+
+async def _find_org(
+    session: AsyncSession, credential: Credential, handle: str | None, org_id: int | None
+) -> tuple[Organization | None, Role | None]:
+    """Return the organization that a request is for, and the role of the caller there."""
+    query = select(Org, Member.role).outerjoin(
+        Member, (Member.org_id == Org.id) & (Member.user_id == (credential.user_id or 0))
+    )
+    if org_id is not None:
+        query = query.where(Org.id == org_id)
+    elif handle is not None:
+        query = query.where(Org.name_key == names.key(handle))
+    else:
+        query = query.where(Org.id == (credential.org_id or credential.home_org_id or 0))
+    found = (await session.execute(query)).one_or_none()
+    if found is None:
+        return None, None
+    org = found.Org
+    role = Role(found.role) if found.role is not None else None
+    return Organization(org.id, org.name, org.plan, org.deleted_at), role
+
+
+def _parse_org_id(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    if not 1 <= number <= MOST_ID:
+        raise refusals.invalid(
+            "orgId must be an integer of at least 1, as listed by GET /v1/orgs", "invalid_org_id"
+        )
+    return number
+
+
+def _check_same(org: Organization, handle: str) -> None:
+    if names.key(org.name) != names.key(handle):
+        raise refusals.invalid(
+            "X-Org-Name names another organization than the path", "org_path_mismatch"
+        )

@@ -1,0 +1,84 @@
+"""The application: routes, gates and the description of the API."""
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from starlette.responses import JSONResponse
+
+from caraway_management.api import (
+    failures,
+    gates,
+    health,
+    limits,
+    organizations,
+)
+from caraway_management.services import Services
+
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {"type": "string"},
+        "code": {"type": "string"},
+        "details": {
+            "type": "object",
+            "properties": {
+                "fieldErrors": {
+                    "type": "object",
+                    "additionalProperties": {"type": "array", "items": {"type": "string"}},
+                },
+                "formErrors": {"type": "array", "items": {"type": "string"}},
+            },
+        },
+    },
+}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {
+        "description": "The request is refused",
+        "content": {"application/json": {"schema": _ERROR}},
+    },
+    "5XX": {
+        "description": "The service failed, or is away",
+        "content": {"application/json": {"schema": _ERROR}},
+    },
+}
+
+
+def build(services: Services) -> FastAPI:
+    """Build the application of one instance."""
+    app = FastAPI(
+        title="Caraway management API",
+        version="1",
+        description="Organizations, projects, deployments, secrets and limits.",
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=_operation_id,
+        default_response_class=JSONResponse,
+        responses=_RESPONSES,
+    )
+    app.state.services = services
+    failures.install(app)
+    for router in _routers():
+        app.include_router(router)
+    app.add_middleware(gates.RecordGate, services=services)
+    app.add_middleware(gates.BodyGate)
+    app.add_middleware(gates.RequestIdGate)
+    return app
+
+
+def _routers() -> list[APIRouter]:
+    return [health.router, organizations.router, limits.router]
+
+
+def both_names(router: APIRouter) -> APIRouter:
+    """Return routes under `/v1/projects`, and again under `/v1/apps`: one resource."""
+    both = APIRouter()
+    both.include_router(router, prefix="/v1/projects")
+    both.include_router(router, prefix="/v1/apps")
+    return both
+
+
+def _operation_id(route: APIRoute) -> str:
+    return f"{route.name}_of_apps" if route.path.startswith("/v1/apps") else route.name

@@ -1,0 +1,140 @@
+"""What every request passes: an id, a limit of its body, and a record of refused changes."""
+
+import logging
+import re
+import time
+import uuid
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from caraway_core.errors import CarawayError
+from caraway_management.api.access import Change, activity
+from caraway_management.services import Services
+
+logger = logging.getLogger(__name__)
+MOST_BODY_BYTES = 1024 * 1024
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestIdGate:
+    """Gives each request an id, logs it, and answers errors that nothing else caught."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        given = request.headers.get("x-request-id", "")
+        id_ = given if _ID.fullmatch(given) else uuid.uuid4().hex
+        request.state.request_id = id_
+        began, status = time.perf_counter(), 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message.setdefault("headers", []).append((b"x-request-id", id_.encode()))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        # The top of a request: any other exception is a bug, and users get no traceback.
+        except Exception:
+            logger.exception("request failed", extra={"request": id_, "path": scope["path"]})
+            if not status:
+                text = f"internal error; the log has it under the request id {id_}"
+                await JSONResponse({"error": text}, 500)(scope, receive, send_with_id)
+        finally:
+            logger.debug(
+                "request",
+                extra={
+                    "request": id_,
+                    "method": scope["method"],
+                    "path": scope["path"],
+                    "status": status,
+                    "ms": round((time.perf_counter() - began) * 1_000, 1),
+                },
+            )
+
+
+class BodyGate:
+    """Refuses bodies of more than 1 MiB, declared or not."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int = MOST_BODY_BYTES) -> None:
+        self._app = app
+        self._most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = Request(scope).headers.get("content-length", "0")
+        received, has_started = 0, False
+
+        async def receive_bounded() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._most_bytes:
+                raise _TooLargeError
+            return message
+
+        async def send_noted(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        if not declared.isdecimal() or int(declared) <= self._most_bytes:
+            try:
+                await self._app(scope, receive_bounded, send_noted)
+                return
+            except _TooLargeError:
+                if has_started:
+                    raise
+        text = f"the body has more than {self._most_bytes} bytes"
+        await JSONResponse({"error": text}, 413)(scope, receive, send)
+
+
+class _TooLargeError(Exception):
+    """More bytes arrived than a body may have."""
+
+
+class RecordGate:
+    """Records changes that are refused in the activity log, if the caller is known."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app = app
+        self._services = services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in _READS:
+            await self._app(scope, receive, send)
+            return
+        status = 0
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        await self._app(scope, receive, send_noted)
+        request = Request(scope)
+        if 400 <= status < 500 and hasattr(request.state, "credential"):
+            await self._record(request, status)
+
+    async def _record(self, request: Request, status: int) -> None:
+        try:
+            async with self._services.database.change() as session:
+                change = Change(session, self._services.now())
+                change.on("path", request.url.path[:200])
+                session.add(activity(request, change, status))
+        except CarawayError as exc:
+            # The refusal itself has been answered.
+            logger.warning("a refused change is not recorded", extra={"reason": str(exc)})

@@ -1,0 +1,38 @@
+"""The limits of an organization."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from caraway_management.api.access import Caller, needs, needs_in_path
+from caraway_management.domain import plans
+from caraway_management.domain.plans import Limits
+from caraway_management.store.tables import PlanRow
+
+router = APIRouter(tags=["limits"])
+
+
+@router.get("/v1/limits")
+async def get_limits(caller: Annotated[Caller, needs("apps:read")]) -> dict[str, Any]:
+    """Return the limits of the organization that the credential acts for."""
+    return await _limits_of(caller)
+
+
+@router.get("/v1/orgs/{orgId}/limits")
+async def get_organization_limits(
+    caller: Annotated[Caller, needs_in_path("apps:read")],
+) -> dict[str, Any]:
+    """Return the limits of an organization."""
+    return await _limits_of(caller)
+
+
+async def read_plan(session: AsyncSession, name: str) -> Limits:
+    """Return the limits of a plan; organizations refer to plans that exist."""
+    plan = await session.get_one(PlanRow, name)
+    return plans.read_limits(plan.limits)
+
+
+async def _limits_of(caller: Caller) -> dict[str, Any]:
+    async with caller.services.database.read() as session:
+        return (await read_plan(session, caller.org.plan)).as_json()

@@ -1,0 +1,117 @@
+"""What `caraway management` does, behind its flags."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from caraway_core import logs, ready_pipe
+from caraway_core.errors import CarawayError
+from caraway_core.settings import ManagementOptions
+from caraway_management import accounts
+from caraway_management.api import app
+from caraway_management.domain.refusals import RefusedError
+from caraway_management.services import Services
+from caraway_management.store import database, migrations
+from caraway_management.store.database import Database
+from caraway_serving import listeners
+from caraway_serving.listeners import HttpServer
+
+logger = logging.getLogger(__name__)
+_OWNER = "owner"
+
+
+def run(options: ManagementOptions) -> int:
+    """Serve the management API until SIGTERM or SIGINT. Returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start.
+    """
+    logs.configure(options.log_format)
+    return _run(_serve(options))
+
+
+def initialize(options: ManagementOptions, org: str, username: str = _OWNER) -> int:
+    """Make the first organization and its owner; print the token of the owner.
+
+    Raises:
+        CarawayError: the organization exists, or the database cannot be used.
+    """
+    logs.configure(options.log_format)
+    return _run(_initialize(options, org, username))
+
+
+async def _serve(options: ManagementOptions) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    async with _opened(options) as opened:
+        listener = listeners.bind(options.http, "--http")
+        address = listeners.bound_address(listener)
+        server = HttpServer(app.build(Services(opened)))
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        await server.is_up.wait()
+        print(f"Management API: http://{address}", file=sys.stderr, flush=True)
+        ready_pipe.write(options.ready_fd, {"http": address})
+        await stopping.wait()
+        server.drain()
+        server.stop()
+        await serving
+    return 0
+
+
+async def _initialize(options: ManagementOptions, org: str, username: str) -> int:
+    async with _opened(options) as opened, opened.change() as session:
+        now = Services(opened).now()
+        try:
+            owner = await accounts.add_user(session, now, username, is_administrator=True)
+            made = await accounts.add_organization(session, now, org, owner, "enterprise")
+        except RefusedError as exc:
+            raise CarawayError(f"{exc.message}; this installation has been initialized") from exc
+        token = await accounts.add_token(session, now, owner, "first token")
+    print(json.dumps({"token": token.value, "org_id": made.id}))
+    return 0
+
+
+@contextlib.asynccontextmanager
+async def _opened(options: ManagementOptions) -> AsyncIterator[Database]:
+    """Open the database of the options, with the tables of this release."""
+    if options.database:
+        url = database.parse_url(options.database)
+    else:
+        _make_private(options.data_dir)
+        url = database.embedded(options.data_dir)
+    opened = Database(url)
+    try:
+        await migrations.upgrade(opened)
+        async with opened.change() as session:
+            await accounts.add_plans(session, Services(opened).now())
+        yield opened
+    finally:
+        await opened.close()
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as exc:
+        raise CarawayError(
+            f"cannot use the data directory '{folder}': {exc.strerror}; choose another one with "
+            "--data-dir DIR"
+        ) from exc
+    # Files are made by the driver of the database; nobody else may read them.
+    os.umask(0o077)
+
+
+def _run(work: Coroutine[Any, Any, int]) -> int:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)

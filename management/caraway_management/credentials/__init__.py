@@ -1,0 +1,1 @@
+"""Makes and checks credentials. Values are shown once, and kept as hashes."""

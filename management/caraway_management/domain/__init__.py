@@ -1,0 +1,1 @@
+"""Rules as pure functions over values: no database, no network, no clock of its own."""

@@ -1,0 +1,15 @@
+"""What every request and every background task of the service uses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from caraway_management.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of one instance. Parts of single resources are modules that take a session."""
+
+    database: Database
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -1,0 +1,41 @@
+"""Projects."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from caraway_management.store.tables.base import Base, JsonObject
+
+
+class Project(Base):
+    """A project. A deleted one keeps its name, and is revived by creating it again."""
+
+    __tablename__ = "projects"
+    __table_args__ = (UniqueConstraint("org_id", "name_key"), Index(None, "org_id", "id"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    org_id: Mapped[int] = mapped_column(ForeignKey("orgs.id"))
+    name: Mapped[str]
+    name_key: Mapped[str]
+    description: Mapped[str] = mapped_column(default="")
+    visibility: Mapped[str] = mapped_column(default="private")
+    region: Mapped[str | None]
+    cluster_name: Mapped[str | None]
+    production_branch: Mapped[str | None]
+    tags: Mapped[JsonObject]
+    manifest: Mapped[str | None]
+    """The YAML text, as it was written."""
+    config: Mapped[JsonObject]
+    """What a deployment takes: image, replicas, resources and the like; see `domain.configs`."""
+    repository: Mapped[JsonObject | None]
+    forked_from: Mapped[int | None]
+    endpoint: Mapped[str | None]
+    """The address of the runtime, once it is deployed; written by the deployer."""
+    flight_endpoint: Mapped[str | None]
+    revision: Mapped[int] = mapped_column(default=1)
+    """Grows with every change; the ETag."""
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    paused_at: Mapped[datetime | None]
+    deleted_at: Mapped[datetime | None]

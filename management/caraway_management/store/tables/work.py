@@ -1,0 +1,82 @@
+"""What the service has done and has still to do."""
+
+from datetime import datetime
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from caraway_management.store.tables.base import Base, JsonObject
+
+
+class Activity(Base):
+    """A change that succeeded or was refused, and who asked for it."""
+
+    __tablename__ = "activity"
+    __table_args__ = (Index(None, "org_id", "id"), Index(None, "org_id", "at"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    org_id: Mapped[int | None]
+    project_id: Mapped[int | None]
+    at: Mapped[datetime]
+    actor_id: Mapped[int | None]
+    actor: Mapped[str]
+    credential_kind: Mapped[str]
+    credential_id: Mapped[str]
+    action: Mapped[str]
+    resource_kind: Mapped[str]
+    resource_id: Mapped[str]
+    resource_name: Mapped[str]
+    outcome: Mapped[str]
+    """`succeeded` or `refused`."""
+    status: Mapped[int]
+    code: Mapped[str | None]
+    address: Mapped[str]
+    request_id: Mapped[str]
+
+
+class OutboxEntry(Base):
+    """Work that a change has caused, written with it in one transaction."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index(None, "done_at", "next_at"), Index(None, "subject"))
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    """Which handler does it."""
+    subject: Mapped[str]
+    """Entries of one subject are done in order, one at a time."""
+    payload: Mapped[JsonObject]
+    created_at: Mapped[datetime]
+    next_at: Mapped[datetime]
+    attempts: Mapped[int] = mapped_column(default=0)
+    owner: Mapped[str | None]
+    owned_until: Mapped[datetime | None]
+    done_at: Mapped[datetime | None]
+    problem: Mapped[str | None]
+
+
+class Lease(Base):
+    """Work that one of several instances does."""
+
+    __tablename__ = "leases"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    owner: Mapped[str]
+    until: Mapped[datetime]
+
+
+class IdempotentAnswer(Base):
+    """The answer to a request with an Idempotency-Key, which a repetition gets again."""
+
+    __tablename__ = "idempotent_answers"
+    __table_args__ = (Index(None, "created_at"),)
+
+    owner: Mapped[str] = mapped_column(primary_key=True)
+    """The credential."""
+    key: Mapped[str] = mapped_column(primary_key=True)
+    request_hash: Mapped[str]
+    """Of method, path and body."""
+    status: Mapped[int]
+    """0 while the first request is under way."""
+    sealed_body: Mapped[str]
+    created_at: Mapped[datetime]

@@ -1,0 +1,181 @@
+"""A management service in the process of the test, over SQLite or a real PostgreSQL."""
+
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio.from_thread
+import httpx2
+from sqlalchemy import Select
+from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import AsyncSession
+from starlette.testclient import TestClient
+
+from caraway_management import accounts
+from caraway_management.api import app
+from caraway_management.domain.scopes import EVERYTHING, Role
+from caraway_management.services import Services
+from caraway_management.store import database, migrations
+from caraway_management.store.database import Database
+from caraway_management.store.tables import Member, Org, User
+from tests.kit import postgres
+
+_Result = TypeVar("_Result")
+_numbers = itertools.count(1)
+BEGAN = datetime(2026, 11, 26, 12, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that tests advance."""
+
+    def __init__(self) -> None:
+        self.moment = BEGAN
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def advance(self, **by: float) -> None:
+        self.moment += timedelta(**by)
+
+
+class Caller:
+    """Sends requests with one credential."""
+
+    def __init__(self, client: TestClient, token: str | None, org: str | None = None) -> None:
+        self.token = token
+        self._client = client
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        if org is not None:
+            self._headers["x-org-name"] = org
+
+    def send(self, method: str, path: str, **arguments: Any) -> httpx2.Response:
+        headers = self._headers | arguments.pop("headers", {})
+        return self._client.request(method, path, headers=headers, **arguments)
+
+    def get(self, path: str, **arguments: Any) -> httpx2.Response:
+        return self.send("GET", path, **arguments)
+
+    def post(self, path: str, json: Any = None, **arguments: Any) -> httpx2.Response:
+        return self.send("POST", path, json=json, **arguments)
+
+    def put(self, path: str, json: Any = None, **arguments: Any) -> httpx2.Response:
+        return self.send("PUT", path, json=json, **arguments)
+
+    def patch(self, path: str, json: Any = None, **arguments: Any) -> httpx2.Response:
+        return self.send("PATCH", path, json=json, **arguments)
+
+    def delete(self, path: str, **arguments: Any) -> httpx2.Response:
+        return self.send("DELETE", path, **arguments)
+
+
+class Installation:
+    """A service with its database and a clock; `client` sends requests to it."""
+
+    def __init__(self, services: Services, clock: Clock, client: TestClient) -> None:
+        self.services = services
+        self.clock = clock
+        self.client = client
+
+    def run(self, work: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:
+        """Run a coroutine function on the loop of the service."""
+        portal = self.client.portal
+        assert isinstance(portal, anyio.from_thread.BlockingPortal)
+        return portal.call(work, *arguments)
+
+    def change(self, work: Callable[[AsyncSession], Awaitable[_Result]]) -> _Result:
+        """Run work in a transaction of its own."""
+
+        async def changed() -> _Result:
+            async with self.services.database.change() as session:
+                return await work(session)
+
+        return self.run(changed)
+
+    def rows(self, query: Select[tuple[_Result]]) -> list[_Result]:
+        """Return the first column of a query."""
+
+        async def read() -> list[_Result]:
+            async with self.services.database.read() as session:
+                return list(await session.scalars(query))
+
+        return self.run(read)
+
+    def add_user(self, name: str = "", *, is_administrator: bool = False) -> User:
+        async def add(session: AsyncSession) -> User:
+            return await accounts.add_user(
+                session, self.clock(), name or f"user{next(_numbers)}",
+                is_administrator=is_administrator,
+            )  # fmt: skip
+
+        return self.change(add)
+
+    def add_org(self, name: str, owner: User, plan: str = "enterprise") -> Org:
+        async def add(session: AsyncSession) -> Org:
+            present = await session.get_one(User, owner.id)
+            return await accounts.add_organization(session, self.clock(), name, present, plan)
+
+        return self.change(add)
+
+    def add_member(self, org: Org, role: Role, name: str = "") -> User:
+        user = self.add_user(name)
+
+        async def add(session: AsyncSession) -> None:
+            session.add(Member(org_id=org.id, user_id=user.id, role=role, created_at=self.clock()))
+            (await session.get_one(User, user.id)).home_org_id = org.id
+
+        self.change(add)
+        return user
+
+    def sign_in(
+        self, user: User, *scopes: str, org_id: int | None = None, org: str | None = None
+    ) -> Caller:
+        """Return a caller with a new token of the user; `org` is the header of its requests."""
+
+        async def add(session: AsyncSession) -> str:
+            present = await session.get_one(User, user.id)
+            token = await accounts.add_token(
+                session, self.clock(), present, "test",
+                scopes=scopes or (EVERYTHING,), org_id=org_id,
+            )  # fmt: skip
+            return token.value
+
+        return Caller(self.client, self.change(add), org)
+
+    def anonymous(self) -> Caller:
+        return Caller(self.client, None)
+
+
+@contextlib.contextmanager
+def installation(url: URL) -> Iterator[Installation]:
+    """Serve over a database, with its tables and plans."""
+    clock = Clock()
+    opened = Database(url)
+    services = Services(opened, clock)
+    with TestClient(app.build(services), raise_server_exceptions=False) as client:
+        made = Installation(services, clock, client)
+        made.run(migrations.upgrade, opened)
+        made.change(lambda session: accounts.add_plans(session, clock()))
+        try:
+            yield made
+        finally:
+            made.run(opened.close)
+
+
+def embedded_url(folder: Path) -> URL:
+    """Return the URL of a new SQLite database."""
+    return database.embedded(folder)
+
+
+def new_postgres_url(server: postgres.Server) -> URL:
+    """Return the URL of a new database of a PostgreSQL server."""
+    name = f"management_{next(_numbers)}"
+    server.execute(f"CREATE DATABASE {name}")
+    return URL.create(
+        "postgresql+asyncpg",
+        username="postgres",
+        database=name,
+        query={"host": server.params["pg_host"]},
+    )

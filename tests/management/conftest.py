@@ -1,0 +1,32 @@
+"""The databases that the tests run over."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import URL
+
+from tests.kit import management, postgres
+from tests.kit.management import Installation
+
+
+@pytest.fixture(scope="module")
+def postgres_server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server, started by the first test that asks for it."""
+    with postgres.serving() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """A new, empty database of each kind."""
+    if request.param == "sqlite":
+        return management.embedded_url(tmp_path)
+    return management.new_postgres_url(request.getfixturevalue("postgres_server"))
+
+
+@pytest.fixture
+def installation(database_url: URL) -> Iterator[Installation]:
+    """A service over each kind of database."""
+    with management.installation(database_url) as made:
+        yield made
