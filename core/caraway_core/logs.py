@@ -24,6 +24,7 @@ _COMPONENTS = (
     "caraway_core",
     "caraway_engine",
     "caraway_executor",
+    "caraway_kube",
     "caraway_operator",
     "caraway_plugins",
     "caraway_scheduler",

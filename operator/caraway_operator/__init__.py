@@ -1,4 +1,4 @@
-"""The Kubernetes operator of Caraway: custom resources, the objects made from them, the controller.
+"""The Kubernetes operator of Caraway: the objects made from custom resources, the controller.
 
-Imports core only. Only handlers/ and operating.py import kopf.
+Imports kube and core only. Only handlers/ and operating.py import kopf.
 """

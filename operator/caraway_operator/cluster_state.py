@@ -3,10 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from caraway_operator.naming import EXECUTOR, SCHEDULER
+from caraway_kube.naming import EXECUTOR, SCHEDULER
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator.pods import PodView, WorkloadView
 from caraway_operator.progress import ReconcileProgress
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.scheduler_client import ExecutorView
 
 

@@ -16,8 +16,8 @@ from aiohttp import web
 from caraway_core import logs
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address, OperatorOptions
+from caraway_kube.api import access, client
 from caraway_operator import metrics, scheduler_client
-from caraway_operator.kube import access, client
 from caraway_operator.kube.lease import LeaderElection
 from caraway_operator.metrics import CONTENT_TYPE
 from caraway_operator.operating import Operator

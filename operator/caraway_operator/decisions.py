@@ -7,14 +7,15 @@ import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from caraway_operator import naming, rollout
+from caraway_kube import naming
+from caraway_kube.api.kinds import Object, ObjectRef, ref
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
+from caraway_kube.resources.cluster import CarawayClusterSpec
+from caraway_operator import rollout
 from caraway_operator.cluster_state import ClusterState
 from caraway_operator.kube import planning
-from caraway_operator.kube.kinds import Object, ObjectRef, ref
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import TEMPLATE_HASH, PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ExecutorDrain, ReconcileProgress
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.rollout import RolloutStep
 from caraway_operator.scaling import draining
 from caraway_operator.scheduler_client import ExecutorView

@@ -4,14 +4,14 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import Object, ObjectRef
+from caraway_kube.resources import manifest_checks, parsing
 from caraway_operator import decisions, limits, referenced_objects
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import Object, ObjectRef
 from caraway_operator.manifests import DesiredCluster, meta
 from caraway_operator.manifests import objects as build
 from caraway_operator.reconcile_cache import ReconcileCache
 from caraway_operator.resource_cache import ResourceCache
-from caraway_operator.resources import manifest_checks, parsing
 from caraway_operator.status import ClusterFacts
 
 _REREAD_S = 45.0

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from caraway_operator import naming
-from caraway_operator.manifests import sizing
-from caraway_operator.resources import quantities
-from caraway_operator.resources.cluster import CarawayClusterSpec
-from caraway_operator.resources.limits import UNLIMITED, CarawayLimitsSpec, ResourceLimits
-from caraway_operator.resources.pods import (
+from caraway_kube import naming
+from caraway_kube.resources import quantities
+from caraway_kube.resources.cluster import CarawayClusterSpec
+from caraway_kube.resources.limits import UNLIMITED, CarawayLimitsSpec, ResourceLimits
+from caraway_kube.resources.pods import (
     ComponentSpec,
     ContainerResources,
     ExecutorSpec,
     SchedulerSpec,
 )
-from caraway_operator.resources.problems import SpecProblem
+from caraway_kube.resources.problems import SpecProblem
+from caraway_operator.manifests import sizing
 
 _Pods = TypeVar("_Pods", bound=ComponentSpec)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 import yaml
 
-from caraway_operator.kube.kinds import Object, ObjectRef, ResourceKind
+from caraway_kube.api.kinds import Object, ObjectRef, ResourceKind
 from caraway_operator.resource_cache import Key, ResourceCache
 
 logger = logging.getLogger(__name__)

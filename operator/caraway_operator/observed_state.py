@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from caraway_operator import decisions, naming, pods
-from caraway_operator.kube.kinds import POD, SERVICE, VOLUME_CLAIM, Object, ObjectRef
+from caraway_kube import naming
+from caraway_kube.api.kinds import POD, SERVICE, VOLUME_CLAIM, Object, ObjectRef
+from caraway_kube.naming import SCHEDULER
+from caraway_operator import decisions, pods
 from caraway_operator.kube.object_cache import ObjectCache
-from caraway_operator.naming import SCHEDULER
 from caraway_operator.pods import WorkloadView
 from caraway_operator.status import ClusterFacts, ObservedFacts
 

@@ -12,13 +12,14 @@ import kopf
 
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
-from caraway_operator import handlers, limits_config_maps, naming
+from caraway_kube import naming
+from caraway_kube.api import errors, watching
+from caraway_kube.api.access import ApiAccess
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import CLUSTER, CONFIG_MAP, LIMITS, WATCHED, Object, ResourceKind
+from caraway_operator import handlers, limits_config_maps
 from caraway_operator.controller import Controller, Reconcile
-from caraway_operator.kube import errors, watching
-from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.client import KubeClient
 from caraway_operator.kube.events import EventRecorder
-from caraway_operator.kube.kinds import CLUSTER, CONFIG_MAP, LIMITS, WATCHED, Object, ResourceKind
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.metrics import ReconcileStats
 from caraway_operator.reconcile import Reconciler

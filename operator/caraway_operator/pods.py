@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_operator import naming
-from caraway_operator.kube.kinds import Object
+from caraway_kube import naming
+from caraway_kube.api.kinds import Object
 
 _LASTING = frozenset(
     {

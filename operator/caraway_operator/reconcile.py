@@ -9,10 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from caraway_kube import naming
+from caraway_kube.api import errors
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import CLUSTER, POD, SERVICE, VOLUME_CLAIM, Object
+from caraway_kube.naming import EXECUTOR, SCHEDULER
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator import (
     cluster_events,
     decisions,
-    naming,
     observed_state,
     sampling,
     status,
@@ -21,18 +26,14 @@ from caraway_operator import (
 from caraway_operator.cluster_state import ClusterState
 from caraway_operator.decisions import Decision
 from caraway_operator.desired_state import FRESH_S, DesiredState, DesiredStateReader
-from caraway_operator.kube import errors, planning
-from caraway_operator.kube.client import KubeClient
+from caraway_operator.kube import planning
 from caraway_operator.kube.events import EventContent, EventRecorder
-from caraway_operator.kube.kinds import CLUSTER, POD, SERVICE, VOLUME_CLAIM, Object
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.kube.planning import OwnerReference
 from caraway_operator.manifests import DesiredCluster
-from caraway_operator.naming import EXECUTOR, SCHEDULER
 from caraway_operator.progress import ReconcileProgress, progress_status, read_progress
 from caraway_operator.reconcile_cache import ReconcileCache
 from caraway_operator.resource_cache import Key, ResourceCache, key
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.sampling import LoadSampler
 from caraway_operator.scheduler_client import (
     ExecutorView,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_operator.kube.kinds import Object
+from caraway_kube.api.kinds import Object
 from caraway_operator.referenced_objects import ReferencedObjects
 from caraway_operator.scaling.autoscaling import LoadHistory
 from caraway_operator.writing import WriteHistory

@@ -13,12 +13,14 @@ import secrets as random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caraway_operator import naming, tls
-from caraway_operator.kube import errors, merging, planning
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import CONFIG_MAP, SECRET, Object, ObjectRef, ref
+from caraway_kube import naming
+from caraway_kube.api import errors
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import CONFIG_MAP, SECRET, Object, ObjectRef, ref
+from caraway_kube.resources.cluster import CarawayClusterSpec
+from caraway_operator import tls
+from caraway_operator.kube import merging, planning
 from caraway_operator.manifests import DesiredCluster, secrets
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.tls import KeyPair
 
 _TOKEN_BYTES = 32

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_operator.kube.kinds import Object
-from caraway_operator.resources import parsing
-from caraway_operator.resources.limits import UNLIMITED, CarawayLimitsSpec, ResourceLimits
+from caraway_kube.api.kinds import Object
+from caraway_kube.resources import parsing
+from caraway_kube.resources.limits import UNLIMITED, CarawayLimitsSpec, ResourceLimits
 
 Key = tuple[str, str]
 """Namespace and name."""

@@ -12,8 +12,8 @@ then goes by the pods: executors drain themselves as they stop.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.cluster_state import ClusterState
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import (
     WAITING_FOR_ROOM,
     PodView,

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from caraway_operator import decisions, naming
-from caraway_operator.kube.kinds import Object
+from caraway_kube import naming
+from caraway_kube.api.kinds import Object
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
+from caraway_kube.resources.cluster import CarawayClusterSpec
+from caraway_operator import decisions
 from caraway_operator.manifests import DesiredCluster
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.progress import ReconcileProgress
 from caraway_operator.reconcile_cache import ReconcileCache
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.scaling import autoscaling
 from caraway_operator.scaling.autoscaling import AutoscalingBounds
 from caraway_operator.scheduler_client import (

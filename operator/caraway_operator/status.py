@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.conditions import condition, cut, dated, kept, listed
 from caraway_operator.decisions import Decision
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ReconcileProgress
 from caraway_operator.scheduler_client import PartView

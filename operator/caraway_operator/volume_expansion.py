@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_operator.kube.kinds import Object
-from caraway_operator.resources import quantities
+from caraway_kube.api.kinds import Object
+from caraway_kube.resources import quantities
 
 
 @dataclass(frozen=True, slots=True)

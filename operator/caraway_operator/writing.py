@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from caraway_core.backoff import Delays
-from caraway_operator.kube import applying, errors, merging, planning
+from caraway_kube.api import errors
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import KINDS, ObjectRef, ref
+from caraway_operator.kube import applying, merging, planning
 from caraway_operator.kube.applying import AppliedObject
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import KINDS, ObjectRef, ref
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.kube.planning import LastApplied, PlannedWrite, WritePlan
 

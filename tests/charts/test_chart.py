@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from caraway_operator import naming
+from caraway_kube import naming
 from charts import generate
 from tests.kit import helm, kube_schemas
 

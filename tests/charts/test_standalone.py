@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
+from caraway_kube.resources import manifest_checks, quantities
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator.manifests import DesiredCluster, objects
-from caraway_operator.resources import manifest_checks, quantities
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from tests.kit import helm
 
 NO_OPERATOR = {"operator": {"enabled": False}}

@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp.web
 import kmock
 
-from caraway_operator.kube.kinds import KINDS, Object, ObjectRef, ResourceKind
+from caraway_kube.api.kinds import KINDS, Object, ObjectRef, ResourceKind
 from tests.kit import kube_rules
 from tests.kit.kube_rules import ApiError
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from caraway_operator.kube.kinds import Object, ObjectRef
+from caraway_kube.api.kinds import Object, ObjectRef
 from caraway_operator.kube.planning import digest
 from tests.kit.kube import Emulator
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_operator.kube.kinds import Object
+from caraway_kube.api.kinds import Object
 
 Path = tuple[str | int, ...]
 _LEFT_OUT = {"apiVersion", "kind", "status"}

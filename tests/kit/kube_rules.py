@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from caraway_operator.kube.kinds import Object
+from caraway_kube.api.kinds import Object
 
 _ADDRESSES = itertools.count(10)
 _NODE_PORTS = itertools.count(30000)

@@ -9,8 +9,8 @@ from caraway_core.imports import uncollected
 
 ROOT = Path(__file__).parents[2]
 COMPONENTS = (
-    "ai", "client", "cluster", "core", "engine", "executor", "operator", "plugins", "scheduler",
-    "search", "serving",
+    "ai", "client", "cluster", "core", "engine", "executor", "kube", "operator", "plugins",
+    "scheduler", "search", "serving",
 )  # fmt: skip
 
 

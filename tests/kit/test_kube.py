@@ -2,9 +2,9 @@
 
 import pytest
 
-from caraway_operator.kube import client, errors
-from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.kinds import SERVICE, Object
+from caraway_kube.api import client, errors
+from caraway_kube.api.access import ApiAccess
+from caraway_kube.api.kinds import SERVICE, Object
 from tests.kit.kube import emulated
 from tests.kit.kube_rules import ApiError, admitted
 

@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from caraway_operator.kube import client
-from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.client import KubeClient
+from caraway_kube.api import client
+from caraway_kube.api.access import ApiAccess
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import CLUSTER, LIMITS, WATCHED, Object
 from caraway_operator.kube.events import EventRecorder
-from caraway_operator.kube.kinds import CLUSTER, LIMITS, WATCHED, Object
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.reconcile import Reconciler, ReconcileResult
 from caraway_operator.resource_cache import ResourceCache

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-from caraway_operator.kube.kinds import CLUSTER
+from caraway_kube.api.kinds import CLUSTER
 from tests.kit.deadlines import eventually
 from tests.kit.kube import Emulator
 from tests.kit.kube_controllers import Controllers

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator import rollout
 from caraway_operator.cluster_state import ClusterState
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ExecutorDrain, ReconcileProgress
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.rollout import RolloutStep
 from caraway_operator.scheduler_client import ExecutorView
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caraway_kube.naming import COMPONENT_LABEL, EXECUTOR, HEAD, SCHEDULER, STATE
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator import decisions
 from caraway_operator.cluster_state import ClusterState
 from caraway_operator.decisions import Decision
-from caraway_operator.naming import COMPONENT_LABEL, EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import TEMPLATE_HASH
 from caraway_operator.progress import ExecutorDrain
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.scheduler_client import ExecutorView
 from tests.operator.simulated_rollout import NAME, Sim
 

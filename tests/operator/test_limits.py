@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caraway_kube.resources import quantities
+from caraway_kube.resources.limits import CarawayLimitsSpec
 from caraway_operator import limits
 from caraway_operator.manifests import sizing
-from caraway_operator.resources import quantities
-from caraway_operator.resources.limits import CarawayLimitsSpec
 from tests.operator.manifests.clusters import spec
 
 COMPONENTS = ("head", "scheduler", "executor", "state")

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from caraway_operator.kube.kinds import CONFIG_MAP, Object, ObjectRef
+from caraway_kube.api.kinds import CONFIG_MAP, Object, ObjectRef
 from caraway_operator.limits_config_maps import LimitsConfigMaps
 from caraway_operator.resource_cache import ResourceCache
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from caraway_core.errors import CarawayError
+from caraway_kube.api import client
+from caraway_kube.api.access import ApiAccess
+from caraway_kube.api.kinds import CLUSTER, ResourceKind
 from caraway_operator.controller import Controller
-from caraway_operator.kube import client
-from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.kinds import CLUSTER, ResourceKind
 from caraway_operator.operating import Operator
 from tests.kit.deadlines import eventually
 from tests.kit.kube import Emulator, emulated

@@ -1,6 +1,6 @@
 """What the operator does while nothing changes."""
 
-from caraway_operator.kube.kinds import ObjectRef
+from caraway_kube.api.kinds import ObjectRef
 from caraway_operator.kube.lease import LeaderElection
 from caraway_operator.reconcile import RESYNC_S
 from tests.operator.harness import Harness, harness

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from caraway_operator.kube.kinds import CLUSTER, LIMITS, STATEFUL_SET
-from caraway_operator.resources import crd
+from caraway_kube.api.kinds import CLUSTER, LIMITS, STATEFUL_SET
+from caraway_kube.resources import crd
 from tests.operator.harness import Harness, harness
 
 

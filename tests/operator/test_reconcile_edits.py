@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from caraway_kube.api.kinds import OWNED, SERVICE_MONITOR, Object, ObjectRef
 from caraway_operator.kube import merging
-from caraway_operator.kube.kinds import OWNED, SERVICE_MONITOR, Object, ObjectRef
 from tests.kit.kube_edits import Edit, edits
 from tests.kit.kube_rules import ApiError
 from tests.operator.harness import Harness, harness

@@ -2,8 +2,8 @@ import base64
 
 import pytest
 
-from caraway_operator.kube import errors
-from caraway_operator.kube.kinds import Object, ObjectRef
+from caraway_kube.api import errors
+from caraway_kube.api.kinds import Object, ObjectRef
 from caraway_operator.scheduler_client import PartView
 from tests.operator.harness import MANIFEST, Harness, harness
 

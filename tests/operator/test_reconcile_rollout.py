@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from caraway_operator.kube.kinds import Object
+from caraway_kube.api.kinds import Object
 from tests.operator.harness import Harness, harness
 
 

@@ -1,4 +1,4 @@
-from caraway_operator.kube.kinds import CLUSTER
+from caraway_kube.api.kinds import CLUSTER
 from caraway_operator.scheduler_client import SchedulerEndpoint
 from tests.operator.harness import Harness, harness
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from caraway_kube.api import client, errors
+from caraway_kube.api.access import ApiAccess
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import ObjectRef
+from caraway_kube.resources import parsing
 from caraway_operator import referenced_objects
-from caraway_operator.kube import client, errors
-from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import ObjectRef
 from caraway_operator.manifests import DesiredCluster
 from caraway_operator.referenced_objects import ReferencedObjects
-from caraway_operator.resources import parsing
 from tests.kit.kube import Emulator, emulated
 from tests.operator.manifests import clusters
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from caraway_operator.kube.kinds import Object
+from caraway_kube.api.kinds import Object
 from tests.operator.harness import Harness, harness
 from tests.operator.test_reconcile_rollout import images, up
 

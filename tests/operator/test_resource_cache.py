@@ -1,6 +1,6 @@
-from caraway_operator.kube.kinds import Object
+from caraway_kube.api.kinds import Object
+from caraway_kube.resources.limits import CarawayLimitsSpec, ResourceLimits
 from caraway_operator.resource_cache import ResourceCache, deleted_keys, strictest_limits
-from caraway_operator.resources.limits import CarawayLimitsSpec, ResourceLimits
 
 
 def cluster(name: str, created: str, organization: str | None = None, version: str = "1") -> Object:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator import rollout
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ExecutorDrain
 from caraway_operator.rollout import RolloutStep

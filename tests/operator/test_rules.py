@@ -1,6 +1,6 @@
 from collections import defaultdict
 
-from caraway_operator.kube.kinds import LIMITS, OWNED, POD_MONITOR, SERVICE_MONITOR, ObjectRef
+from caraway_kube.api.kinds import LIMITS, OWNED, POD_MONITOR, SERVICE_MONITOR, ObjectRef
 from caraway_operator.kube.lease import LeaderElection
 from caraway_operator.rules import OWN_RULES, RULES, rendered
 from tests.operator.harness import Harness, harness

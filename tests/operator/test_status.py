@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator import progress, status
-from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
 from caraway_operator.progress import ExecutorDrain, ReconcileProgress
 from caraway_operator.scheduler_client import PartView

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from caraway_operator.kube import client, planning
-from caraway_operator.kube.access import ApiAccess
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import CONFIG_MAP, Object, ObjectRef
+from caraway_kube.api import client
+from caraway_kube.api.access import ApiAccess
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import CONFIG_MAP, Object, ObjectRef
+from caraway_operator.kube import planning
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.kube.planning import OwnerReference
 from caraway_operator.writing import WriteHistory, WriteResult, write_plan

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from caraway_operator.kube.kinds import Object, ResourceKind
+from caraway_kube.api.kinds import Object, ResourceKind
 
 
 # Any: kopf's types are no more precise.

@@ -1,4 +1,4 @@
-"""Access to the Kubernetes API: requests, watches, write plans, events and the Lease.
+"""Writes to Kubernetes: the cache of live objects, write plans, merges, events and the Lease.
 
-Knows nothing about Caraway clusters. No other package of the operator sends requests to the API.
+Sends requests with `caraway_kube.api`.
 """

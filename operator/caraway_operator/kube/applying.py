@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from caraway_operator.kube import errors, merging, planning
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import KINDS, POD, Object
+from caraway_kube.api import errors
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import KINDS, POD, Object
+from caraway_operator.kube import merging, planning
 
 _ATTEMPTS = 4
 

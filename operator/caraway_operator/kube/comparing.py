@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from caraway_operator.resources import quantities
+from caraway_kube.resources import quantities
 
 # The keys by which the API server merges lists.
 _KEYS = ("name", "mountPath", "containerPort", "uid", "ip", "topologyKey", "type")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from caraway_operator.kube import errors
-from caraway_operator.kube.client import FIELD_MANAGER, KubeClient
-from caraway_operator.kube.kinds import EVENT, KINDS, Object, ObjectRef
+from caraway_kube.api import errors
+from caraway_kube.api.client import FIELD_MANAGER, KubeClient
+from caraway_kube.api.kinds import EVENT, KINDS, Object, ObjectRef
 
 logger = logging.getLogger(__name__)
 _REMEMBERED = 2000

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from caraway_core.errors import CarawayError
-from caraway_operator.kube import errors
-from caraway_operator.kube.client import KubeClient
-from caraway_operator.kube.kinds import LEASE, Object
+from caraway_kube.api import errors
+from caraway_kube.api.client import KubeClient
+from caraway_kube.api.kinds import LEASE, Object
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from caraway_kube.api.kinds import Object
+from caraway_kube.naming import GROUP
 from caraway_operator.kube import comparing
-from caraway_operator.kube.kinds import Object
-from caraway_operator.naming import GROUP
 
 KEYS = f"{GROUP}/applied-keys"
 """The annotation that lists the applied labels and annotations, so that they can be removed."""

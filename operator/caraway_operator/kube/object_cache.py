@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from caraway_operator import naming
-from caraway_operator.kube.kinds import Object, ObjectRef, ResourceKind
+from caraway_kube import naming
+from caraway_kube.api.kinds import Object, ObjectRef, ResourceKind
 
 Changed = Callable[[str, str], None]
 """Called with the namespace and the name of the cluster whose object has changed."""

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from caraway_kube.api.kinds import Object, ObjectRef, ref
+from caraway_kube.naming import COMPONENT_LABEL, INSTANCE_LABEL, NAME_LABEL
 from caraway_operator.kube import comparing, merging
-from caraway_operator.kube.kinds import Object, ObjectRef, ref
-from caraway_operator.naming import COMPONENT_LABEL, INSTANCE_LABEL, NAME_LABEL
 
 HASH = "caraway.dev/applied-hash"
 

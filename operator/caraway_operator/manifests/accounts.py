@@ -1,6 +1,6 @@
 """ServiceAccounts. They have no permissions, and no token is mounted into pods."""
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
 

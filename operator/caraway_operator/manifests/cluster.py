@@ -3,7 +3,7 @@
 Objects that take a few lines are built here, the others in the module of their kind.
 """
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests import (
     accounts,
     configs,

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources import yaml_text
+from caraway_kube.resources.manifest_checks import API_KEYS_STORE, RESULT_STORE, params_of
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.resources import yaml_text
-from caraway_operator.resources.manifest_checks import API_KEYS_STORE, RESULT_STORE, params_of
 
 _NOTICE = "# Written by the operator; edit the CarawayCluster instead.\n"
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from caraway_kube.resources.pods import ComponentSpec, ContainerResources, ProbesSpec, merged
 from caraway_operator.manifests import sizing
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, keyed
-from caraway_operator.resources.pods import ComponentSpec, ContainerResources, ProbesSpec, merged
 
 _HANDLERS = {"exec", "grpc", "httpGet", "tcpSocket"}
 WAIT_S = 50

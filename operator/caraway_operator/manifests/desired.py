@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caraway_operator.resources.cluster import CarawayClusterSpec
-from caraway_operator.resources.limits import CarawayLimitsSpec
-from caraway_operator.resources.manifest_checks import ClusterManifest
+from caraway_kube.resources.cluster import CarawayClusterSpec
+from caraway_kube.resources.limits import CarawayLimitsSpec
+from caraway_kube.resources.manifest_checks import ClusterManifest
 
 SERVICE_MONITOR, POD_MONITOR = "ServiceMonitor", "PodMonitor"
 

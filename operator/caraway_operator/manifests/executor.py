@@ -1,11 +1,11 @@
 """The executors: a StatefulSet with a cache volume for each pod."""
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources.pods import ContainerResources
 from caraway_operator.manifests import containers, pod, processes, sizing, volumes, workloads
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
 from caraway_operator.manifests.sizing import MemoryShares
-from caraway_operator.resources.pods import ContainerResources
 
 _MARGIN_S = 30
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests.desired import DesiredCluster
 
 Object = dict[str, Any]

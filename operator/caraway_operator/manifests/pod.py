@@ -1,10 +1,10 @@
 """Pod templates. They meet the restricted Pod Security Standard."""
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources.pods import ComponentSpec
 from caraway_operator.manifests import accounts, secrets
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, all_labels, checksum, keyed
-from caraway_operator.resources.pods import ComponentSpec
 
 USER = 10001
 MANIFEST_CHECKSUM = f"{naming.GROUP}/manifest-checksum"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
 

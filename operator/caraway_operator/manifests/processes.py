@@ -1,6 +1,6 @@
 """Environment variables and flags that the cluster's processes have in common."""
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests.containers import from_field, from_secret, variable
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object

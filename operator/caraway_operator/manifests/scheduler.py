@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests import (
     configs,
     containers,

@@ -3,11 +3,11 @@
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources.pods import ComponentSpec
 from caraway_operator.manifests import meta
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.resources.pods import ComponentSpec
 
 
 def token(desired: DesiredCluster, value: str) -> Object:

@@ -1,6 +1,6 @@
 """Services, for clients of the cluster and for its own pods."""
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources import quantities
+from caraway_kube.resources.pods import ContainerResources
 from caraway_operator.manifests.meta import Object
-from caraway_operator.resources import quantities
-from caraway_operator.resources.pods import ContainerResources
 
 STORE = "store"
 DEFAULTS = {

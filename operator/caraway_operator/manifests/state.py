@@ -1,6 +1,6 @@
 """The state: one pod with Redis and the result store, on one volume."""
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests import containers, pod, processes, sizing, volumes, workloads
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object

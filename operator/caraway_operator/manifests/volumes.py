@@ -1,11 +1,11 @@
 """Volumes, their mounts, and claim templates."""
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources import quantities
+from caraway_kube.resources.manifest_checks import API_KEYS_STORE, RESULT_STORE
+from caraway_kube.resources.pods import StorageSpec
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
-from caraway_operator.resources import quantities
-from caraway_operator.resources.manifest_checks import API_KEYS_STORE, RESULT_STORE
-from caraway_operator.resources.pods import StorageSpec
 
 _READABLE = 0o440
 _DATA = "data"

@@ -1,10 +1,10 @@
 """StatefulSets: the fields that all components have in common."""
 
-from caraway_operator import naming
+from caraway_kube import naming
+from caraway_kube.resources.pods import StorageSpec
 from caraway_operator.manifests import volumes
 from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object, metadata
-from caraway_operator.resources.pods import StorageSpec
 
 REVISIONS = 3
 

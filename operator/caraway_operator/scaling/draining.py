@@ -6,8 +6,8 @@ The drain is stored in the cluster's status, so a new operator process continues
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from caraway_kube.naming import EXECUTOR
 from caraway_operator.cluster_state import ClusterState
-from caraway_operator.naming import EXECUTOR
 from caraway_operator.progress import ExecutorDrain
 from caraway_operator.scheduler_client import ExecutorView
 

@@ -2,10 +2,10 @@ import time
 
 import kopf
 
+from caraway_kube.api.kinds import CLUSTER, Object
 from caraway_operator import handlers
 from caraway_operator.controller import Controller
 from caraway_operator.handlers import clusters, events, limits
-from caraway_operator.kube.kinds import CLUSTER, Object
 from caraway_operator.resource_cache import Key, ResourceCache
 
 

@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from caraway_operator.kube import client
-from caraway_operator.kube.access import ApiAccess
+from caraway_kube.api import client
+from caraway_kube.api.access import ApiAccess
 from caraway_operator.kube.lease import (
     LeaderElection,
     LeaseLostError,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from caraway_kube.api.kinds import Object
 from caraway_operator.kube import merging
-from caraway_operator.kube.kinds import Object
 
 
 def service(kind: str = "ClusterIP", **spec: Any) -> Object:

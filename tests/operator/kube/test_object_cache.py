@@ -1,4 +1,4 @@
-from caraway_operator.kube.kinds import SERVICE, Object, ObjectRef
+from caraway_kube.api.kinds import SERVICE, Object, ObjectRef
 from caraway_operator.kube.object_cache import ObjectCache
 
 

@@ -1,7 +1,7 @@
 from typing import Any
 
+from caraway_kube.api.kinds import Object, ObjectRef, ref
 from caraway_operator.kube import planning
-from caraway_operator.kube.kinds import Object, ObjectRef, ref
 from caraway_operator.kube.planning import HASH, LastApplied, OwnerReference
 
 OWNER = OwnerReference("caraway.dev/v1alpha1", "CarawayCluster", "shop", "u-1")

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from caraway_kube.resources import manifest_checks, parsing
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator.manifests import DesiredCluster, objects
 from caraway_operator.manifests.meta import Object
-from caraway_operator.resources import manifest_checks, parsing
-from caraway_operator.resources.cluster import CarawayClusterSpec
 
 MANIFEST: dict[str, Any] = {"version": "v2", "kind": "Caraway", "name": "app"}
 EVERYTHING: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests import DesiredCluster, objects, secrets
 from caraway_operator.manifests.meta import Object
 from tests.kit import kube_schemas

@@ -3,9 +3,9 @@ from pathlib import Path
 from typing import Any
 
 from caraway_core.manifest import document, loading
+from caraway_kube.resources.limits import CarawayLimitsSpec
 from caraway_operator.manifests import configs
 from caraway_operator.manifests.desired import DesiredCluster
-from caraway_operator.resources.limits import CarawayLimitsSpec
 from caraway_serving import limits as scheduler_limits
 from tests.operator.manifests.clusters import EVERYTHING, desired, made, pod
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caraway_kube.resources.pods import ContainerResources
 from caraway_operator.manifests import sizing
-from caraway_operator.resources.pods import ContainerResources
 
 MINIMUM_STORE_MIB = 80
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from caraway_cluster import head_signs
-from caraway_operator import naming
+from caraway_kube import naming
 from caraway_operator.manifests.meta import Object
 from tests.operator.manifests.clusters import EVERYTHING, container, desired, made, pod
 

@@ -1,11 +1,11 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+from caraway_kube.naming import EXECUTOR, SCHEDULER
+from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator.cluster_state import ClusterState
-from caraway_operator.naming import EXECUTOR, SCHEDULER
 from caraway_operator.pods import WorkloadView
 from caraway_operator.progress import ExecutorDrain, ReconcileProgress
-from caraway_operator.resources.cluster import CarawayClusterSpec
 from caraway_operator.scaling.draining import DrainStep, next_drain_step
 from caraway_operator.scheduler_client import ExecutorView
 
