@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from bench import data
 from bench.report import Figure
-from caraway_engine import formats
+from caraway_serving import formats
 
 _ROWS = 1_000_000
 _RUNS = 3

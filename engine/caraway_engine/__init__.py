@@ -1,4 +1,4 @@
-"""The SQL engine: sessions, statements, tables and result formats. The only importer of DataFusion.
+"""The SQL engine: sessions, statements and tables. The only importer of DataFusion.
 
 It knows nothing about HTTP, manifests or principals.
 """

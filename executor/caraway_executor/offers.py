@@ -23,9 +23,9 @@ from caraway_core.errors import (
 )
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.offers import Offer, OfferOutcome
-from caraway_engine.formats import columns
 from caraway_engine.rows import plain
 from caraway_executor.room import TaskMemory
+from caraway_serving.formats import columns
 
 MOST_OFFERS = 256
 STALLED_S = 300.0

@@ -1,1 +1,1 @@
-"""Building blocks of all HTTP servers: listeners, TLS, keys, gates, bodies and errors."""
+"""Building blocks of all HTTP servers: listeners, TLS, keys, gates, bodies, formats and errors."""

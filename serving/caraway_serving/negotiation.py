@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from caraway_engine.formats import Format
 from caraway_serving.errors import RefusedRequestError
+from caraway_serving.formats import Format
 
 Coding = Literal["identity", "gzip", "zstd"]
 _VENDOR = re.compile(r"application/vnd\.[a-z0-9.\-]+\.sql\.v1\+json")

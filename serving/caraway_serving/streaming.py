@@ -10,9 +10,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Send
 
 from caraway_core import tasks
-from caraway_engine.formats import Encoder
 from caraway_serving import compression
 from caraway_serving.departures import DEPARTURE, Departure
+from caraway_serving.formats import Encoder
 from caraway_serving.negotiation import Coding
 
 _INLINE_ROWS = 1_024

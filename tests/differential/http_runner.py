@@ -19,7 +19,7 @@ from caraway_core.errors import (
     TableNotFoundError,
 )
 from caraway_core.ids import TableName
-from caraway_engine.formats import columns
+from caraway_serving.formats import columns
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed
 from tests.kit.runtime import running

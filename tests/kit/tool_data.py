@@ -22,9 +22,9 @@ from caraway_core.ids import TableName
 from caraway_core.manifest import names
 from caraway_core.statements import Statement
 from caraway_core.tables import MemoryTable
-from caraway_engine import formats
-from caraway_engine.formats import datatypes
 from caraway_engine.sessions.sessions import Session
+from caraway_serving import formats
+from caraway_serving.formats import datatypes
 from tests.kit.engine import session
 
 LIMITS = RowLimits(500, 256 * 1024)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
-from caraway_engine import formats
-from caraway_serving import streaming
+from caraway_serving import formats, streaming
 from caraway_serving.negotiation import Coding
 from caraway_serving.streaming import AnswerForm, BodySender, is_small, unless_gone
 

@@ -11,13 +11,12 @@ from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import JobId
 from caraway_core.sqltext import writing
-from caraway_engine import formats
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.queries.storing import StoredAnswer
-from caraway_serving import parsing
+from caraway_serving import formats, parsing
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.flight import statuses
 

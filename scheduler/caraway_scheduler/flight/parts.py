@@ -12,12 +12,12 @@ from pyarrow import flight
 
 from caraway_core.answer_parts import AnswerPart
 from caraway_core.ids import JobId
-from caraway_engine.formats import columns
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight import actions
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.jobs.service import JobService
 from caraway_serving.flight import statuses
+from caraway_serving.formats import columns
 
 FOLDER = "queries"
 # No SQL text begins with NUL, so no statement is taken for the ticket of a part.

@@ -13,10 +13,10 @@ from caraway_core.errors import QueryCancelledError
 from caraway_core.ids import PrincipalId, QueryId
 from caraway_core.protocols.dispatch import OfferedAnswer
 from caraway_core.quotas import Quota, QuotaLimits
-from caraway_engine.formats import columns
 from caraway_scheduler.queries.answers import CachedRows, LiveRows
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.services import Services
+from caraway_serving.formats import columns
 
 _WAIT_S = 5.0
 _MOST_WHOLE = 256

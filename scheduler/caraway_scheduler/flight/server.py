@@ -10,7 +10,6 @@ from pyarrow import flight
 
 from caraway_core import tickets
 from caraway_core.sqltext import writing
-from caraway_engine.formats import columns
 from caraway_scheduler.flight import actions, bound, callers, commands, parts
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
@@ -24,6 +23,7 @@ from caraway_scheduler.flight.statements import COUNTED, Statements, info_of
 from caraway_scheduler.services import Services
 from caraway_serving.flight import messages, statuses
 from caraway_serving.flight.bridge import Bridge
+from caraway_serving.formats import columns
 from caraway_serving.tls import ServerTls
 
 _Sent = TypeVar("_Sent", str, bytes)

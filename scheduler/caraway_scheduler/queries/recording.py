@@ -5,9 +5,9 @@ import asyncio
 import pyarrow as pa
 
 from caraway_core.errors import CarawayError
-from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.requests import QueryRequest
+from caraway_serving import formats
 from caraway_serving.tallies import ApiTallies
 
 _LONGEST_OUTPUT = 8_192

@@ -15,7 +15,6 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.searching import SearchMethod
 from caraway_core.statements import ReadPoint
-from caraway_engine import formats
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.answers import CacheStatus
 from caraway_scheduler.queries.service import QueryService
@@ -28,7 +27,7 @@ from caraway_scheduler.search.table_rankings import SearchedTable, TableRankings
 from caraway_scheduler.search.tables import Ranking, TableRanker, rankings
 from caraway_scheduler.search.tallies import SearchTallies
 from caraway_scheduler.search.warm_up import SearchWarmUp
-from caraway_serving import spans
+from caraway_serving import formats, spans
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 

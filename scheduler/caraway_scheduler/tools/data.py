@@ -21,14 +21,14 @@ from caraway_core.errors import InvalidRequestError, NotFoundError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, View, names
 from caraway_core.manifest.acceleration import Acceleration
-from caraway_engine import formats
-from caraway_engine.formats import datatypes
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.search.requests import SearchRequest
 from caraway_scheduler.search.service import SearchService
+from caraway_serving import formats
 from caraway_serving.access import Principal
+from caraway_serving.formats import datatypes
 from caraway_serving.spans import Span
 
 _PLAN_BYTES = 1024 * 1024

@@ -13,7 +13,7 @@ from caraway_ai.tools.data_access import KnownColumn, KnownTable, ReadRows, RowL
 from caraway_ai.tools.protocol import ToolCaller
 from caraway_core.errors import CarawayError, QueryError
 from caraway_core.ids import TableName
-from caraway_engine.formats import datatypes
+from caraway_serving.formats import datatypes
 
 CALLER = ToolCaller()
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_ai.text_to_sql.type_names import sql_type
-from caraway_engine.formats import datatypes
+from caraway_serving.formats import datatypes
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 from caraway_core import strict_json
 from caraway_core.errors import InvalidRequestError
-from caraway_engine.formats import Format
 from caraway_scheduler.nsql import DataQuestion
 from caraway_serving import negotiation
+from caraway_serving.formats import Format
 from caraway_serving.negotiation import Choice
 
 _FIELDS = ("query", "model", "stream", "sample_data_enabled", "datasets", "prompt_cache_key")

@@ -6,9 +6,9 @@ import re
 import pyarrow as pa
 
 from caraway_core.errors import ResultTooLargeError
-from caraway_engine import formats
-from caraway_engine.formats import Encoder, Format
 from caraway_scheduler.queries.answers import StatementAnswer
+from caraway_serving import formats
+from caraway_serving.formats import Encoder, Format
 
 _MOST_EVENT_BYTES = 64 * 1024 * 1024
 

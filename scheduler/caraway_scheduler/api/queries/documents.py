@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_engine import formats
-from caraway_engine.formats.datatypes import display
 from caraway_scheduler.jobs.model import Job, JobProgress, JobStatus
 from caraway_scheduler.queries.active import preview
 from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving import formats
+from caraway_serving.formats.datatypes import display
 
 Document = dict[str, Any]
 

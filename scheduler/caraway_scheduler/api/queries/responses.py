@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
-from caraway_engine.formats import Encoder
 from caraway_scheduler.api.queries.answers import ChunkRows
 from caraway_serving import streaming
+from caraway_serving.formats import Encoder
 from caraway_serving.streaming import AnswerForm, BodySender
 
 logger = logging.getLogger(__name__)

@@ -10,16 +10,15 @@ from starlette.responses import JSONResponse, Response
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_engine import formats
-from caraway_engine.formats import Encoder
 from caraway_scheduler.api import app_state
 from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
 from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.service import MOST_WAIT_S, JobService
-from caraway_serving import bodies, negotiation, parsing, scopes, streaming
+from caraway_serving import bodies, formats, negotiation, parsing, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
+from caraway_serving.formats import Encoder
 from caraway_serving.negotiation import STORED_TYPES
 from caraway_serving.routes import DirectRoute
 from caraway_serving.streaming import AnswerForm

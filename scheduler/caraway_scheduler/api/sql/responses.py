@@ -9,9 +9,8 @@ from starlette.types import Receive, Scope, Send
 
 from caraway_core import tasks
 from caraway_core.errors import CarawayError
-from caraway_engine import formats
 from caraway_scheduler.queries.answers import CachedRows, LiveRows, StatementAnswer
-from caraway_serving import streaming
+from caraway_serving import formats, streaming
 from caraway_serving.negotiation import Choice, Coding
 from caraway_serving.streaming import AnswerForm, BodySender
 

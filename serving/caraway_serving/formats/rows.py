@@ -6,8 +6,8 @@ import json
 import arro3.io
 import pyarrow as pa
 
-from caraway_engine.formats import columns
-from caraway_engine.formats.datatypes import display
+from caraway_serving.formats import columns
+from caraway_serving.formats.datatypes import display
 
 
 class JsonLines:

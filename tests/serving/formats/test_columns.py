@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_engine.formats import columns
-from tests.engine.formats.encoding import cells, encode, one, values
+from caraway_serving.formats import columns
+from tests.serving.formats.encoding import cells, encode, one, values
 
 NUMBERED = pa.map_(pa.int64(), pa.string())
 LINE_BREAKS = "\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"

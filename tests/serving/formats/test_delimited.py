@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 
-from caraway_engine.formats.delimited import Csv
-from tests.engine.formats.encoding import encode, one
+from caraway_serving.formats.delimited import Csv
+from tests.serving.formats.encoding import encode, one
 
 # Text that needs quotes, escapes or care: line ends, separators, quotes, formulas, NUL-free.
 AWKWARD = st.text(st.sampled_from('a,"\n\r;\t =+-@\u2028é漢'), max_size=12)

@@ -6,7 +6,7 @@ import io
 import arro3.io
 import pyarrow as pa
 
-from caraway_engine.formats import columns
+from caraway_serving.formats import columns
 
 
 class Csv:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from caraway_engine.formats.datatypes import display
+from caraway_serving.formats.datatypes import display
 
 INNER = pa.struct([pa.field("a", pa.int8()), pa.field("b", pa.list_(pa.string_view()))])
 NAMED = [

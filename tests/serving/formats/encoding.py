@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_engine import formats
-from caraway_engine.formats import Format
+from caraway_serving import formats
+from caraway_serving.formats import Format
 
 
 def encode(format_: Format, *batches: pa.RecordBatch, schema: pa.Schema | None = None) -> bytes:

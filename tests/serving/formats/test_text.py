@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.formats.encoding import encode, one
+from tests.serving.formats.encoding import encode, one
 
 
 def lines(*batches: pa.RecordBatch) -> list[str]:

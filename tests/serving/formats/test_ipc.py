@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from caraway_engine.formats.ipc import IpcStream
-from tests.engine.formats.encoding import encode
+from caraway_serving.formats.ipc import IpcStream
+from tests.serving.formats.encoding import encode
 
 
 def read(data: bytes) -> pa.Table:

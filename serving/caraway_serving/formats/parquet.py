@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine.formats import columns
+from caraway_serving.formats import columns
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
-from caraway_engine.formats import delimited, ipc, parquet, rows, text
+from caraway_serving.formats import delimited, ipc, parquet, rows, text
 
 Format = Literal["json", "versioned", "ndjson", "csv", "text", "arrow", "parquet"]
 

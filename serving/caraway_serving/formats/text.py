@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from caraway_engine.formats.delimited import Csv
+from caraway_serving.formats.delimited import Csv
 
 _ROWS_TO_MEASURE = 10_000
 

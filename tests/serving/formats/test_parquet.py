@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine.formats import parquet
-from caraway_engine.formats.parquet import Parquet
+from caraway_serving.formats import parquet
+from caraway_serving.formats.parquet import Parquet
 
 
 def encoded(schema: pa.Schema, *batches: pa.RecordBatch) -> bytes:

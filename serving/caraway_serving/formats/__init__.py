@@ -4,6 +4,6 @@ Two formats buffer a bounded number of rows: the bordered text table, to compute
 Parquet, whose rows are written in groups.
 """
 
-from caraway_engine.formats.encoders import Encoder, Format, make
+from caraway_serving.formats.encoders import Encoder, Format, make
 
 __all__ = ["Encoder", "Format", "make"]

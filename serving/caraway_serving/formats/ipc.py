@@ -4,7 +4,7 @@ import io
 
 import pyarrow as pa
 
-from caraway_engine.formats import columns
+from caraway_serving.formats import columns
 
 
 class IpcStream:

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine import formats
-from caraway_engine.formats import Format
-from caraway_engine.formats.datatypes import display
+from caraway_serving import formats
+from caraway_serving.formats import Format
+from caraway_serving.formats.datatypes import display
 
 
 def encode(format_: Format, *batches: pa.RecordBatch, schema: pa.Schema | None = None) -> bytes:
