@@ -8,8 +8,17 @@ from caraway_management.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """How many requests one credential may send to one instance."""
+
+    per_minute: int = 1_000
+    per_hour: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """The parts of one instance. Parts of single resources are modules that take a session."""
 
     database: Database
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    rates: Rates = Rates()

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from caraway_management import accounts
 from caraway_management.api import app
 from caraway_management.domain.scopes import EVERYTHING, Role
-from caraway_management.services import Services
+from caraway_management.services import Rates, Services
 from caraway_management.store import database, migrations
 from caraway_management.store.database import Database
 from caraway_management.store.tables import Member, Org, User
@@ -153,7 +153,7 @@ def installation(url: URL) -> Iterator[Installation]:
     """Serve over a database, with its tables and plans."""
     clock = Clock()
     opened = Database(url)
-    services = Services(opened, clock)
+    services = Services(opened, clock, Rates(1_000_000, 1_000_000))
     with TestClient(app.build(services), raise_server_exceptions=False) as client:
         made = Installation(services, clock, client)
         made.run(migrations.upgrade, opened)

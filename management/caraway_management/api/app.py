@@ -12,6 +12,7 @@ from caraway_management.api import (
     health,
     limits,
     organizations,
+    rates,
 )
 from caraway_management.services import Services
 
@@ -64,6 +65,7 @@ def build(services: Services) -> FastAPI:
         app.include_router(router)
     app.add_middleware(gates.RecordGate, services=services)
     app.add_middleware(gates.BodyGate)
+    app.add_middleware(rates.RateGate, rates=services.rates)
     app.add_middleware(gates.RequestIdGate)
     return app
 

@@ -1,0 +1,31 @@
+"""ETag and If-Match: a change that was made from an old state of a resource is refused."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from caraway_management.domain.refusals import RefusedError
+
+
+def set_etag(response: Response, revision: int) -> None:
+    """Add the ETag of a revision to a response."""
+    response.headers["etag"] = etag(revision)
+
+
+def etag(revision: int) -> str:
+    """Return the ETag of a revision."""
+    return f'"{revision}"'
+
+
+def check_if_match(request: Request, revision: int) -> None:
+    """Check that the request was made from this revision, if it says from which.
+
+    Raises:
+        RefusedError: it was made from another one: 412.
+    """
+    given = request.headers.get("if-match")
+    if given is None or given.strip() == "*":
+        return
+    if etag(revision) not in [each.strip() for each in given.split(",")]:
+        raise RefusedError(
+            412, "changed since it was read; read it again and repeat the change", "changed"
+        )
