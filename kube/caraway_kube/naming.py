@@ -8,7 +8,8 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 CLUSTER_KIND, CLUSTERS = "CarawayCluster", "carawayclusters"
 LIMITS_KIND, LIMITS = "CarawayLimits", "carawaylimits"
-FIELD_MANAGER = "caraway-operator"
+OPERATOR = "caraway-operator"
+"""The field manager of the operator, and the name of its Lease."""
 
 HEAD, SCHEDULER, EXECUTOR, STATE = "head", "scheduler", "executor", "state"
 

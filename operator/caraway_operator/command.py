@@ -17,13 +17,13 @@ from caraway_core import logs
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address, OperatorOptions
 from caraway_kube.api import access, client
+from caraway_kube.naming import OPERATOR
 from caraway_operator import metrics, scheduler_client
 from caraway_operator.kube.lease import LeaderElection
 from caraway_operator.metrics import CONTENT_TYPE
 from caraway_operator.operating import Operator
 
 logger = logging.getLogger(__name__)
-LEASE = "caraway-operator"
 
 
 def run(options: OperatorOptions) -> int:
@@ -53,13 +53,13 @@ async def serve(options: OperatorOptions) -> None:
     found = access.find_access(os.environ)
     identity = f"{options.identity or socket.gethostname()}_{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(client.open_client(found))
+        kube = await stack.enter_async_context(client.open_client(found, OPERATOR))
         schedulers = await stack.enter_async_context(scheduler_client.open_client())
         operator = Operator(
             found, kube, schedulers, identity, version("caraway"), tuple(options.namespaces)
         )
         election = LeaderElection(
-            kube, options.lease_namespace or found.namespace, LEASE, identity, time.monotonic
+            kube, options.lease_namespace or found.namespace, OPERATOR, identity, time.monotonic
         )
         listening = await stack.enter_async_context(
             _serve_probes(

@@ -5,6 +5,7 @@ import pytest
 from caraway_kube.api import client, errors
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import SERVICE, Object
+from caraway_kube.naming import OPERATOR
 from tests.kit.kube import emulated
 from tests.kit.kube_rules import ApiError, admitted
 
@@ -63,7 +64,10 @@ def test_an_address_that_is_left_out_stays() -> None:
 
 
 async def test_updates_need_the_newest_version_and_change_nothing_where_nothing_differs() -> None:
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         made = await kube.create({**service(), "metadata": {"name": "a", "namespace": "web"}})
         again = await kube.replace(made)
         assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
@@ -77,7 +81,10 @@ async def test_updates_need_the_newest_version_and_change_nothing_where_nothing_
 
 
 async def test_an_object_with_a_finalizer_goes_when_the_finalizer_does() -> None:
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         metadata = {"name": "a", "namespace": "web", "finalizers": ["x/y"]}
         made = await kube.create({**service(), "metadata": metadata})
         await kube.delete(SERVICE, "web", "a", made["metadata"]["uid"])
@@ -90,7 +97,10 @@ async def test_an_object_with_a_finalizer_goes_when_the_finalizer_does() -> None
 
 
 async def test_what_an_owner_leaves_is_removed_or_orphaned() -> None:
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         for orphans in (True, False):
             owner = api.put(service())
             uid = owner["metadata"]["uid"]
@@ -103,7 +113,10 @@ async def test_what_an_owner_leaves_is_removed_or_orphaned() -> None:
 
 
 async def test_a_dry_run_judges_and_stores_nothing() -> None:
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         named = {"generateName": "a-", "namespace": "web"}
         await kube.create({**service(), "metadata": named}, is_dry_run=True)
         with pytest.raises(errors.ObjectInvalidError):

@@ -9,6 +9,7 @@ from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import CLUSTER, LIMITS, WATCHED, Object
+from caraway_kube.naming import OPERATOR
 from caraway_operator.kube.events import EventRecorder
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.reconcile import Reconciler, ReconcileResult
@@ -199,5 +200,8 @@ class Harness:
 @asynccontextmanager
 async def harness() -> AsyncIterator[Harness]:
     """Run an empty API, and a reconciler that uses it."""
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         yield Harness(api, kube, FakeSchedulerClient(api), Clock(1_000_000.0), Controllers(api))

@@ -11,6 +11,7 @@ from caraway_core.errors import CarawayError
 from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import CLUSTER, ResourceKind
+from caraway_kube.naming import OPERATOR
 from caraway_operator.controller import Controller
 from caraway_operator.operating import Operator
 from tests.kit.deadlines import eventually
@@ -47,7 +48,10 @@ async def running(
     *namespaces: str, optional: Sequence[ResourceKind] = ()
 ) -> AsyncIterator[Running]:
     """Run the operator, and the controllers of Kubernetes after every change."""
-    async with emulated() as api, client.open_client(access := ApiAccess(str(api.url))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(access := ApiAccess(str(api.url)), OPERATOR) as kube,
+    ):
         for kind in optional:
             api.serve(kind)
         controllers, acting = Controllers(api), False
@@ -132,7 +136,10 @@ async def test_kopf_writes_nothing_of_its_own() -> None:
 
 
 async def test_resources_deleted_while_a_watch_was_broken_are_forgotten() -> None:
-    async with emulated() as api, client.open_client(access := ApiAccess(str(api.url))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(access := ApiAccess(str(api.url)), OPERATOR) as kube,
+    ):
         operator = Operator(access, kube, FakeSchedulerClient(api), "me", "1.0.0")
         there = api.put({"kind": "CarawayCluster", "metadata": {"name": "there"}, "spec": {}})
         ghost = {"metadata": {"namespace": "web", "name": "ghost", "resourceVersion": "1"}}

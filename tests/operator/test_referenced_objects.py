@@ -12,6 +12,7 @@ from caraway_kube.api import client, errors
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import ObjectRef
+from caraway_kube.naming import OPERATOR
 from caraway_kube.resources import parsing
 from caraway_operator import referenced_objects
 from caraway_operator.manifests import DesiredCluster
@@ -28,7 +29,10 @@ def desired(uid: str = "u-1", **sections: Any) -> DesiredCluster:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Emulator, KubeClient]]:
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         yield api, kube
 
 

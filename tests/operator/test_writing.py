@@ -11,6 +11,7 @@ from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import CONFIG_MAP, Object, ObjectRef
+from caraway_kube.naming import OPERATOR
 from caraway_operator.kube import planning
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.kube.planning import OwnerReference
@@ -70,7 +71,10 @@ class Writer:
 
 @asynccontextmanager
 async def writing() -> AsyncIterator[Writer]:
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         yield Writer(api, kube)
 
 

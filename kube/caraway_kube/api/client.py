@@ -16,7 +16,6 @@ from caraway_kube.api import errors
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import KINDS, SECRET, Object, ResourceKind
 
-FIELD_MANAGER = "caraway-operator"
 _ATTEMPTS = 3
 _DELAYS = Delays(0.2, 5.0, jitter=1.0)
 _LONGEST_ASKED_S = 5.0
@@ -48,9 +47,11 @@ class ObjectList:
 class KubeClient:
     """Sends requests to the API server of one Kubernetes cluster."""
 
-    def __init__(self, access: ApiAccess, http: httpx.AsyncClient) -> None:
+    def __init__(self, access: ApiAccess, http: httpx.AsyncClient, manager: str) -> None:
         self._access = access
         self._http = http
+        self.manager = manager
+        """The field manager of its writes: which component owns the fields."""
         self.requests = 0
         """The number of requests, including those in `writes`."""
         self.writes = 0
@@ -116,7 +117,7 @@ class KubeClient:
             ObjectNotFoundError: it does not exist.
         """
         kind, metadata = KINDS[desired["kind"]], desired["metadata"]
-        query = {"fieldManager": FIELD_MANAGER}
+        query = {"fieldManager": self.manager}
         path = kind.path(metadata["namespace"], metadata["name"])
         return await self._send("PUT", path, kind, desired, query=query)
 
@@ -127,7 +128,7 @@ class KubeClient:
             ConflictError: it exists already.
         """
         kind = KINDS[desired["kind"]]
-        query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if is_dry_run else {})
+        query = {"fieldManager": self.manager} | ({"dryRun": "All"} if is_dry_run else {})
         path = kind.path(desired["metadata"]["namespace"])
         return await self._send("POST", path, kind, desired, query=query)
 
@@ -139,7 +140,7 @@ class KubeClient:
         Raises:
             ConflictError: the object has another version.
         """
-        query = {"fieldManager": FIELD_MANAGER}
+        query = {"fieldManager": self.manager}
         path = kind.path(namespace, name, subresource)
         return await self._send("PATCH", path, kind, patch, query=query, type_=_MERGE)
 
@@ -236,8 +237,8 @@ class _Token(httpx.Auth):
 
 
 @asynccontextmanager
-async def open_client(access: ApiAccess) -> AsyncIterator[KubeClient]:
-    """Open a client for the API server."""
+async def open_client(access: ApiAccess, manager: str) -> AsyncIterator[KubeClient]:
+    """Open a client for the API server, whose writes have this field manager."""
     transport = httpx.AsyncHTTPTransport(
         verify=access.verification(),
         # There is a watch, with its own connection, for each kind in each namespace.
@@ -250,10 +251,10 @@ async def open_client(access: ApiAccess) -> AsyncIterator[KubeClient]:
         transport=transport,
         auth=_Token(access),
         timeout=httpx.Timeout(30, connect=10),
-        headers={"User-Agent": FIELD_MANAGER, "Accept": "application/json"},
+        headers={"User-Agent": manager, "Accept": "application/json"},
         trust_env=False,
     ) as http:
-        yield KubeClient(access, http)
+        yield KubeClient(access, http, manager)
 
 
 async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:

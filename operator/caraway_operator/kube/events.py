@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from caraway_kube.api import errors
-from caraway_kube.api.client import FIELD_MANAGER, KubeClient
+from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import EVENT, KINDS, Object, ObjectRef
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class EventRecorder:
                 "namespace": metadata["namespace"],
             },
             "eventTime": now.isoformat(timespec="microseconds").replace("+00:00", "Z"),
-            "reportingController": f"caraway.dev/{FIELD_MANAGER}",
+            "reportingController": f"caraway.dev/{self.kube.manager}",
             "reportingInstance": self.instance[:128],
             "action": event.action,
             "reason": event.reason,

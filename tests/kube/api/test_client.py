@@ -11,6 +11,7 @@ from caraway_kube.api import client, errors
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.client import KubeClient, _Token
 from caraway_kube.api.kinds import CONFIG_MAP, LEASE, POD, SECRET, SERVICE, SERVICE_MONITOR
+from caraway_kube.naming import OPERATOR
 from tests.kit.kube import emulated
 
 ACCESS = ApiAccess("http://api.test", token="first")
@@ -21,7 +22,7 @@ def kube(answer: Answer, access: ApiAccess = ACCESS) -> KubeClient:
     http = httpx.AsyncClient(
         base_url=access.server, transport=httpx.MockTransport(answer), auth=_Token(access)
     )
-    return KubeClient(access, http)
+    return KubeClient(access, http, OPERATOR)
 
 
 @pytest.fixture(autouse=True)
@@ -202,7 +203,7 @@ async def test_malformed_json_breaks_only_the_watch() -> None:
 
 
 async def test_each_watch_has_its_own_connection() -> None:
-    async with client.open_client(ACCESS) as found:
+    async with client.open_client(ACCESS, OPERATOR) as found:
         [transport] = {found._http._transport}
         assert isinstance(transport, httpx.AsyncHTTPTransport)
         # The number of kinds times the number of namespaces.
@@ -229,7 +230,10 @@ async def test_a_quiet_watch_outlasts_the_timeout_that_the_api_server_ends_it_wi
 
 async def test_connections_notice_by_themselves_that_the_peer_is_gone() -> None:
     """Otherwise a watch on a broken connection would hide changes until its read timeout."""
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as opened:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as opened,
+    ):
         async with opened._http.stream("GET", "/api/v1/namespaces/web/services") as response:
             sock = response.extensions["network_stream"].get_extra_info("socket")
 

@@ -9,6 +9,7 @@ from caraway_core.backoff import Delays
 from caraway_kube.api import client, errors, watching
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import SERVICE, Object
+from caraway_kube.naming import OPERATOR
 from caraway_operator.kube.object_cache import ObjectCache
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
@@ -26,7 +27,10 @@ def service(name: str, **labels: str) -> Object:
 @asynccontextmanager
 async def watched() -> AsyncIterator[tuple[Emulator, ObjectCache, watching.ObjectWatcher]]:
     objects = ObjectCache()
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         watcher = watching.ObjectWatcher(kube, SERVICE, None, SELECTOR, objects)
         task = asyncio.create_task(watcher.run_watch())
         try:

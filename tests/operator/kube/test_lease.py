@@ -6,6 +6,7 @@ import pytest
 
 from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess
+from caraway_kube.naming import OPERATOR
 from caraway_operator.kube.lease import (
     LeaderElection,
     LeaseLostError,
@@ -23,7 +24,10 @@ TIMES = LeaseTimes(duration_s=15, renew_s=0.05, give_up_s=10)
 @asynccontextmanager
 async def two() -> AsyncIterator[tuple[Emulator, Clock, LeaderElection, LeaderElection]]:
     clock = Clock()
-    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as kube:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), OPERATOR) as kube,
+    ):
         one, other = (
             LeaderElection(kube, "web", "operator", name, clock, TIMES) for name in ("one", "other")
         )
