@@ -2,7 +2,8 @@
 
 Beyond kmock: uid, resourceVersion and generation; updates with optimistic locking; dry runs; label
 selectors; watches from a version; separate status; preconditions; finalizers; cascading deletion;
-the defaults and rules in `kube_rules`. Schemas are not checked.
+the defaults and rules in `kube_rules`. Schemas are not checked. An apply creates or merges; it does
+not remove what its manager applied before.
 """
 
 import asyncio
@@ -207,6 +208,9 @@ class Emulator(kmock.KubernetesEmulator):
 
     def _patch(self, request: Any, which: ObjectRef, body: Object) -> Object:
         known = self.there.get(which)
+        # Only server-side apply has this parameter.
+        if known is None and "force" in request.params:
+            return self._create(which, body)
         if known is None:
             raise ApiError(404, f"{which} not found")
         version = (body.get("metadata") or {}).pop("resourceVersion", None)

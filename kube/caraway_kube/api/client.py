@@ -22,6 +22,7 @@ _LONGEST_ASKED_S = 5.0
 _PAGE = 500
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MERGE = "application/merge-patch+json"
+_APPLY = "application/apply-patch+yaml"
 WATCH_S = 300
 # A watch may be quiet until the API server ends it: bookmarks are not guaranteed.
 _WATCH_READ_S = WATCH_S + 30
@@ -143,6 +144,17 @@ class KubeClient:
         query = {"fieldManager": self.manager}
         path = kind.path(namespace, name, subresource)
         return await self._send("PATCH", path, kind, patch, query=query, type_=_MERGE)
+
+    async def apply(self, desired: Object) -> Object:
+        """Create the object, or set the fields of it that this manager applies (server-side apply).
+
+        The manager becomes the owner of these fields, also of those that another one applied.
+        Fields that it applied before and that are missing now are removed.
+        """
+        kind, metadata = KINDS[desired["kind"]], desired["metadata"]
+        query = {"fieldManager": self.manager, "force": "true"}
+        path = kind.path(metadata.get("namespace"), metadata["name"])
+        return await self._send("PATCH", path, kind, desired, query=query, type_=_APPLY)
 
     async def delete(
         self,

@@ -48,6 +48,47 @@ async def test_replace_sends_the_whole_object() -> None:
     assert json.loads(request.content) == desired
 
 
+async def test_apply_sends_the_object_as_the_manager_of_the_client() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(201, json={"metadata": {}})
+
+    desired = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "shop", "namespace": "web"},
+        "data": {"a": "1"},
+    }
+    http = httpx.AsyncClient(base_url=ACCESS.server, transport=httpx.MockTransport(answer))
+    await KubeClient(ACCESS, http, "caraway-management").apply(desired)
+
+    [request] = seen
+    assert request.method == "PATCH"
+    assert request.url.path == "/api/v1/namespaces/web/configmaps/shop"
+    assert dict(request.url.params) == {"fieldManager": "caraway-management", "force": "true"}
+    assert request.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert json.loads(request.content) == desired
+
+
+async def test_apply_creates_an_object_and_then_changes_it() -> None:
+    async with (
+        emulated() as api,
+        client.open_client(ApiAccess(str(api.url).rstrip("/")), "caraway-management") as opened,
+    ):
+        for value in ("1", "2"):
+            await opened.apply(
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": {"name": "shop", "namespace": "web"},
+                    "data": {"a": value},
+                }
+            )
+            assert api.get("ConfigMap", "shop")["data"] == {"a": value}
+
+
 async def test_a_dry_run_sets_the_parameter() -> None:
     seen: list[httpx.Request] = []
 
