@@ -15,7 +15,7 @@ from caraway_core.settings import Address
 from examples import make_data
 from tests.kit import helm, pods
 from tests.kit.balancing import KeptClient, balancing
-from tests.kit.deadlines import until
+from tests.kit.deadlines import eventually, until
 from tests.kit.pods import Pods
 from tests.kit.processes import command_lines
 from tests.kit.ray_cluster import assert_nothing_left
@@ -116,17 +116,20 @@ async def test_replacing_a_scheduler_fails_no_request(cluster: Pods) -> None:
 
         async def answered() -> None:
             before = [client.answers for client in clients]
-            async with asyncio.timeout(60):
-                while any(c.answers <= n + 1 for c, n in zip(clients, before, strict=True)):
-                    await asyncio.sleep(0.05)
+
+            async def have_two_more() -> bool:
+                return all(c.answers > n + 1 for c, n in zip(clients, before, strict=True))
+
+            await eventually(have_two_more, "each client has two more answers")
+
+        async def closed() -> bool:
+            return any(client.closes for client in clients)
 
         await answered()
         process = cluster.processes.pop("caraway-scheduler-0-scheduler")
         process.terminate()
         # The endpoints change a moment after the signal.
-        async with asyncio.timeout(60):
-            while not any(client.closes for client in clients):
-                await asyncio.sleep(0.05)
+        await eventually(closed, "a connection is closed")
         balancer.backends = backends[1:]
         assert await asyncio.to_thread(process.wait, 60) == 0
         cluster.start("scheduler")

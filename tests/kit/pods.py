@@ -6,12 +6,13 @@ paths are replaced; all paths are in one folder.
 
 import base64
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,11 @@ from tests.kit.deadlines import until
 from tests.kit.ray_cluster import MARK
 
 _STOP_S = 60
-_HEAD_PORT = "6390"
+_EPHEMERAL = 32768
+"""From here on, Linux gives ports to whoever connects."""
+_HEAD_PORT, _FLIGHT_PORT = 6390, 50051
+"""Ports that are replaced: nodes of other tests have a head too, and the second is ephemeral."""
+_PORT = re.compile(r":(\d{4,5})$")
 _SAMPLE = "/usr/share/caraway/examples/data"
 Object = Mapping[str, Any]
 
@@ -57,7 +62,8 @@ class Pods:
     program: Sequence[str] = (sys.executable, "-m", "caraway")
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
     goodbyes: dict[str, Goodbye] = field(default_factory=dict)
-    port: int = 0
+    ports: Mapping[int, int] = field(default_factory=dict)
+    """What stands in place of ports of the pods."""
 
     def address(self, pod: str) -> str:
         """Return the address of a pod, which Services of one pod share."""
@@ -119,10 +125,12 @@ class Pods:
             "caraway-head:": f"{self.address('caraway-head-0')}:",
             "caraway-state:": f"{self.address('caraway-state-0')}:",
             "0.0.0.0:": f"{self.address(pod)}:",
-            f":{_HEAD_PORT}": f":{self.port}",
+            **{f":{there}": f":{here}" for there, here in self.ports.items()},
         }
         for there, here in places.items():
             text = text.replace(there, here)
+        for port in map(int, _PORT.findall(text)):
+            assert port < _EPHEMERAL or port in self.ports.values(), f"{text} may be in use"
         # Socket paths are short, and files that pods write to /tmp must not be shared.
         return str(data / "tmp") if text == "/tmp" else text
 
@@ -200,13 +208,23 @@ def pods(
 ) -> Iterator[Pods]:
     """Yield a cluster of rendered pods, none started; all are ended afterwards."""
     made = Pods(folder, found, network, sample, mark, **chosen)
-    with socket.socket() as probe:
-        probe.bind(("0.0.0.0", 0))
-        made.port = probe.getsockname()[1]
-    made.write_files()
-    for pod in ("head-0", "state-0", "scheduler-0", "scheduler-1", "executor-0", "executor-1"):
-        (folder / f"caraway-{pod}" / "tmp").mkdir(parents=True)
-    try:
-        yield made
-    finally:
-        made.stop()
+    with ExitStack() as held:
+        made.ports = {
+            each: held.enter_context(_held()).getsockname()[1]
+            for each in (_HEAD_PORT, _FLIGHT_PORT)
+        }
+        made.write_files()
+        for pod in ("head-0", "state-0", "scheduler-0", "scheduler-1", "executor-0", "executor-1"):
+            (folder / f"caraway-{pod}" / "tmp").mkdir(parents=True)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def _held() -> socket.socket:
+    """Hold a free port, at which only servers that share it can listen."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("0.0.0.0", 0))
+    return held

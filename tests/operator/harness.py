@@ -40,6 +40,8 @@ class FakeSchedulerClient:
 
     emulator: Emulator
     asked: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """Drains that were asked for while the schedulers refuse the operator."""
     drains: dict[str, str] = field(default_factory=dict)
     """Draining executors with the uid of their pod. A new pod is not draining."""
     busy: set[str] = field(default_factory=set)
@@ -72,6 +74,8 @@ class FakeSchedulerClient:
         return SchedulerLoad(self.waiting, 1)
 
     async def drain(self, endpoint: SchedulerEndpoint, executor: str) -> None:
+        if self.refuses():
+            self.refused.append(f"drain {executor}")
         self._check()
         if executor not in self._names():
             # The StatefulSet was edited, and its controller has not created the pod yet.
