@@ -182,10 +182,14 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class ManagementOptions:
-    """The flags of `caraway management`. `database` is a URL; None is a file of the directory."""
+    """The flags of `caraway management`. `database` is a URL; None is a file of the directory.
+
+    Without a key file, the keys that seal secrets are in the environment or in the directory.
+    """
 
     data_dir: Path
     http: Address = Address("127.0.0.1", 8070)
     database: str | None = None
+    key_file: Path | None = None
     log_format: LogFormat = "text"
     ready_fd: int | None = None

@@ -19,7 +19,10 @@ from caraway_core.settings import ManagementOptions
 from caraway_management import accounts
 from caraway_management.api import app
 from caraway_management.domain.refusals import RefusedError
-from caraway_management.services import Services
+from caraway_management.sealing import keys
+from caraway_management.sealing.keys import KeyFile, KeySource
+from caraway_management.sealing.sealer import Sealer
+from caraway_management.services import Services, utc_now
 from caraway_management.store import database, migrations
 from caraway_management.store.database import Database
 from caraway_serving import listeners
@@ -49,15 +52,25 @@ def initialize(options: ManagementOptions, org: str, username: str = _OWNER) -> 
     return _run(_initialize(options, org, username))
 
 
+def rotate_keys(options: ManagementOptions) -> int:
+    """Seal the data keys with a new key; print its id. Running instances need no restart.
+
+    Raises:
+        CarawayError: a key is missing, or the key file or the database cannot be used.
+    """
+    logs.configure(options.log_format)
+    return _run(_rotate_keys(options))
+
+
 async def _serve(options: ManagementOptions) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    async with _opened(options) as opened:
+    async with _opened(options) as services:
         listener = listeners.bind(options.http, "--http")
         address = listeners.bound_address(listener)
-        server = HttpServer(app.build(Services(opened)))
+        server = HttpServer(app.build(services))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         await server.is_up.wait()
         print(f"Management API: http://{address}", file=sys.stderr, flush=True)
@@ -70,8 +83,8 @@ async def _serve(options: ManagementOptions) -> int:
 
 
 async def _initialize(options: ManagementOptions, org: str, username: str) -> int:
-    async with _opened(options) as opened, opened.change() as session:
-        now = Services(opened).now()
+    async with _opened(options) as services, services.database.change() as session:
+        now = services.now()
         try:
             owner = await accounts.add_user(session, now, username, is_administrator=True)
             made = await accounts.add_organization(session, now, org, owner, "enterprise")
@@ -82,22 +95,40 @@ async def _initialize(options: ManagementOptions, org: str, username: str) -> in
     return 0
 
 
+async def _rotate_keys(options: ManagementOptions) -> int:
+    async with _opened(options) as services, services.database.change() as session:
+        source = _key_source(options)
+        # A key file that was named belongs to whoever mounts it; its last key is the new one.
+        if options.key_file is None and isinstance(source, KeyFile):
+            await asyncio.to_thread(source.add)
+        key_id = await services.sealer.rotate(session)
+    print(json.dumps({"key_encryption_key_id": key_id}))
+    return 0
+
+
 @contextlib.asynccontextmanager
-async def _opened(options: ManagementOptions) -> AsyncIterator[Database]:
-    """Open the database of the options, with the tables of this release."""
+async def _opened(options: ManagementOptions) -> AsyncIterator[Services]:
+    """Open the database of the options, with the tables of this release and their keys."""
     if options.database:
         url = database.parse_url(options.database)
     else:
         _make_private(options.data_dir)
         url = database.embedded(options.data_dir)
     opened = Database(url)
+    services = Services(opened, Sealer(_key_source(options), utc_now))
     try:
         await migrations.upgrade(opened)
         async with opened.change() as session:
-            await accounts.add_plans(session, Services(opened).now())
-        yield opened
+            await accounts.add_plans(session, services.now())
+            await services.sealer.check(session)
+        yield services
     finally:
         await opened.close()
+
+
+def _key_source(options: ManagementOptions) -> KeySource:
+    folder = None if options.database else options.data_dir
+    return keys.source_of(folder, options.key_file, os.environ)
 
 
 def _make_private(folder: Path) -> None:

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from caraway_management.sealing.sealer import Sealer
 from caraway_management.store.database import Database
+
+
+def utc_now() -> datetime:
+    """Return the time. Tests give a clock of their own."""
+    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +26,6 @@ class Services:
     """The parts of one instance. Parts of single resources are modules that take a session."""
 
     database: Database
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sealer: Sealer
+    now: Callable[[], datetime] = utc_now
     rates: Rates = Rates()

@@ -17,6 +17,9 @@ from starlette.testclient import TestClient
 from caraway_management import accounts
 from caraway_management.api import app
 from caraway_management.domain.scopes import EVERYTHING, Role
+from caraway_management.sealing import keys
+from caraway_management.sealing.keys import GivenKeys
+from caraway_management.sealing.sealer import Sealer
 from caraway_management.services import Rates, Services
 from caraway_management.store import database, migrations
 from caraway_management.store.database import Database
@@ -153,7 +156,7 @@ def installation(url: URL) -> Iterator[Installation]:
     """Serve over a database, with its tables and plans."""
     clock = Clock()
     opened = Database(url)
-    services = Services(opened, clock, Rates(1_000_000, 1_000_000))
+    services = Services(opened, new_sealer(clock), clock, Rates(1_000_000, 1_000_000))
     with TestClient(app.build(services), raise_server_exceptions=False) as client:
         made = Installation(services, clock, client)
         made.run(migrations.upgrade, opened)
@@ -162,6 +165,11 @@ def installation(url: URL) -> Iterator[Installation]:
             yield made
         finally:
             made.run(opened.close)
+
+
+def new_sealer(clock: Callable[[], datetime]) -> Sealer:
+    """Return a sealer with a new key."""
+    return Sealer(GivenKeys(keys.parse(keys.new_line(), "the test")), clock)
 
 
 def embedded_url(folder: Path) -> URL:

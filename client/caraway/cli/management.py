@@ -23,6 +23,15 @@ Database = Annotated[
         help="Database, such as postgresql://user@host/db; default: a file in the data directory.",
     ),
 ]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        envvar="CARAWAY_MANAGEMENT_KEY_FILE",
+        metavar="FILE",
+        help="Keys that seal secrets, one ID:KEY per line; default: a file in the data directory.",
+    ),
+]
 
 
 def build() -> typer.Typer:
@@ -35,6 +44,7 @@ def build() -> typer.Typer:
     )
     app.callback()(serve)
     app.command("init")(init)
+    app.command("rotate-keys")(rotate_keys)
     return app
 
 
@@ -43,6 +53,7 @@ def serve(
     http: server_options.Http = DEFAULT_HTTP,
     data_dir: server_options.DataDir = _DATA_DIR,
     database: Database = None,
+    key_file: KeyFile = None,
     log_format: server_options.LogFormatOption = "text",
     ready_fd: server_options.ReadyFd = None,
 ) -> None:
@@ -53,6 +64,7 @@ def serve(
         data_dir=data_dir,
         http=address(http, "--http"),
         database=database,
+        key_file=key_file,
         log_format=log_format,
         ready_fd=ready_fd,
     )
@@ -67,9 +79,29 @@ def init(
     ] = "owner",
     data_dir: server_options.DataDir = _DATA_DIR,
     database: Database = None,
+    key_file: KeyFile = None,
     log_format: server_options.LogFormatOption = "text",
 ) -> None:
     """Make the first organization and its owner, and print the owner's token as JSON."""
-    options = ManagementOptions(data_dir=data_dir, database=database, log_format=log_format)
+    options = ManagementOptions(
+        data_dir=data_dir, database=database, key_file=key_file, log_format=log_format
+    )
     start: Callable[..., int] = registry.COMMANDS.load("management init")
     raise typer.Exit(start(options, org, user))
+
+
+def rotate_keys(
+    data_dir: server_options.DataDir = _DATA_DIR,
+    database: Database = None,
+    key_file: KeyFile = None,
+    log_format: server_options.LogFormatOption = "text",
+) -> None:
+    """Seal all data keys with a new key, and print its id as JSON. Services keep running.
+
+    With --key-file or CARAWAY_MANAGEMENT_KEYS, add a key at the end first, at every instance.
+    """
+    options = ManagementOptions(
+        data_dir=data_dir, database=database, key_file=key_file, log_format=log_format
+    )
+    start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management rotate-keys")
+    raise typer.Exit(start(options))

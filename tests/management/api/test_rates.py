@@ -5,9 +5,10 @@ from starlette.testclient import TestClient
 
 from caraway_management.api import app
 from caraway_management.api.rates import RateCounter
-from caraway_management.services import Rates, Services
+from caraway_management.services import Rates, Services, utc_now
 from caraway_management.store.database import Database, embedded
 from tests.kit.clocks import Clock
+from tests.kit.management import new_sealer
 
 
 def test_a_sender_has_both_windows() -> None:
@@ -34,7 +35,7 @@ def test_quiet_senders_are_forgotten() -> None:
 
 @pytest.mark.parametrize("path", ["/v1/orgs", "/v1/nothing"])
 def test_responses_show_the_rate_and_429_says_when(tmp_path: Path, path: str) -> None:
-    services = Services(Database(embedded(tmp_path)), rates=Rates(2, 10))
+    services = Services(Database(embedded(tmp_path)), new_sealer(utc_now), rates=Rates(2, 10))
     with TestClient(app.build(services)) as client:
         answers = [client.get(path) for _ in range(3)]
         assert [answer.headers["x-ratelimit-remaining"] for answer in answers] == ["1", "0", "0"]
