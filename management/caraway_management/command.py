@@ -16,7 +16,7 @@ import uvloop
 from caraway_core import logs, ready_pipe
 from caraway_core.errors import CarawayError
 from caraway_core.settings import ManagementOptions
-from caraway_management import accounts
+from caraway_management import accounts, composition
 from caraway_management.api import app
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.sealing import keys
@@ -73,12 +73,13 @@ async def _serve(options: ManagementOptions) -> int:
         server = HttpServer(app.build(services))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         await server.is_up.wait()
-        print(f"Management API: http://{address}", file=sys.stderr, flush=True)
-        ready_pipe.write(options.ready_fd, {"http": address})
-        await stopping.wait()
-        server.drain()
-        server.stop()
-        await serving
+        async with composition.working(services):
+            print(f"Management API: http://{address}", file=sys.stderr, flush=True)
+            ready_pipe.write(options.ready_fd, {"http": address})
+            await stopping.wait()
+            server.drain()
+            server.stop()
+            await serving
     return 0
 
 

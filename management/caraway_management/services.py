@@ -1,9 +1,10 @@
 """What every request and every background task of the service uses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.store.database import Database
 
@@ -29,3 +30,4 @@ class Services:
     sealer: Sealer
     now: Callable[[], datetime] = utc_now
     rates: Rates = Rates()
+    deployer: Deployer = field(default_factory=NoDeployer)

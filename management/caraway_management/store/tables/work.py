@@ -35,10 +35,10 @@ class Activity(Base):
 
 
 class OutboxEntry(Base):
-    """Work that a change has caused, written with it in one transaction."""
+    """Work that a change has caused, written with it in one transaction. Done work is deleted."""
 
     __tablename__ = "outbox"
-    __table_args__ = (Index(None, "done_at", "next_at"), Index(None, "subject"))
+    __table_args__ = (Index(None, "next_at"), Index(None, "subject", "id"))
 
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str]
@@ -49,9 +49,11 @@ class OutboxEntry(Base):
     created_at: Mapped[datetime]
     next_at: Mapped[datetime]
     attempts: Mapped[int] = mapped_column(default=0)
+    """How often a worker has begun it."""
+    failures: Mapped[int] = mapped_column(default=0)
+    """How often it failed in a row."""
     owner: Mapped[str | None]
     owned_until: Mapped[datetime | None]
-    done_at: Mapped[datetime | None]
     problem: Mapped[str | None]
 
 

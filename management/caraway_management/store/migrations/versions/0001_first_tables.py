@@ -117,16 +117,14 @@ def upgrade() -> None:
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.Column("next_at", types.Moment(), nullable=False),
         sa.Column("attempts", types.Number, nullable=False),
+        sa.Column("failures", types.Number, nullable=False),
         sa.Column("owner", sa.String(), nullable=True),
         sa.Column("owned_until", types.Moment(), nullable=True),
-        sa.Column("done_at", types.Moment(), nullable=True),
         sa.Column("problem", sa.String(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
     )
-    op.create_index(
-        op.f("ix_outbox_done_at_next_at"), "outbox", ["done_at", "next_at"], unique=False
-    )
-    op.create_index(op.f("ix_outbox_subject"), "outbox", ["subject"], unique=False)
+    op.create_index(op.f("ix_outbox_next_at"), "outbox", ["next_at"], unique=False)
+    op.create_index(op.f("ix_outbox_subject_id"), "outbox", ["subject", "id"], unique=False)
     op.create_table(
         "plans",
         sa.Column("name", sa.String(), nullable=False),

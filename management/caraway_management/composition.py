@@ -1,0 +1,44 @@
+"""Builds the parts of one instance, and the work that it does besides answering requests."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from caraway_core import tasks
+from caraway_management.outbox import Handler, Worker
+from caraway_management.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that goes on as long as the process. It begins again after a failure."""
+
+    name: str
+    run: Callable[[], Coroutine[Any, Any, None]]
+
+
+def handlers(services: Services) -> Mapping[str, Handler]:
+    """Return what does the entries of the outbox, by their kinds."""
+    return {}
+
+
+def jobs(services: Services) -> list[Job]:
+    """Return the background work of one instance."""
+    worker = Worker(services.database, services.now, handlers(services))
+    return [
+        Job("do what changes caused", worker.run),
+        Job("run the deployer", services.deployer.run),
+    ]
+
+
+@asynccontextmanager
+async def working(services: Services) -> AsyncIterator[None]:
+    """Do the background work until the block ends."""
+    background = tasks.Tasks()
+    for job in jobs(services):
+        background.keep(job.run, job.name)
+    try:
+        yield
+    finally:
+        await background.aclose()

@@ -1,0 +1,1 @@
+"""Where runtimes of projects run: as processes of this machine, or on Kubernetes."""

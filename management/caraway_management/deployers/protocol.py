@@ -1,0 +1,121 @@
+"""What a deployer does. It is handed what should be, and makes it so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from caraway_core.errors import CarawayError, UnavailableError
+from caraway_management.domain.deployments import Observed
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key of a project's runtime."""
+
+    number: int
+    value: str = field(repr=False)
+    access: str = "rw"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What should run for a project."""
+
+    project_id: int
+    org_id: int
+    org: str
+    """The handle of the organization."""
+    name: str
+    deployment_id: int
+    """A runtime of another deployment is replaced. One of this deployment goes on."""
+    manifest: str
+    """The YAML text, as its user wrote it. It is not trusted."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """The snapshot of the project's config: image, replicas, resources; see `domain.configs`."""
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the manifest refers to as `${secrets:NAME}`."""
+    api_keys: Sequence[ApiKey] = ()
+    """Changed keys reach the runtime within 10 s, without a restart."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """The limits of the plan, in the form of `GET /v1/limits`. They change without a restart."""
+    region: str | None = None
+    cluster_name: str | None = None
+    is_paused: bool = False
+    """Whether no runtime runs; its data stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A process or pod of a project's runtime."""
+
+    name: str
+    status: str
+    started_at: datetime | None = None
+
+
+class Deployer(Protocol):
+    """Makes runtimes of projects, and says how they are.
+
+    Every method may be called again after a failure at any point, with the same effect. They
+    return within seconds: what takes longer is seen by `observe`. An UnavailableError means that
+    what a deployer works with is away, and that the caller tries again later.
+    """
+
+    async def apply(self, wanted: Wanted) -> None:
+        """Make the runtime of a project so, or end it if the project is paused.
+
+        Raises:
+            RejectedError: it can never run here.
+        """
+
+    async def observe(self, project_id: int) -> Observed:
+        """Return what is seen of the runtime of a project."""
+
+    async def remove(self, project_id: int) -> None:
+        """Remove the runtime of a project and its data."""
+
+    async def instances(self, project_id: int) -> Sequence[Instance]:
+        """Return the processes or pods of the runtime of a project."""
+
+    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
+        """Return the last lines of an instance; None if there is no such instance."""
+
+    async def run(self) -> None:
+        """Do what has to be done all the time, until cancelled."""
+
+
+class RejectedError(CarawayError):
+    """What is wanted can never run. The message is for the user: no secrets and no paths."""
+
+
+class NoDeployer:
+    """The deployer of a service that runs nothing, such as that of tests of other parts."""
+
+    async def apply(self, wanted: Wanted) -> None:
+        """Refuse it."""
+        raise _no_deployer()
+
+    async def observe(self, project_id: int) -> Observed:
+        """Refuse it."""
+        raise _no_deployer()
+
+    async def remove(self, project_id: int) -> None:
+        """Refuse it."""
+        raise _no_deployer()
+
+    async def instances(self, project_id: int) -> Sequence[Instance]:
+        """Return none."""
+        return ()
+
+    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
+        """Return none."""
+        return None
+
+    async def run(self) -> None:
+        """Do nothing."""
+
+
+def _no_deployer() -> UnavailableError:
+    return UnavailableError("this service has no deployer", 60)
