@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from caraway_management.credentials import values
 from caraway_management.credentials.values import Prefix
 from caraway_management.domain import names, plans, refusals
+from caraway_management.domain.plans import Limits
 from caraway_management.domain.scopes import EVERYTHING, Role
 from caraway_management.store.tables import Member, Org, PlanRow, Token, User
 
@@ -29,6 +30,12 @@ async def add_plans(session: AsyncSession, now: datetime) -> None:
             for name, limits in plans.PLANS.items()
         )
         await session.flush()
+
+
+async def read_plan(session: AsyncSession, name: str) -> Limits:
+    """Return the limits of a plan; organizations refer to plans that exist."""
+    plan = await session.get_one(PlanRow, name)
+    return plans.read_limits(plan.limits)
 
 
 async def add_user(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from caraway_management.deployers.protocol import Deployer, NoDeployer
+from caraway_management.domain.platform import Platform
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.store.database import Database
 
@@ -31,3 +32,4 @@ class Services:
     now: Callable[[], datetime] = utc_now
     rates: Rates = Rates()
     deployer: Deployer = field(default_factory=NoDeployer)
+    platform: Platform = field(default_factory=Platform)

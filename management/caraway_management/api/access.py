@@ -116,6 +116,10 @@ _Assertion = Annotated[
     ),
 ]
 OrgId = Annotated[str, Path(description="An id as listed by `GET /v1/orgs`.")]
+ProjectId = Annotated[
+    int, Path(alias="projectId", description="The id of a project.", ge=1, le=MOST_ID)
+]
+"""The parameter of paths such as `/v1/projects/{projectId}`."""
 
 
 def needs(scope: str) -> Any:

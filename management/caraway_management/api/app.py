@@ -12,6 +12,7 @@ from caraway_management.api import (
     health,
     limits,
     organizations,
+    projects,
     rates,
 )
 from caraway_management.services import Services
@@ -71,7 +72,12 @@ def build(services: Services) -> FastAPI:
 
 
 def _routers() -> list[APIRouter]:
-    return [health.router, organizations.router, limits.router]
+    return [
+        health.router,
+        limits.router,
+        organizations.router,
+        *map(both_names, projects.ROUTERS),
+    ]
 
 
 def both_names(router: APIRouter) -> APIRouter:

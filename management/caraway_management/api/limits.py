@@ -3,12 +3,9 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from sqlalchemy.ext.asyncio import AsyncSession
 
+from caraway_management import accounts
 from caraway_management.api.access import Caller, needs, needs_in_path
-from caraway_management.domain import plans
-from caraway_management.domain.plans import Limits
-from caraway_management.store.tables import PlanRow
 
 router = APIRouter(tags=["limits"])
 
@@ -27,12 +24,6 @@ async def get_organization_limits(
     return await _limits_of(caller)
 
 
-async def read_plan(session: AsyncSession, name: str) -> Limits:
-    """Return the limits of a plan; organizations refer to plans that exist."""
-    plan = await session.get_one(PlanRow, name)
-    return plans.read_limits(plan.limits)
-
-
 async def _limits_of(caller: Caller) -> dict[str, Any]:
     async with caller.services.database.read() as session:
-        return (await read_plan(session, caller.org.plan)).as_json()
+        return (await accounts.read_plan(session, caller.org.plan)).as_json()

@@ -69,7 +69,9 @@ def read_limits(values: Mapping[str, Any], base: Limits | None = None) -> Limits
         raise refusals.invalid_field(wrong[0], "unknown limit")
     if missing := sorted(known - set(values) - {"resources"}) if base is None else []:
         raise refusals.invalid_field(missing[0], "is missing")
-    checked = {name: _value(name, value) for name, value in values.items() if name != "resources"}
+    checked: dict[str, Any] = {
+        name: _value(name, value) for name, value in values.items() if name != "resources"
+    }
     if "resources" in values:
         checked["resources"] = _resources(values["resources"])
     return replace(base, **checked) if base else Limits(**checked)

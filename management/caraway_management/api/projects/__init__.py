@@ -1,0 +1,5 @@
+"""Routes of projects. The application serves each under `/v1/projects` and `/v1/apps`."""
+
+from caraway_management.api.projects import resource
+
+ROUTERS = (resource.router,)

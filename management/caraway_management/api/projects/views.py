@@ -1,0 +1,40 @@
+"""Projects as answers show them."""
+
+from typing import Any
+
+from fastapi import Request
+
+from caraway_management.domain import configs
+from caraway_management.store.tables import Project
+
+
+def view(project: Project) -> dict[str, Any]:
+    """Return a project as JSON."""
+    return {
+        "id": project.id,
+        "name": project.name,
+        "description": project.description,
+        "visibility": project.visibility,
+        "created_at": project.created_at.isoformat(),
+        "updated_at": project.updated_at.isoformat(),
+        "paused_at": project.paused_at.isoformat() if project.paused_at else None,
+        "region": project.region,
+        "cluster_name": project.cluster_name,
+        "endpoint": project.endpoint,
+        "flight_endpoint": project.flight_endpoint,
+        "production_branch": project.production_branch,
+        "repository": project.repository,
+        "forked_from": project.forked_from,
+        "tags": project.tags,
+        "revision": project.revision,
+        "config": {
+            "manifest": project.manifest,
+            "region": project.region,
+            **configs.show(project.config),
+        },
+    }
+
+
+def key(request: Request) -> str:
+    """Return the name of a list of projects: that of the path of the request."""
+    return "apps" if request.url.path.startswith("/v1/apps") else "projects"

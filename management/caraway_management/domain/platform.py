@@ -1,0 +1,117 @@
+"""The regions, clusters and images that projects may choose, and the rules of the choice."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from caraway_management.domain import refusals
+
+CHANNELS = ("stable", "preview", "nightly", "internal")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A place where projects run."""
+
+    name: str
+    region: str
+    provider: str = ""
+    provider_name: str = ""
+    cname: str = ""
+    is_default: bool = False
+    is_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that an installation offers."""
+
+    name: str
+    region: str
+    cloud_provider: str = ""
+    endpoint: str = ""
+    is_deployable: bool = True
+    organizations: tuple[str, ...] = ()
+    """The handles of the organizations that may use it; all of them if empty."""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of the runtime."""
+
+    name: str
+    tag: str
+    channel: str = "stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What an installation offers its projects."""
+
+    regions: tuple[Region, ...] = (
+        Region("local", "local", "local", "This installation", "", True),
+    )
+    clusters: tuple[Cluster, ...] = ()
+    images: tuple[Image, ...] = ()
+
+    def find_cluster(self, name: str, org: str) -> Cluster | None:
+        """Return a cluster that an organization may use."""
+        return next((each for each in self.clusters_of(org) if each.name == name), None)
+
+    def clusters_of(self, org: str) -> list[Cluster]:
+        """Return the clusters that an organization may use."""
+        return [
+            each
+            for each in self.clusters
+            if not each.organizations
+            or org.lower() in {name.lower() for name in each.organizations}
+        ]
+
+    def check_placement(
+        self, region: str | None, cluster_name: str | None, org: str
+    ) -> tuple[str | None, str | None]:
+        """Return the region and cluster of a project; with neither it is standalone.
+
+        Raises:
+            RefusedError: they do not exist, cannot be used, or do not agree.
+        """
+        if cluster_name is None:
+            return self._check_region(region), None
+        cluster = self.find_cluster(cluster_name, org)
+        if cluster is None:
+            raise _refused("cluster_name", f"Cluster '{cluster_name}' not found")
+        if not cluster.is_deployable:
+            raise _refused("cluster_name", f"'{cluster_name}' is not a deployable cluster")
+        if region is not None and region != cluster.region:
+            raise _refused(
+                "region", f"region '{region}' does not match cluster region '{cluster.region}'"
+            )
+        return cluster.region, cluster.name
+
+    def region_of(self, cname: str) -> str:
+        """Return the name of the region with a `cname`.
+
+        Raises:
+            RefusedError: there is none.
+        """
+        found = next(
+            (each.name for each in self.regions if each.cname and each.cname == cname), None
+        )
+        if found is None:
+            raise _refused("cname", f"no region has the cname '{cname}'")
+        return found
+
+    def _check_region(self, name: str | None) -> str | None:
+        if name is None:
+            return None
+        found = next((each for each in self.regions if name in (each.name, each.region)), None)
+        if found is None:
+            raise _refused("region", f"region '{name}' not found")
+        if found.is_disabled:
+            raise _refused("region", f"region '{name}' takes no projects")
+        return found.name
+
+
+def _refused(field: str, message: str) -> refusals.RefusedError:
+    return refusals.invalid(message, fields={field: [message]})

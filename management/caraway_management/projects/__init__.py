@@ -1,0 +1,1 @@
+"""Use cases of projects. They take a session, and know no HTTP."""
