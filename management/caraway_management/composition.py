@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caraway_core import tasks
+from caraway_management.deployments.working import DeploymentWork
 from caraway_management.outbox import Handler, Worker
 from caraway_management.services import Services
 
@@ -20,7 +21,7 @@ class Job:
 
 def handlers(services: Services) -> Mapping[str, Handler]:
     """Return what does the entries of the outbox, by their kinds."""
-    return {}
+    return DeploymentWork(services).handlers
 
 
 def jobs(services: Services) -> list[Job]:

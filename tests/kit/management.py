@@ -14,9 +14,10 @@ from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.testclient import TestClient
 
-from caraway_management import accounts
+from caraway_management import accounts, composition
 from caraway_management.api import app
 from caraway_management.domain.scopes import EVERYTHING, Role
+from caraway_management.outbox import Worker
 from caraway_management.sealing import keys
 from caraway_management.sealing.keys import GivenKeys
 from caraway_management.sealing.sealer import Sealer
@@ -25,6 +26,7 @@ from caraway_management.store import database, migrations
 from caraway_management.store.database import Database
 from caraway_management.store.tables import Member, Org, User
 from tests.kit import postgres
+from tests.kit.fake_deployer import FakeDeployer
 
 _Result = TypeVar("_Result")
 _numbers = itertools.count(1)
@@ -77,10 +79,19 @@ class Caller:
 class Installation:
     """A service with its database and a clock; `client` sends requests to it."""
 
-    def __init__(self, services: Services, clock: Clock, client: TestClient) -> None:
+    def __init__(
+        self, services: Services, clock: Clock, client: TestClient, deployer: FakeDeployer
+    ) -> None:
         self.services = services
         self.clock = clock
         self.client = client
+        self.deployer = deployer
+        self.worker = Worker(services.database, clock, composition.handlers(services))
+
+    def work(self) -> None:
+        """Do everything of the outbox that is due now."""
+        while self.run(self.worker.run_once):
+            pass
 
     def run(self, work: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:
         """Run a coroutine function on the loop of the service."""
@@ -156,9 +167,12 @@ def installation(url: URL) -> Iterator[Installation]:
     """Serve over a database, with its tables and plans."""
     clock = Clock()
     opened = Database(url)
-    services = Services(opened, new_sealer(clock), clock, Rates(1_000_000, 1_000_000))
+    deployer = FakeDeployer()
+    services = Services(
+        opened, new_sealer(clock), clock, Rates(1_000_000, 1_000_000), deployer=deployer
+    )
     with TestClient(app.build(services), raise_server_exceptions=False) as client:
-        made = Installation(services, clock, client)
+        made = Installation(services, clock, client, deployer)
         made.run(migrations.upgrade, opened)
         made.change(lambda session: accounts.add_plans(session, clock()))
         try:

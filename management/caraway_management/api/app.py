@@ -7,6 +7,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse
 
 from caraway_management.api import (
+    deployments,
     failures,
     gates,
     health,
@@ -73,6 +74,7 @@ def build(services: Services) -> FastAPI:
 
 def _routers() -> list[APIRouter]:
     return [
+        both_names(deployments.router),
         health.router,
         limits.router,
         organizations.router,

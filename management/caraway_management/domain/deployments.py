@@ -1,6 +1,5 @@
 """The states of deployments, and how they change by what is seen of the runtime."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -128,13 +127,3 @@ def next_look_s(progress: Progress, now: datetime) -> float:
     if progress.started_at is None or now - progress.started_at < _YOUNG:
         return 0.5
     return 60.0 if is_overdue(progress, now) else 5.0
-
-
-def current(ids: Iterable[tuple[int, Status]]) -> int | None:
-    """Return the deployment whose runtime a project should have; `ids` has its deployments.
-
-    It is the one under way, or the last one that succeeded: after a failure that one returns.
-    """
-    under_way = [id_ for id_, status in ids if status in UNFINISHED]
-    succeeded = [id_ for id_, status in ids if status is Status.SUCCEEDED]
-    return max(under_way or succeeded, default=None)

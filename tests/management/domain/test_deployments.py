@@ -79,23 +79,3 @@ def test_time_alone_fails_nothing() -> None:
     assert deployments.is_overdue(RUNNING, NOW + timedelta(minutes=15))
     waits = [deployments.next_look_s(RUNNING, NOW + timedelta(seconds=age)) for age in (0, 61, 901)]
     assert waits == [0.5, 5, 60]
-
-
-@pytest.mark.parametrize(
-    ("history", "current"),
-    [
-        ("", None),
-        ("1 failed", None),
-        ("1 queued", 1),
-        ("1 succeeded,2 failed", 1),
-        ("1 succeeded,2 in_progress", 2),
-        ("1 succeeded,2 succeeded,3 created", 2),
-        ("1 created", None),
-    ],
-)
-def test_the_runtime_that_a_project_should_have(history: str, current: int | None) -> None:
-    parsed = [
-        (int(id_), Status(status))
-        for id_, status in (each.split() for each in history.split(",") if each)
-    ]
-    assert deployments.current(parsed) == current

@@ -30,6 +30,8 @@ class Project(Base):
     """What a deployment takes: image, replicas, resources and the like; see `domain.configs`."""
     repository: Mapped[JsonObject | None]
     forked_from: Mapped[int | None]
+    deployed_id: Mapped[int | None]
+    """The last deployment that succeeded; None after a deletion."""
     endpoint: Mapped[str | None]
     """The address of the runtime, once it is deployed; written by the deployer."""
     flight_endpoint: Mapped[str | None]

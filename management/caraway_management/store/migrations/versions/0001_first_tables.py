@@ -305,6 +305,7 @@ def upgrade() -> None:
         sa.Column("config", types.Json(), nullable=False),
         sa.Column("repository", types.Json(), nullable=True),
         sa.Column("forked_from", types.Number, nullable=True),
+        sa.Column("deployed_id", types.Number, nullable=True),
         sa.Column("endpoint", sa.String(), nullable=True),
         sa.Column("flight_endpoint", sa.String(), nullable=True),
         sa.Column("revision", types.Number, nullable=False),

@@ -1,0 +1,132 @@
+"""Does what deployments cause: applies projects, looks at runtimes, records what it sees.
+
+Each step can be begun again. A step writes how far it is only after its effect, and what it starts
+next is written in the same transaction.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from caraway_core.errors import UnavailableError
+from caraway_management.deployers.protocol import RejectedError, Wanted
+from caraway_management.deployments import applying, records, wanting
+from caraway_management.domain import deployments
+from caraway_management.domain.deployments import Code, Problem, Status
+from caraway_management.outbox import Again, Entry, Handler
+from caraway_management.services import Services
+from caraway_management.store.tables import Deployment, Project
+
+logger = logging.getLogger(__name__)
+_MOST_FAILURES = 5
+"""A deployment ends after this many failures in a row that the deployer does not explain."""
+
+
+class DeploymentWork:
+    """The handlers of the entries that deployments cause."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """The handlers by the kinds of entries."""
+        return {
+            applying.APPLY: self.apply,
+            applying.REMOVE: self.remove,
+            applying.OBSERVE: self.observe,
+        }
+
+    async def apply(self, entry: Entry) -> Again | None:
+        """Make the runtime of a project what it should be now."""
+        wanted = await self._begin(entry.payload["project_id"])
+        if wanted is None:
+            return None
+        try:
+            await self._services.deployer.apply(wanted)
+        except RejectedError as exc:
+            await self._fail(wanted, Problem(Code.UNABLE_TO_START, exc.message))
+        except UnavailableError:
+            raise
+        # Any other failure: a bug, or something of the machine that may pass.
+        except Exception:
+            if entry.failures + 1 < _MOST_FAILURES:
+                raise
+            logger.exception("a project cannot be applied", extra={"project": wanted.project_id})
+            text = "the deployer failed; the log of the service has the reason"
+            await self._fail(wanted, Problem(Code.INTERNAL_ERROR, text))
+        return None
+
+    async def remove(self, entry: Entry) -> None:
+        """Remove the runtime of a project that has been deleted."""
+        await self._services.deployer.remove(entry.payload["project_id"])
+
+    async def observe(self, entry: Entry) -> Again | None:
+        """Look at the runtime of a deployment, and record what it says about the deployment."""
+        services = self._services
+        async with services.database.read() as session:
+            row = await session.get(Deployment, entry.payload["deployment_id"])
+        if row is None or records.progress_of(row).is_finished:
+            return None
+        seen = await services.deployer.observe(row.project_id)
+        now = services.now()
+        async with services.database.change() as session:
+            project = await _lock(session, row.project_id)
+            row = await session.get_one(Deployment, row.id)
+            progress = records.judge(session, now, project, row, seen)
+            if progress.status is Status.FAILED:
+                await self._return_to_last(session, project)
+            elif deployments.is_overdue(progress, now) and not progress.is_finished:
+                await applying.apply_project(session, now, project.id)
+        return None if progress.is_finished else Again(deployments.next_look_s(progress, now))
+
+    async def _begin(self, project_id: int) -> Wanted | None:
+        """Begin the deployment that is queued, and return what should run; None for nothing."""
+        now = self._services.now()
+        async with self._services.database.change() as session:
+            project = await _lock(session, project_id)
+            if project.deleted_at is not None:
+                return None
+            row = await _current(session, project)
+            if row is None:
+                return None
+            if row.status == Status.QUEUED:
+                progress = deployments.begin(records.progress_of(row), now)
+                records.write(session, now, row, progress)
+                await applying.observe_deployment(session, now, row.id)
+            return await wanting.collect(session, project, row)
+
+    async def _fail(self, wanted: Wanted, problem: Problem) -> None:
+        async with self._services.database.change() as session:
+            project = await _lock(session, wanted.project_id)
+            row = await session.get_one(Deployment, wanted.deployment_id)
+            if not records.progress_of(row).is_finished:
+                records.fail(session, self._services.now(), row, problem)
+                await self._return_to_last(session, project)
+
+    async def _return_to_last(self, session: AsyncSession, project: Project) -> None:
+        """Have the runtime of the last deployment that succeeded again."""
+        if project.deployed_id is not None:
+            await applying.apply_project(session, self._services.now(), project.id)
+
+
+async def _current(session: AsyncSession, project: Project) -> Deployment | None:
+    """Return the deployment whose runtime a project should have.
+
+    It is the one under way, or else the last one that succeeded.
+    """
+    row = await records.unfinished_of(session, project.id)
+    if row is None and project.deployed_id is not None:
+        row = await session.get(Deployment, project.deployed_id)
+    if row is None and project.paused_at is not None:
+        # What it began before the pause ends, whichever it was.
+        found = await records.list_deployments(session, project.id, None, 1, 0)
+        row = found[0] if found else None
+    return row
+
+
+async def _lock(session: AsyncSession, project_id: int) -> Project:
+    query = select(Project).where(Project.id == project_id).with_for_update()
+    return (await session.scalars(query)).one()
