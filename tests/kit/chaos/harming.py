@@ -24,9 +24,9 @@ from tests.kit.ray_cluster import ACTOR
 
 BETWEEN_S = (1.0, 4.0)
 PAUSE_S = (0.5, 14.0)
-"""Claims last 10 s and Ray detects a dead node after 8 s, so some pauses look like deaths."""
+"""Claims last 10 s, and a killed node is dead after 10 s, so some pauses look like deaths."""
 CUT_S = (1.0, 25.0)
-"""The head tolerates 60 s; heartbeats are lost after 5 s and claims after 10 s."""
+"""The head tolerates 100 s; heartbeats are lost after 5 s and claims after 10 s."""
 RECOVERY_S = 600.0
 """On a loaded machine, a process and its Ray node take a minute or two to start."""
 ROLLOUT = ("e1", *SCHEDULERS, "e2", VALKEY, STORE, HEAD)
