@@ -36,6 +36,9 @@ class Peer:
     actor: Any
     gone: "asyncio.Future[None]"
     asked: "asyncio.Future[Description] | None" = field(default=None)
+    """The answer to the last heartbeat."""
+    asked_s: float = field(default=0.0)
+    """When that was sent."""
     direct: DirectCalls | None = field(default=None)
     """Its channel, while it has one."""
 

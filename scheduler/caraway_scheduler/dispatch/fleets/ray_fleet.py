@@ -67,6 +67,8 @@ logger = logging.getLogger(__name__)
 _FETCH_S = 10.0
 _FINDING_S = 5.0
 _LEAVE_S = 30.0
+_ASK_AGAIN_S = 10.0
+"""A heartbeat without an answer is sent again after this time."""
 
 
 class RayFleet:
@@ -329,10 +331,14 @@ class RayFleet:
         self, peer: Peer, origin: str, pinned: Pinned | None, wait_s: float
     ) -> Description | None:
         # One question at a time: otherwise a paused process would answer all of them at once. An
-        # answer that arrives after its caller gave up is outdated, so ask again.
+        # answer that arrives after its caller gave up is outdated, so ask again. Also ask again if
+        # there is no answer: a connection that the executor gave up while it was cut off looks
+        # open until something is sent, and Ray sends nothing for 7 minutes.
+        now_s = asyncio.get_running_loop().time()
         try:
-            if peer.asked is None or peer.asked.done():
+            if peer.asked is None or peer.asked.done() or now_s - peer.asked_s > _ASK_AGAIN_S:
                 peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
+                peer.asked_s = now_s
             done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
             if not done:
                 return None

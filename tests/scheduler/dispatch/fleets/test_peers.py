@@ -58,6 +58,32 @@ async def test_executor_that_cannot_be_called_does_not_hide_the_others(
     await fleet.aclose()
 
 
+async def test_a_heartbeat_without_an_answer_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[asyncio.Future[Any]] = []
+
+    class Describe:
+        def remote(self, *_arguments: Any) -> Any:
+            asked.append(asyncio.get_running_loop().create_future())
+            if len(asked) > 1:  # By then the connection is another one.
+                asked[-1].set_result(identity(WELL))
+            return asked[-1]
+
+    actor = Actor(None)
+    actor.describe = Describe()  # type: ignore[assignment] # it stands for a method
+    monkeypatch.setattr(ray_fleet, "find", lambda known: {} if known else {WELL: actor})
+    monkeypatch.setattr(ray_fleet, "ANSWER_S", 0.01)
+    fleet = RayFleet("token")
+    assert [await fleet.describe() for _ in range(3)] == [[], [], []]
+    assert len(asked) == 1, "a paused process would answer all of them at once"
+    monkeypatch.setattr(ray_fleet, "_ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(ray_fleet, "ANSWER_S", 5.0)
+    assert [each.executor_id for each in await fleet.describe()] == [WELL]
+    assert len(asked) == 2
+    await fleet.aclose()
+
+
 class Calls:
     """An actor that never answers, and remembers what it was told to cancel."""
 
