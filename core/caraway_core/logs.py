@@ -25,6 +25,7 @@ _COMPONENTS = (
     "caraway_engine",
     "caraway_executor",
     "caraway_kube",
+    "caraway_management",
     "caraway_operator",
     "caraway_plugins",
     "caraway_scheduler",

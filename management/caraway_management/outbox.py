@@ -154,7 +154,7 @@ class Worker:
                 for row in rows
             ]  # fmt: skip
 
-    def _due(self, now: datetime) -> Select[tuple[OutboxEntry]]:
+    def _due(self, now: datetime) -> Select[OutboxEntry]:
         """Return the entries that may be done: each the first one of its subject."""
         earlier = aliased(OutboxEntry)
         is_first = ~exists().where(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import anyio.from_thread
 import httpx2
+from fastapi import FastAPI
 from sqlalchemy import Select
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -108,7 +109,7 @@ class Installation:
 
         return self.run(changed)
 
-    def rows(self, query: Select[tuple[_Result]]) -> list[_Result]:
+    def rows(self, query: Select[_Result]) -> list[_Result]:
         """Return the first column of a query."""
 
         async def read() -> list[_Result]:
@@ -179,6 +180,11 @@ def installation(url: URL) -> Iterator[Installation]:
             yield made
         finally:
             made.run(opened.close)
+
+
+def declared_app() -> FastAPI:
+    """Return the application for what it declares; its database is never opened."""
+    return app.build(Services(Database(embedded_url(Path("unopened"))), new_sealer(Clock())))
 
 
 def new_sealer(clock: Callable[[], datetime]) -> Sealer:

@@ -9,7 +9,8 @@ from caraway_core.imports import uncollected
 
 ROOT = Path(__file__).parents[2]
 COMPONENTS = (
-    "ai", "client", "cluster", "core", "engine", "executor", "kube", "operator", "plugins",
+    "ai", "client", "cluster", "core", "engine", "executor", "kube", "management",
+    "operator", "plugins",
     "scheduler", "search", "serving",
 )  # fmt: skip
 

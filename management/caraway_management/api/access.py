@@ -10,6 +10,7 @@ from fastapi import Depends, Header, Path, Request
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from caraway_management.api import idempotency
 from caraway_management.credentials import authentication
 from caraway_management.domain import identity, names, refusals
 from caraway_management.domain.identity import Access, Credential, Organization
@@ -72,6 +73,7 @@ class Caller:
         async with self.services.database.change() as session:
             change = Change(session, self.services.now())
             yield change
+            await idempotency.mark_changed(session, self.request)
             session.add(activity(self.request, change))
             self.request.state.is_recorded = True
 
@@ -115,7 +117,13 @@ _Assertion = Annotated[
         description="The handle of the organization. Omitted: that of the credential.",
     ),
 ]
-OrgId = Annotated[str, Path(description="An id as listed by `GET /v1/orgs`.")]
+OrgId = Annotated[
+    str,
+    Path(
+        description="An id as listed by `GET /v1/orgs`.",
+        json_schema_extra={"type": "integer", "minimum": 1},
+    ),
+]
 ProjectId = Annotated[
     int, Path(alias="projectId", description="The id of a project.", ge=1, le=MOST_ID)
 ]

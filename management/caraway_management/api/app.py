@@ -1,6 +1,6 @@
 """The application: routes, gates and the description of the API."""
 
-from typing import Any
+from functools import partial
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
@@ -8,44 +8,18 @@ from starlette.responses import JSONResponse
 
 from caraway_management.api import (
     deployments,
+    description,
     failures,
     gates,
     health,
+    idempotency,
     limits,
     organizations,
     projects,
     rates,
 )
+from caraway_management.api.mcp.endpoint import McpGate, Routes
 from caraway_management.services import Services
-
-_ERROR: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {"type": "string"},
-        "code": {"type": "string"},
-        "details": {
-            "type": "object",
-            "properties": {
-                "fieldErrors": {
-                    "type": "object",
-                    "additionalProperties": {"type": "array", "items": {"type": "string"}},
-                },
-                "formErrors": {"type": "array", "items": {"type": "string"}},
-            },
-        },
-    },
-}
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    "4XX": {
-        "description": "The request is refused",
-        "content": {"application/json": {"schema": _ERROR}},
-    },
-    "5XX": {
-        "description": "The service failed, or is away",
-        "content": {"application/json": {"schema": _ERROR}},
-    },
-}
 
 
 def build(services: Services) -> FastAPI:
@@ -59,13 +33,15 @@ def build(services: Services) -> FastAPI:
         redoc_url=None,
         generate_unique_id_function=_operation_id,
         default_response_class=JSONResponse,
-        responses=_RESPONSES,
     )
     app.state.services = services
+    app.openapi = partial(description.describe, app)  # type: ignore[method-assign]
     failures.install(app)
     for router in _routers():
         app.include_router(router)
     app.add_middleware(gates.RecordGate, services=services)
+    app.add_middleware(idempotency.IdempotencyGate, services=services)
+    app.add_middleware(McpGate, services=services, routes=Routes(app))
     app.add_middleware(gates.BodyGate)
     app.add_middleware(rates.RateGate, rates=services.rates)
     app.add_middleware(gates.RequestIdGate)

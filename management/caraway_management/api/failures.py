@@ -57,6 +57,11 @@ async def _conflict(request: Request, exc: Exception) -> Response:
 
 async def _failed(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, CarawayError)
+    return answer_failed(request, exc)
+
+
+def answer_failed(request: Request, exc: CarawayError) -> Response:
+    """Return the response of an error that is no refusal."""
     status = errors.status(exc)
     if status >= 500:
         logger.warning("request failed", extra={"path": request.url.path, "reason": str(exc)})

@@ -10,10 +10,9 @@ from starlette.types import Receive, Scope, Send
 
 from caraway_core.errors import CarawayError
 from caraway_scheduler.api import app_state
-from caraway_scheduler.mcp import origins
 from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.services import Services
-from caraway_serving import bodies, errors, parsing, scopes, shapes
+from caraway_serving import bodies, errors, origins, parsing, scopes, shapes
 from caraway_serving.access import Principal
 from caraway_serving.errors import RefusedRequestError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from caraway_scheduler.mcp.origins import is_host_allowed, is_origin_allowed
+from caraway_serving.origins import is_host_allowed, is_origin_allowed
 
 
 @pytest.mark.parametrize(

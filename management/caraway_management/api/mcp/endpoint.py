@@ -1,0 +1,91 @@
+"""`/mcp`: who may reach the MCP server, and where it runs."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from caraway_management.api import failures
+from caraway_management.api.mcp import definitions, serving
+from caraway_management.credentials import authentication
+from caraway_management.domain.refusals import RefusedError
+from caraway_management.services import Services
+from caraway_serving import origins
+
+PATH = "/mcp"
+METADATA_PATH = "/.well-known/oauth-protected-resource"
+
+
+class McpGate:
+    """Answers requests for `/mcp`, and passes on all others.
+
+    The server starts with its first request, and ends with the process.
+    """
+
+    def __init__(self, app: ASGIApp, services: Services, routes: "Routes") -> None:
+        self._app = app
+        self._services = services
+        self._routes = routes
+        self._running: asyncio.Task[None] | None = None
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._is_up = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].rstrip("/") != PATH:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if (refusal := await self._refusal(request)) is not None:
+            await refusal(scope, receive, send)
+            return
+        manager = await self._started()
+        await manager.asgi_app(scope, receive, send)
+
+    async def _refusal(self, request: Request) -> Response | None:
+        """Return the answer to a request that the server must not see."""
+        if not origins.is_origin_allowed(request.headers.get("origin"), self._routes.origins):
+            return JSONResponse({"error": "requests of this origin are not allowed"}, 403)
+        try:
+            value = authentication.bearer_value(request.headers.get("authorization"))
+            async with self._services.database.read() as session:
+                request.state.credential = await authentication.find_credential(
+                    session, value, self._services.now()
+                )
+        except RefusedError as exc:
+            answer = failures.answer(request, exc)
+            where = f"{str(request.base_url).rstrip('/')}{METADATA_PATH}"
+            answer.headers["www-authenticate"] = f'Bearer resource_metadata="{where}"'
+            return answer
+        return None
+
+    async def _started(self) -> StreamableHTTPSessionManager:
+        if self._manager is None:
+            tools = definitions.read_tools(self._routes.description())
+            manager = self._manager = serving.build_manager(self._routes.app, tools)
+
+            async def run() -> None:
+                # One task enters and leaves it, as its cancel scopes ask for.
+                async with manager.run():
+                    self._is_up.set()
+                    await asyncio.Event().wait()
+
+            self._running = asyncio.create_task(run(), name="serve MCP")
+        await self._is_up.wait()
+        return self._manager
+
+
+class Routes:
+    """What the endpoint needs of the application, and the web pages that may ask."""
+
+    def __init__(self, app: FastAPI, origins: Sequence[str] = ()) -> None:
+        self.app = app
+        self.origins = tuple(origins)
+
+    def description(self) -> Mapping[str, Any]:
+        """Return the OpenAPI description."""
+        return self.app.openapi()

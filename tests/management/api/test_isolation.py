@@ -1,0 +1,35 @@
+"""No route gives anything of another organization away."""
+
+import pytest
+
+from tests.kit import management
+from tests.kit.management import Caller, Installation
+from tests.kit.management_routes import RouteRequest, parameters, requests
+
+SIGNED_IN = (401, 403, 404)
+
+
+def _declared() -> list[RouteRequest]:
+    return list(requests(management.declared_app(), with_aliases=True))
+
+
+ROUTES = _declared()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.title)
+def test_routes_need_a_credential_or_say_that_they_do_not(route: RouteRequest) -> None:
+    open_routes = {"get_health"}
+    assert route.needs_credential or route.name in open_routes, route.title
+
+
+def test_ids_of_other_organizations_answer_403_or_404(installation: Installation) -> None:
+    owner, stranger = installation.add_user(), installation.add_user()
+    org = installation.add_org("acme", owner)
+    installation.add_org("umbrella", stranger)
+    ids = {"orgId": org.id}
+    caller: Caller = installation.sign_in(stranger)
+    for route in ROUTES:
+        if not parameters(route.path) or not route.needs_credential:
+            continue
+        answer = caller.send(route.method, route.at(ids), json=route.body, params=dict(route.query))
+        assert answer.status_code in SIGNED_IN, (route.title, answer.status_code, answer.text)
