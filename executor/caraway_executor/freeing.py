@@ -1,7 +1,7 @@
 """Returns free memory to the system.
 
-Building an index takes several times what it leaves. Allocators keep what is freed for later, so
-an executor would look, and be treated, as if it were still in use.
+Building an index takes several times what it leaves, and a large statement leaves nothing. But
+allocators keep what is freed for later.
 """
 
 import ctypes
@@ -10,18 +10,28 @@ from functools import cache
 
 import pyarrow as pa
 
+from caraway_engine.execution import returning
+
 FEWEST_ROWS = 16_384
 """Smaller indexes leave little behind, and the heap is locked meanwhile."""
+CALM_S = 12.0
+"""How long a process is idle before it returns memory, which the next statement would need again.
+Threads of the engine that read files end after 10 s without work, and leave what they have."""
 
 
 def give_back_after(row_count: int) -> None:
     """Return what building an index over this number of rows left behind."""
     if row_count >= FEWEST_ROWS:
-        give_back()
+        _trim_heaps()
 
 
 def give_back() -> None:
-    """Return the free memory of this process to the system. Blocks, for some milliseconds."""
+    """Return the free memory of this process to the system. Blocks, for some 0.1 s."""
+    returning.give_back()
+    _trim_heaps()
+
+
+def _trim_heaps() -> None:
     pa.default_memory_pool().release_unused()
     _trim()(0)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from caraway_executor import freeing, usage
 from caraway_executor.room import TaskMemory
 
-_CALM_BEATS = 3
-"""Heartbeats without work before free memory is returned: the next statement would need it."""
+CALM_BEATS = int(freeing.CALM_S)
+"""Heartbeats without work before free memory is returned; there is one each second."""
 
 
 def own_bytes() -> int:
@@ -47,7 +47,7 @@ class MemoryInUse:
             self._was_busy, self._calm_beats = True, 0
             return max(counted, resident - self._idle_bytes)
         self._calm_beats += 1
-        if self._was_busy and self._calm_beats >= _CALM_BEATS:
+        if self._was_busy and self._calm_beats >= CALM_BEATS:
             self._was_busy = False
             await asyncio.to_thread(self._give_back)
             resident = self._resident()

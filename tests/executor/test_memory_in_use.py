@@ -2,7 +2,7 @@
 
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
-from caraway_executor.memory_in_use import MemoryInUse, own_bytes
+from caraway_executor.memory_in_use import CALM_BEATS, MemoryInUse, own_bytes
 from caraway_executor.room import TaskMemory
 from tests.kit.engine import memory
 from tests.kit.workers import worker
@@ -27,10 +27,10 @@ async def test_memory_that_is_kept_for_later_is_not_in_use() -> None:
     process.resident = 400
     assert await measured.measure(1) == 300
     room.take(50)
-    assert [await measured.measure(0) for _ in range(3)] == [50, 50, 50]
+    assert [await measured.measure(0) for _ in range(CALM_BEATS)] == [50] * CALM_BEATS
     assert process.given == 1 and process.resident == 380
     # Each end of work gives back once.
-    assert [await measured.measure(0) for _ in range(9)] == [50] * 9
+    assert [await measured.measure(0) for _ in range(2 * CALM_BEATS)] == [50] * 2 * CALM_BEATS
     assert process.given == 1
     process.resident = 390
     assert await measured.measure(2) == 60
@@ -48,7 +48,7 @@ async def test_rows_count_even_where_they_are_not_resident() -> None:
 async def test_the_next_statement_keeps_what_was_freed() -> None:
     process = Process()
     measured = MemoryInUse(TaskMemory(None), lambda: process.resident, process.give_back)
-    for active in (1, 0, 0, 1, 0, 0, 1):
+    for active in (1, *[0] * (CALM_BEATS - 1)) * 2:
         await measured.measure(active)
     assert process.given == 0
 

@@ -40,6 +40,7 @@ from caraway_executor.engines.messages import (
     ThreadsProbe,
 )
 from caraway_executor.engines.reading_ahead import reading_ahead
+from caraway_executor.engines.resting import Resting
 from caraway_executor.engines.served import ServedMethods
 from caraway_executor.engines.shared_memory import WritableMemory
 from caraway_executor.engines.threads import CallThreads, current
@@ -82,6 +83,7 @@ class Serving:
         self._inward = Inward(self._system_table, self)
         self._tasks = tasks.Tasks()
         self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._resting = Resting(self._tasks, lambda: bool(self._under_way))
         self._flows: dict[int, _Flow] = {}
         self._showing: dict[int, Future[pa.Table]] = {}
         self._embedding: dict[int, Future[pa.Table]] = {}
@@ -176,6 +178,7 @@ class Serving:
     def _end(self, number: int, task: "asyncio.Task[None]") -> None:
         self._under_way.pop(number, None)
         self._flows.pop(number, None)
+        self._resting.worked()
         left = self._threads.left(number)
         if not task.cancelled():
             return
