@@ -34,6 +34,7 @@ from bench import (
     startup,
     throughput,
     tpch,
+    wide,
 )
 from bench.settings import Settings
 
@@ -66,6 +67,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "search-million": search_million.measure,
     "search-refresh": search_refresh.measure,
     "search-relevance": search_relevance.measure,
+    "wide": wide.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

@@ -61,6 +61,11 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def used_s(root: int) -> float:
+    """Return the processor time of a process and all that it started, ended or not."""
+    return sum(_used_s(pid, with_ended=True) for pid in descendants(root))
+
+
 def _group(name: str, cores: float) -> HeldProcesses:
     quota_us = int(cores * _PERIOD_US)
     try:
@@ -87,8 +92,9 @@ def _release(folder: Path) -> None:
         folder.rmdir()
 
 
-def _used_s(pid: int) -> float:
+def _used_s(pid: int, *, with_ended: bool = False) -> float:
+    """Return the processor time of a process, or also that of its children that ended."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return sum(map(int, fields[11 : 15 if with_ended else 13])) / _TICKS
     return 0.0
