@@ -19,6 +19,7 @@ from caraway_core.settings import ManagementOptions
 from caraway_management import accounts, composition
 from caraway_management.api import app
 from caraway_management.domain.refusals import RefusedError
+from caraway_management.notices import settings as notice_settings
 from caraway_management.sealing import keys
 from caraway_management.sealing.keys import KeyFile, KeySource
 from caraway_management.sealing.sealer import Sealer
@@ -116,7 +117,9 @@ async def _opened(options: ManagementOptions) -> AsyncIterator[Services]:
         _make_private(options.data_dir)
         url = database.embedded(options.data_dir)
     opened = Database(url)
-    services = Services(opened, Sealer(_key_source(options), utc_now))
+    services = Services(
+        opened, Sealer(_key_source(options), utc_now), notices=notice_settings.read(os.environ)
+    )
     try:
         await migrations.upgrade(opened)
         async with opened.change() as session:

@@ -7,6 +7,9 @@ from typing import Any
 
 from caraway_core import tasks
 from caraway_management.deployments.working import DeploymentWork
+from caraway_management.monitoring import announcing
+from caraway_management.monitoring.delivering import Deliverer
+from caraway_management.monitoring.judging import Judge
 from caraway_management.outbox import Handler, Worker
 from caraway_management.services import Services
 
@@ -27,8 +30,13 @@ def handlers(services: Services) -> Mapping[str, Handler]:
 def jobs(services: Services) -> list[Job]:
     """Return the background work of one instance."""
     worker = Worker(services.database, services.now, handlers(services))
+    # Receivers that do not answer keep no deployment waiting.
+    deliver = {announcing.KIND: Deliverer(services).deliver}
+    notices = Worker(services.database, services.now, deliver)
     return [
         Job("do what changes caused", worker.run),
+        Job("judge monitors", Judge(services, worker.owner).run),
+        Job("send notices", notices.run),
         Job("run the deployer", services.deployer.run),
     ]
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.domain.platform import Platform
+from caraway_management.notices.settings import NoticeSettings
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.store.database import Database
 
@@ -32,4 +33,5 @@ class Services:
     now: Callable[[], datetime] = utc_now
     rates: Rates = Rates()
     deployer: Deployer = field(default_factory=NoDeployer)
+    notices: NoticeSettings = field(default_factory=NoticeSettings)
     platform: Platform = field(default_factory=Platform)

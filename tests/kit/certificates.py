@@ -10,12 +10,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def make_certificate(certificate: Path, key: Path, *, is_authority: bool = False) -> int:
-    """Write a certificate for 127.0.0.1 and its key; returns the serial number."""
+def make_certificate(
+    certificate: Path, key: Path, *, is_authority: bool = False, host: str | None = None
+) -> int:
+    """Write a certificate for 127.0.0.1, or for a host, and its key; returns the serial number."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "caraway.test")])
     now = dt.datetime.now(dt.UTC)
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    address = x509.DNSName(host) if host else x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     made = (
         x509.CertificateBuilder()
         .subject_name(name)

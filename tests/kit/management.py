@@ -164,13 +164,13 @@ class Installation:
 
 
 @contextlib.contextmanager
-def installation(url: URL) -> Iterator[Installation]:
-    """Serve over a database, with its tables and plans."""
+def installation(url: URL, **parts: Any) -> Iterator[Installation]:
+    """Serve over a database, with its tables and plans; `parts` replaces parts of the services."""
     clock = Clock()
     opened = Database(url)
     deployer = FakeDeployer()
     services = Services(
-        opened, new_sealer(clock), clock, Rates(1_000_000, 1_000_000), deployer=deployer
+        opened, new_sealer(clock), clock, Rates(1_000_000, 1_000_000), deployer=deployer, **parts
     )
     with TestClient(app.build(services), raise_server_exceptions=False) as client:
         made = Installation(services, clock, client, deployer)

@@ -14,6 +14,7 @@ from caraway_management.api import (
     health,
     idempotency,
     limits,
+    monitors,
     organizations,
     projects,
     rates,
@@ -54,7 +55,8 @@ def _routers() -> list[APIRouter]:
         health.router,
         limits.router,
         organizations.router,
-        *map(both_names, projects.ROUTERS),
+        monitors.of_clusters,
+        *map(both_names, [monitors.router, *projects.ROUTERS]),
     ]
 
 

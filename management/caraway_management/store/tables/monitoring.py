@@ -29,6 +29,8 @@ class Monitor(Base):
     state: Mapped[str] = mapped_column(default="ok")
     """`ok`, `pending` while the condition holds for less than it must, or `firing`."""
     since: Mapped[datetime | None]
+    calm_since: Mapped[datetime | None]
+    """Since when the condition of a firing monitor has not held."""
     last_fired_at: Mapped[datetime | None]
     last_resolved_at: Mapped[datetime | None]
     evaluation_unavailable_reason: Mapped[str | None]

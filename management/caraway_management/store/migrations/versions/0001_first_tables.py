@@ -272,6 +272,7 @@ def upgrade() -> None:
         sa.Column("is_enabled", sa.Boolean(), nullable=False),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("since", types.Moment(), nullable=True),
+        sa.Column("calm_since", types.Moment(), nullable=True),
         sa.Column("last_fired_at", types.Moment(), nullable=True),
         sa.Column("last_resolved_at", types.Moment(), nullable=True),
         sa.Column("evaluation_unavailable_reason", sa.String(), nullable=True),

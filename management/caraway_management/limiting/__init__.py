@@ -1,0 +1,1 @@
+"""Puts the limits of plans in force."""

@@ -1,0 +1,1 @@
+"""Sends notices: by e-mail, to Slack, and to webhooks. Nothing is sent inside unless allowed."""

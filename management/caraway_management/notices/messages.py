@@ -1,0 +1,63 @@
+"""The texts and bodies of notices."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What happened, to a project or to a cluster."""
+
+    id: str
+    """The same for all targets and repetitions."""
+    type: str
+    """`monitor.fired`, `monitor.resolved` or `reaction.matched`."""
+    at: datetime
+    name: str
+    """The name of the monitor or reaction."""
+    subject: str
+    """What it is on, such as `project 'sales'`."""
+    summary: str
+    """What happened, in a sentence."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the body of webhooks, which is also how the outbox keeps it."""
+        return {
+            "id": self.id,
+            "type": self.type,
+            "timestamp": self.at.isoformat(),
+            "data": {
+                "name": self.name,
+                "subject": self.subject,
+                "summary": self.summary,
+                **self.data,
+            },
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Return the notice of a body."""
+        data = dict(values["data"])
+        return cls(
+            values["id"], values["type"], datetime.fromisoformat(values["timestamp"]),
+            data.pop("name"), data.pop("subject"), data.pop("summary"), data,
+        )  # fmt: skip
+
+    @property
+    def title(self) -> str:
+        """The subject line, with nothing that could begin another header."""
+        word = {"monitor.fired": "Alert", "monitor.resolved": "Resolved"}.get(self.type, "Event")
+        severity = f" ({self.data['severity']})" if word == "Alert" else ""
+        return " ".join(f"{word}{severity}: {self.name} on {self.subject}".split())
+
+    @property
+    def text(self) -> str:
+        """The text for people."""
+        lines = [self.summary, "", f"Time: {self.at:%Y-%m-%d %H:%M:%S} UTC", f"Id: {self.id}"]
+        if details := self.data.get("details"):
+            lines += ["", json.dumps(details, indent=2, ensure_ascii=False)]
+        return "\n".join(lines)
