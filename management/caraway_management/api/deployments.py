@@ -33,16 +33,19 @@ class NewDeployment(Body):
 
     image: str | None = None
     image_tag: str | None = None
-    replicas: int | None = Field(None, description="1 to 10, and at most what the plan allows.")
+    replicas: int | None = Field(
+        default=None, description="1 to 10, and at most what the plan allows."
+    )
     channel: Literal["stable", "preview", "nightly", "internal"] | None = Field(
-        None, description="The channel of the image, in place of the project's `update_channel`."
+        default=None,
+        description="The channel of the image, in place of the project's `update_channel`.",
     )
     branch: str | None = None
     commit_sha: str | None = None
     commit_message: str | None = None
-    debug: bool | None = Field(None, description="Whether the runtime logs details.")
+    debug: bool | None = Field(default=None, description="Whether the runtime logs details.")
     target_deployment_id: int | None = Field(
-        None,
+        default=None,
         description="Roll back: take manifest and settings of this deployment, which succeeded. "
         "Nothing else may be given with it.",
     )
@@ -178,7 +181,9 @@ async def _create(
             )
         return await creating.roll_back(change.session, change.now, project, target, caller.actor)
     limits = await accounts.read_plan(change.session, caller.org.plan)
-    settings = {name: given[name] for name in ("image", "image_tag", "replicas") if name in given}
+    settings: dict[str, Any] = {
+        name: given[name] for name in ("image", "image_tag", "replicas") if name in given
+    }
     if "channel" in given:
         settings["update_channel"] = given["channel"]
     config = configs.merge(project.config, settings, Allowance.of(caller.org.plan, limits))
