@@ -165,6 +165,32 @@ def statements(draw: DrawFn, trigger: Trigger) -> str:
     return draw(_ordered(draw(_select(trigger, shape)), _MOST_ITEMS))
 
 
+@st.composite
+def filtered_groups(draw: DrawFn, trigger: Trigger) -> tuple[str, str]:
+    """Draw a statement with a name in HAVING, and one that says what the name means.
+
+    It is the column of the table, or the output column if the table has none of that name.
+    """
+    keys = draw(st.lists(st.sampled_from(trigger.columns[:2]), min_size=1, max_size=2, unique=True))
+    aggregates = draw(
+        st.lists(st.sampled_from(trigger.aggregates), min_size=1, max_size=2, unique=True)
+    )
+    items = draw(st.permutations([*keys, *aggregates]))
+    pool = [*trigger.columns, "x", "y", "Other name"]
+    count = len(items)
+    names = draw(st.lists(st.sampled_from(pool), min_size=count, max_size=count, unique=True))
+    meanings = {name: item for item, name in zip(items, names, strict=True)}
+    meanings |= {key: f"{trigger.table}.{key}" for key in trigger.columns}
+    usable = [each for each in meanings if each in keys or each not in trigger.columns]
+    name = draw(st.sampled_from(usable))
+    condition = draw(st.sampled_from(("{} > 2", "NOT {} <= 2", "{} IS NULL", "{} IN (1, 2, 3)")))
+    always = f" WHERE {trigger.always}" if trigger.always else ""
+    head = f"SELECT {_listed(items, names)} FROM {trigger.table}{always} GROUP BY {', '.join(keys)}"
+    rest = "ORDER BY " + ", ".join(str(each + 1) for each in range(count))
+    written, meant = condition.format(_quoted(name)), condition.format(meanings[name])
+    return f"{head} HAVING {written} {rest}", f"{head} HAVING {meant} {rest}"
+
+
 _MOST_ITEMS = 3
 _SETS = ("UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL")
 

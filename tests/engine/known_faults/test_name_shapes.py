@@ -11,7 +11,7 @@ from tests.differential import judging
 from tests.differential.asking import Runner
 from tests.differential.datasets import Dataset
 from tests.differential.judging import Judge
-from tests.engine.known_faults.name_shapes import TRIGGERS, statements
+from tests.engine.known_faults.name_shapes import TRIGGERS, filtered_groups, statements
 from tests.kit import generating
 
 QUICK_EXAMPLES, LONG_EXAMPLES = 5, 400
@@ -21,6 +21,12 @@ WITHOUT = {
     "chance-in-cte": "refused",
     "bare-names": "a setting; see tests/differential/test_joins.py",
 }
+# HAVING is drawn over one table, whose values are numbers.
+FILTERED = [
+    name
+    for name, each in TRIGGERS.items()
+    if each.aggregates and not each.from_ and each.groupings == ("{}",) and each.table != "moments"
+]
 
 
 class Tally:
@@ -40,10 +46,10 @@ def duck(faulty: Dataset) -> Iterator[Judge]:
         yield opened
 
 
-def agree(sql: str, runner: Runner, duck: Judge, tally: Tally) -> None:
+def agree(sql: str, runner: Runner, duck: Judge, tally: Tally, meaning: str = "") -> None:
     note(sql)
     tally.asked += 1
-    ours, theirs = runner.outcome(sql), duck.in_order(sql)
+    ours, theirs = runner.outcome(sql), duck.in_order(meaning or sql)
     if isinstance(ours, QueryError) or theirs is None:
         tally.refused.append(f"{ours if isinstance(ours, QueryError) else 'DuckDB'}: {sql}")
         return
@@ -77,6 +83,35 @@ def test_other_statements_every_time(
         statements(TRIGGERS[fault]),
         LONG_EXAMPLES,
         lambda sql: agree(sql, runner, duck, tally),
+        request,
+        tally.check,
+    )
+
+
+@pytest.mark.parametrize("fault", FILTERED)
+def test_names_in_having_mean_columns_before_aliases(
+    fault: str, runner: Runner, duck: Judge
+) -> None:
+    tally = Tally()
+    generating.check_same(
+        filtered_groups(TRIGGERS[fault]),
+        QUICK_EXAMPLES,
+        lambda pair: agree(pair[0], runner, duck, tally, pair[1]),
+    )
+    tally.check()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("fault", FILTERED)
+def test_other_names_in_having(
+    fault: str, runner: Runner, duck: Judge, request: pytest.FixtureRequest
+) -> None:
+    tally = Tally()
+    generating.check_others(
+        filtered_groups(TRIGGERS[fault]),
+        LONG_EXAMPLES,
+        lambda pair: agree(pair[0], runner, duck, tally, pair[1]),
         request,
         tally.check,
     )
