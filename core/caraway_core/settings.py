@@ -191,5 +191,7 @@ class ManagementOptions:
     http: Address = Address("127.0.0.1", 8070)
     database: str | None = None
     key_file: Path | None = None
+    deployer: Literal["local", "none"] = "local"
+    allow_local_files: bool = False
     log_format: LogFormat = "text"
     ready_fd: int | None = None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 import logging
 import os
@@ -68,7 +69,8 @@ async def _serve(options: ManagementOptions) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    async with _opened(options) as services:
+    async with _opened(options) as opened, composition.deployer(options) as deployer:
+        services = dataclasses.replace(opened, deployer=deployer)
         listener = listeners.bind(options.http, "--http")
         address = listeners.bound_address(listener)
         server = HttpServer(app.build(services))

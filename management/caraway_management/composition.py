@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from caraway_core import tasks
+from caraway_core.settings import ManagementOptions
+from caraway_management import outbox
+from caraway_management.deployers.local.deployer import LocalDeployer
+from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.deployments.working import DeploymentWork
 from caraway_management.monitoring import announcing
 from caraway_management.monitoring.delivering import Deliverer
@@ -20,6 +24,22 @@ class Job:
 
     name: str
     run: Callable[[], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def deployer(options: ManagementOptions) -> AsyncIterator[Deployer]:
+    """Return what runs projects, until the block ends. Runtimes outlive it.
+
+    Raises:
+        CarawayError: another service uses the same data directory.
+    """
+    if options.deployer == "none":
+        yield NoDeployer()
+        return
+    folder = options.data_dir / "projects"
+    local = LocalDeployer(folder, allows_files=options.allow_local_files)
+    async with local.opened():
+        yield local
 
 
 def handlers(services: Services) -> Mapping[str, Handler]:
@@ -45,6 +65,9 @@ def jobs(services: Services) -> list[Job]:
 async def working(services: Services) -> AsyncIterator[None]:
     """Do the background work until the block ends."""
     background = tasks.Tasks()
+    if services.database.is_embedded:
+        # No other instance has it: what the last one has begun is free.
+        await outbox.release_all(services.database)
     for job in jobs(services):
         background.keep(job.run, job.name)
     try:

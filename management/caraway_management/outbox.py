@@ -78,6 +78,12 @@ async def enqueue(
     await session.flush()
 
 
+async def release_all(database: Database) -> None:
+    """Release the entries of every worker, in a database that only one instance uses."""
+    async with database.change() as session:
+        await session.execute(update(OutboxEntry).values(owner=None, owned_until=None))
+
+
 def new_owner() -> str:
     """Return a name for a worker, which no other one has."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
@@ -133,10 +139,6 @@ class Worker:
                     running = {task for task in running if not task.done()}
         finally:
             await self._leave()
-
-    async def release_all(self) -> None:
-        """Release the entries of every worker. For a database that only one instance uses."""
-        await self._execute(update(OutboxEntry).values(owner=None, owned_until=None))
 
     async def _claim(self, most: int) -> list[Entry]:
         now = self._now()

@@ -31,6 +31,10 @@ class Keyring:
     """The API keys of a runtime, held as digests."""
 
     def __init__(self, keys: Iterable[tuple[str, str]]) -> None:
+        self.replace(keys)
+
+    def replace(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Use other keys from now on. Requests that are under way go on."""
         self._principals = [
             (
                 digest,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,6 +34,25 @@ KeyFile = Annotated[
 ]
 
 
+Deployer = Annotated[
+    Literal["local", "none"],
+    typer.Option(
+        "--deployer",
+        envvar="CARAWAY_MANAGEMENT_DEPLOYER",
+        metavar="<local|none>",
+        help="Where projects run: as processes of this machine, or nowhere.",
+    ),
+]
+AllowLocalFiles = Annotated[
+    bool,
+    typer.Option(
+        "--allow-local-files",
+        envvar="CARAWAY_MANAGEMENT_ALLOW_LOCAL_FILES",
+        help="Let projects read files and the environment of this machine.",
+    ),
+]
+
+
 def build() -> typer.Typer:
     """Build the command and its subcommands."""
     app = typer.Typer(
@@ -54,6 +73,8 @@ def serve(
     data_dir: server_options.DataDir = _DATA_DIR,
     database: Database = None,
     key_file: KeyFile = None,
+    deployer: Deployer = "local",
+    allow_local_files: AllowLocalFiles = False,
     log_format: server_options.LogFormatOption = "text",
     ready_fd: server_options.ReadyFd = None,
 ) -> None:
@@ -65,6 +86,8 @@ def serve(
         http=address(http, "--http"),
         database=database,
         key_file=key_file,
+        deployer=deployer,
+        allow_local_files=allow_local_files,
         log_format=log_format,
         ready_fd=ready_fd,
     )

@@ -22,6 +22,7 @@ from caraway_core.settings import Address, RunOptions, SchedulerOptions
 from caraway_scheduler.composition import app, assembly, backend, security
 from caraway_scheduler.composition.announcing import Announcer
 from caraway_scheduler.composition.backend import Backend
+from caraway_scheduler.composition.key_reloading import KeyReloader
 from caraway_scheduler.composition.limits_file import LimitsFile
 from caraway_scheduler.composition.reloading import Reloader
 from caraway_scheduler.services import Services
@@ -115,7 +116,7 @@ class Runtime:
             try:
                 async with asyncio.TaskGroup() as group:
                     serving = self._begin_serving(group, sockets)
-                    keeping = list(self._keeping(services, certificate))
+                    keeping = list(self._keeping(services, certificate, secrets))
                     keeping += [*joined.keepers, services.jobs.run_jobs, services.accelerations.run]
                     keeping.append(services.search.warm_up.run)
                     if limits is not None:
@@ -224,11 +225,15 @@ class Runtime:
         self._flight = endpoint
         return address
 
-    def _keeping(self, services: Services, certificate: Certificate | None) -> Iterator[Keeper]:
+    def _keeping(
+        self, services: Services, certificate: Certificate | None, secrets: SecretResolver
+    ) -> Iterator[Keeper]:
         check_s = self._manifest.runtime.task_history.retention_check_interval_s
         yield partial(_every, check_s, services.history.prune)
         if certificate is not None:
             yield partial(_every, _CERTIFICATE_CHECK_S, certificate.reload_if_changed)
+        if services.keyring is not None:
+            yield KeyReloader(self._manifest, secrets, services.keyring).run
 
     async def _keep(self, keeper: Keeper) -> None:
         """Stop as after a signal if the keeper fails, so that requests under way are answered."""

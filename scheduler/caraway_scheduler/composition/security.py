@@ -45,11 +45,17 @@ def keyring(manifest: Manifest, secrets: SecretResolver) -> Keyring | None:
     Raises:
         ManifestError: keys are asked for and every one of them is empty.
     """
-    settings = manifest.runtime
-    if not settings.auth.enabled:
-        return None
-    keys = [manifests.split_key(secrets.expand(key)) for key in settings.auth.keys]
-    if not any(key for key, _ in keys):
+    return Keyring(keys(manifest, secrets)) if manifest.runtime.auth.enabled else None
+
+
+def keys(manifest: Manifest, secrets: SecretResolver) -> list[tuple[str, str]]:
+    """Return the API keys and what each may do.
+
+    Raises:
+        CarawayError: every one of them is empty, or a secret cannot be read.
+    """
+    found = [manifests.split_key(secrets.expand(key)) for key in manifest.runtime.auth.keys]
+    if not any(key for key, _ in found):
         raise ManifestError(
             [
                 Problem(
@@ -58,4 +64,4 @@ def keyring(manifest: Manifest, secrets: SecretResolver) -> Keyring | None:
                 )
             ]
         )  # fmt: skip
-    return Keyring(keys)
+    return [*found]

@@ -1,0 +1,1 @@
+"""Runs projects as processes of this machine, each with a folder in the data directory."""
