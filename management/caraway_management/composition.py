@@ -11,6 +11,7 @@ from caraway_management import outbox
 from caraway_management.deployers.local.deployer import LocalDeployer
 from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.deployments.working import DeploymentWork
+from caraway_management.limiting.spreading import LimitWork
 from caraway_management.monitoring import announcing
 from caraway_management.monitoring.delivering import Deliverer
 from caraway_management.monitoring.judging import Judge
@@ -44,7 +45,7 @@ async def deployer(options: ManagementOptions) -> AsyncIterator[Deployer]:
 
 def handlers(services: Services) -> Mapping[str, Handler]:
     """Return what does the entries of the outbox, by their kinds."""
-    return DeploymentWork(services).handlers
+    return {**DeploymentWork(services).handlers, **LimitWork(services).handlers}
 
 
 def jobs(services: Services) -> list[Job]:

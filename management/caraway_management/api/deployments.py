@@ -14,7 +14,7 @@ from caraway_management.api.bodies import Body
 from caraway_management.api.paging import Paged
 from caraway_management.deployments import creating, records
 from caraway_management.deployments.creating import Commit
-from caraway_management.domain import configs, names, refusals
+from caraway_management.domain import configs, limiting, names, refusals
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.deployments import Status
 from caraway_management.domain.platform import Platform
@@ -173,6 +173,8 @@ async def _create(
     change: Change, caller: Caller, project: Project, body: NewDeployment
 ) -> Deployment:
     given = body.model_dump(exclude_unset=True, exclude_none=True)
+    limits = await accounts.read_plan(change.session, caller.org.plan)
+    limiting.check_manifests(limits)
     target = given.pop("target_deployment_id", None)
     if target is not None:
         if given:
@@ -180,7 +182,6 @@ async def _create(
                 min(given), "a rollback takes everything from its target; leave it out"
             )
         return await creating.roll_back(change.session, change.now, project, target, caller.actor)
-    limits = await accounts.read_plan(change.session, caller.org.plan)
     settings: dict[str, Any] = {
         name: given[name] for name in ("image", "image_tag", "replicas") if name in given
     }

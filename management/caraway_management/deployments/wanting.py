@@ -3,13 +3,14 @@
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.deployers.protocol import Wanted
+from caraway_management.domain import limiting, plans
 from caraway_management.store.tables import Deployment, Org, PlanRow, Project
 
 
 async def collect(session: AsyncSession, project: Project, deployment: Deployment) -> Wanted:
     """Return what should run for a project with the manifest and config of a deployment.
 
-    Secrets, API keys and limits are those of now.
+    Secrets, API keys and limits are those of now. What exceeds the limits is lowered.
     """
     org = await session.get_one(Org, project.org_id)
     plan = await session.get_one(PlanRow, org.plan)
@@ -20,7 +21,7 @@ async def collect(session: AsyncSession, project: Project, deployment: Deploymen
         name=project.name,
         deployment_id=deployment.id,
         manifest=deployment.manifest,
-        config=deployment.config,
+        config=limiting.within(deployment.config, plans.read_limits(plan.limits)),
         tags=project.tags,
         limits=plan.limits,
         region=project.region,

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_management.domain import configs, names, project_rules, refusals
+from caraway_management.domain import configs, limiting, names, project_rules, refusals
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.identity import Organization
+from caraway_management.domain.plans import UNLIMITED
 from caraway_management.domain.platform import Platform
 from caraway_management.domain.refusals import RefusedError
-from caraway_management.store.tables import Project
+from caraway_management.store.tables import Org, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,10 @@ async def create(
     names. It is not paused, and nothing of it runs.
 
     Raises:
-        RefusedError: there is one of this name, or a setting is wrong.
+        RefusedError: there is one of this name, a setting is wrong, or the plan allows no more.
     """
     project = await _find_deleted(session, around.org.id, name)
+    await _check_number(session, around)
     if project is None:
         project = Project(
             org_id=around.org.id, name=name, name_key=names.key(names.check_project(name)),
@@ -55,6 +57,18 @@ async def create(
         # Another request was faster.
         raise name_taken(name) from exc
     return project
+
+
+async def _check_number(session: AsyncSession, around: Surroundings) -> None:
+    limits = around.allowance.limits
+    if limits.apps == UNLIMITED:
+        return
+    # Of two requests at once, the second counts the project of the first.
+    await session.get_one(Org, around.org.id, with_for_update=True)
+    present = select(func.count()).where(
+        Project.org_id == around.org.id, Project.deleted_at.is_(None)
+    )
+    limiting.check_apps(limits, await session.scalar(present) or 0)
 
 
 def update(around: Surroundings, project: Project, changes: Mapping[str, Any]) -> None:
