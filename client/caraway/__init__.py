@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         NotInstalledHereError,
         UnreachableError,
     )
+    from caraway.management.client import AsyncManagement, Management
     from caraway.queries import QueryHandle, QueryState
     from caraway.readers import RecordReader
     from caraway.results import SqlResult
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "ApiError": "caraway.errors",
     "AsyncClient": "caraway.async_client",
+    "AsyncManagement": "caraway.management.client",
     "AsyncReader": "caraway.async_client",
     "BrokenResponseError": "caraway.errors",
     "CarawayError": "caraway_core.errors",
     "Client": "caraway.client",
     "InvalidEndpointError": "caraway.errors",
+    "Management": "caraway.management.client",
     "NotInstalledHereError": "caraway.errors",
     "QueryHandle": "caraway.queries",
     "QueryState": "caraway.queries",
@@ -47,11 +50,13 @@ _HOMES = {
 __all__ = [
     "ApiError",
     "AsyncClient",
+    "AsyncManagement",
     "AsyncReader",
     "BrokenResponseError",
     "CarawayError",
     "Client",
     "InvalidEndpointError",
+    "Management",
     "NotInstalledHereError",
     "QueryHandle",
     "QueryState",

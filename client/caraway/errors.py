@@ -8,6 +8,9 @@ CarawayError
 └── ApiError               the server returned an error status
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from caraway_core.errors import CarawayError
 
 
@@ -39,16 +42,25 @@ class ApiError(CarawayError):
 
     `is_structured` is true if the body was an error object, as runtimes send it. A proxy or
     another server sends something else.
+
+    `code` is a word for programs, and `details` says what is wrong with which field, if the server
+    sends them, as a management service does.
     """
 
+    # Any: JSON.
     def __init__(
         self,
         status: int,
         text: str,
         retry_after_s: float | None = None,
         is_structured: bool = False,
+        *,
+        code: str = "",
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(text or f"the server returned status {status} without a message")
         self.status = status
         self.is_structured = is_structured
         self.retry_after_s = retry_after_s
+        self.code = code
+        self.details = details or {}

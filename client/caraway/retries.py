@@ -23,6 +23,8 @@ class RetryPolicy:
     retries: int
     statuses: frozenset[int]
     retries_broken: bool = False
+    codes: frozenset[str] = frozenset()
+    """Codes of errors to retry after, whatever their status."""
 
     def delay_s(self, error: CarawayError, attempt: int) -> float | None:
         """Return the delay before the next attempt, or None to give up.
@@ -37,7 +39,7 @@ class RetryPolicy:
 
     def _is_retryable(self, error: CarawayError) -> bool:
         if isinstance(error, ApiError):
-            return error.status in self.statuses
+            return error.status in self.statuses or error.code in self.codes
         if isinstance(error, BrokenResponseError):
             return self.retries_broken
         return isinstance(error, UnreachableError)

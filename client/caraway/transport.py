@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -33,7 +34,7 @@ class ApiRequest:
     body: bytes = b""
     content_type: str = ""
     timeout_s: float | None = 30.0
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict, repr=False)
     sends_key: bool = True
 
     def headers(self, api_key: str = "") -> dict[str, str]:
@@ -72,11 +73,15 @@ class Transport:
 
     def text(self, request: ApiRequest, policy: retries.RetryPolicy) -> str:
         """Return the complete body of the response as text."""
+        return self.content(request, policy).decode("utf-8", "replace")
+
+    def content(self, request: ApiRequest, policy: retries.RetryPolicy) -> bytes:
+        """Return the complete body of the response."""
         attempt = 0
         while True:
             try:
                 with self._response(request) as response:
-                    return b"".join(response.iter_bytes()).decode("utf-8", "replace")
+                    return b"".join(response.iter_bytes())
             except (UnreachableError, ApiError, BrokenResponseError) as error:
                 self._wait_or_raise(error, policy, attempt)
             attempt += 1
@@ -197,23 +202,30 @@ def _api_error(response: httpx.Response) -> ApiError:
         if len(body) > ERROR_TEXT_LIMIT:
             break
     text = bytes(body[:ERROR_TEXT_LIMIT]).decode("utf-8", "replace").strip()
-    message = _error_message(text)
-    retry_after_s = retries.retry_after_s(response.headers)
-    return ApiError(response.status_code, message or text, retry_after_s, bool(message))
+    found = _error_object(text)
+    message = str(found.get("error") or found.get("message") or "")
+    code, details = found.get("code"), found.get("details")
+    return ApiError(
+        response.status_code,
+        message or text,
+        retries.retry_after_s(response.headers),
+        bool(message),
+        code=code if isinstance(code, str) else "",
+        details=details if isinstance(details, dict) else {},
+    )
 
 
-def _error_message(text: str) -> str:
-    """Return the message of an error object, or "" if the body is plain text.
+# Any: JSON.
+def _error_object(text: str) -> dict[str, Any]:
+    """Return an error object, or nothing if the body is plain text.
 
     Some routes send plain text, others `{"error": text}` or `{"message": text}`.
     """
     try:
         parsed = json.loads(text)
     except ValueError:
-        return ""
-    if not isinstance(parsed, dict):
-        return ""
-    return str(parsed.get("error") or parsed.get("message") or "")
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 def _reason(exc: Exception) -> str:

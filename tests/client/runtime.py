@@ -112,6 +112,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PATCH(self) -> None:
         self._play()
 
+    def do_PUT(self) -> None:
+        self._play()
+
+    def do_DELETE(self) -> None:
+        self._play()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
 

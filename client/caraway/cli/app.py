@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caraway import explanations
+from caraway import explanations, terminals
 from caraway.cli import (
     asking,
     cluster,
@@ -50,7 +50,7 @@ class Commands(TyperGroup):
 
 
 def _fail(message: str) -> None:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {terminals.shown(message, sys.stderr)}", file=sys.stderr)
     raise typer.Exit(1)
 
 

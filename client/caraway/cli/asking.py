@@ -4,10 +4,11 @@ import json
 import sys
 from contextlib import closing
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from caraway import terminals
 from caraway.cli import options
 from caraway_core.errors import CarawayError
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 # The client sends no more of them.
 _MOST_MESSAGES = 500
-_COMMANDS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, None)
 _LEAVE = ("exit", "quit", ".exit", ".quit")
 Model = Annotated[
     str | None,
@@ -65,7 +65,7 @@ def nsql(
             print(json.dumps(rows, ensure_ascii=False))
             return
         # Beside the rows, so that a pipe gets only these.
-        print(_shown(found["sql"], sys.stderr), file=sys.stderr)
+        print(terminals.shown(found["sql"], sys.stderr), file=sys.stderr)
         columns = [field["name"] for field in found["schema"]["fields"]] or list(
             rows[0] if rows else ()
         )
@@ -124,15 +124,10 @@ def _say(
     parts: list[str] = []
     for part in client.chat(model, [*messages, asked], shows_calls=shows_calls):
         parts.append(part)
-        print(_shown(part, sys.stdout), end="", flush=True)
+        print(terminals.shown(part, sys.stdout), end="", flush=True)
     print(flush=True)
     messages += [asked, {"role": "assistant", "content": "".join(parts)}]
     del messages[:-_MOST_MESSAGES]
-
-
-def _shown(text: str, stream: TextIO) -> str:
-    """Return a text without what would command the terminal; a model may repeat what it read."""
-    return text if not stream.isatty() else text.translate(_COMMANDS)
 
 
 def _only_model(client: "Client") -> str:

@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from caraway import terminals
+
 # Wide enough not to truncate cells: a program that reads the pipe needs complete values.
 PIPE_WIDTH = 100_000
 
@@ -45,6 +47,6 @@ def _cell(column: str, content: object) -> Text:
             return Text("")
         case bool():
             return Text("yes" if content else "no")
-    text = str(content)
+    text = terminals.one_line(str(content))
     style = STATE_STYLES.get(text.lower(), "") if column in ("status", "state") else ""
     return Text(text, style=style)

@@ -1,12 +1,10 @@
 """`caraway nsql` and `caraway chat`."""
 
 import json
-from io import StringIO
 from typing import Any
 
 import pytest
 
-from caraway.cli import asking
 from tests.client.cli.conftest import Command
 from tests.client.runtime import Answer, FakeRuntime
 
@@ -121,13 +119,3 @@ def test_one_of_several_models_must_be_chosen(ask: Command, runtime: FakeRuntime
     shown = ask("chat", "hello")
     assert shown.exit_code == 2
     assert "choose a model: a, b" in shown.stderr
-
-
-def test_an_answer_does_not_command_the_terminal() -> None:
-    class Terminal(StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    text = "red \x1b[31m\x9b2J\x07\ttwo\nlines"
-    assert asking._shown(text, StringIO()) == text
-    assert asking._shown(text, Terminal()) == "red [31m2J\ttwo\nlines"

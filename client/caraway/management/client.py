@@ -1,0 +1,215 @@
+"""Clients of the management API, one that blocks and one for asyncio."""
+
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from caraway import arguments, parsing
+from caraway.async_handles import ThreadedCalls
+from caraway.management import waiting
+from caraway.management.calls import Call
+from caraway.management.routes import Routes
+from caraway.parsing import Row
+from caraway.transport import Transport
+from caraway_core.errors import CarawayError
+
+URL_VARIABLE = "CARAWAY_MANAGEMENT_URL"
+TOKEN_VARIABLE = "CARAWAY_MANAGEMENT_TOKEN"
+ORG_VARIABLE = "CARAWAY_ORG"
+DEFAULT_URL = "http://127.0.0.1:8070"
+
+
+class Management(Routes[Row, str, bytes, None]):
+    """Sends requests to a management service.
+
+    What is not given comes from the variables CARAWAY_MANAGEMENT_TOKEN, CARAWAY_MANAGEMENT_URL and
+    CARAWAY_ORG; else the service is one on this machine, and the organization that of the token. A
+    client may be used by several threads. Every method may raise UnreachableError, ApiError and
+    BrokenResponseError. A request is sent again only if that does no harm: one that reads, one that
+    was not carried out, and a POST, which has an Idempotency-Key.
+    """
+
+    def __init__(
+        self,
+        token: str | None = None,
+        *,
+        url: str | None = None,
+        org: str | None = None,
+        tls_root_cert: str | Path | None = None,
+        user_agent: str = "",
+        max_retries: int = 3,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        given = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        self._token = arguments.header("token", given)
+        self.org = arguments.header("org", org or os.environ.get(ORG_VARIABLE, ""))
+        self._transport = Transport(
+            url or os.environ.get(URL_VARIABLE) or DEFAULT_URL,
+            "",
+            Path(tls_root_cert) if tls_root_cert else None,
+            sleep,
+            agent=arguments.header("user_agent", user_agent),
+            max_retries=arguments.retries(max_retries),
+        )
+
+    def __enter__(self) -> "Management":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections. The client cannot be used afterwards."""
+        self._transport.close()
+
+    @property
+    def url(self) -> str:
+        """The URL of the service."""
+        return self._transport.endpoint
+
+    # Any: the arguments of the method.
+    def every(self, fetch: Callable[..., Row], *args: Any, **kwargs: Any) -> Iterator[Row]:
+        """Yield the entries of a list, page by page: `every(management.list_projects)`."""
+        page: dict[str, Any] | None = waiting.first_page(fetch, kwargs)
+        while page is not None:
+            rows, page = waiting.next_page(page, fetch(*args, **page))
+            yield from rows
+
+    def find_project(self, name: str) -> Row:
+        """Return the project with a name, without regard to case.
+
+        Raises:
+            CarawayError: there is none.
+        """
+        for each in self.every(self.list_projects):
+            if str(each["name"]).lower() == name.lower():
+                return each
+        raise CarawayError(f"there is no project '{name}'")
+
+    def wait_for_deployment(
+        self,
+        project_id: int,
+        deployment_id: int,
+        timeout_s: float | None = None,
+        on_change: Callable[[Row], object] | None = None,
+    ) -> Row:
+        """Wait for a deployment to end, at most `timeout_s` seconds, and return it."""
+        watch = waiting.Watch(timeout_s, on_change)
+        found = self.get_deployment(project_id, deployment_id)
+        while not watch.is_over(found):
+            found = self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
+        return found
+
+    def _object(self, call: Call) -> Row:
+        return parsing.parse_object(self._content(call))
+
+    def _text(self, call: Call) -> str:
+        return self._content(call).decode("utf-8", "replace")
+
+    def _content(self, call: Call) -> bytes:
+        policy = call.policy(self._transport.max_retries)
+        return self._transport.content(call.request(self._token, self.org), policy)
+
+    def _nothing(self, call: Call) -> None:
+        self._content(call)
+
+
+class AsyncManagement(Routes[Awaitable[Row], Awaitable[str], Awaitable[bytes], Awaitable[None]]):
+    """The client for asyncio. The arguments, variables and methods are those of `Management`.
+
+    At most 16 calls run at a time; further ones wait.
+    """
+
+    def __init__(
+        self,
+        token: str | None = None,
+        *,
+        url: str | None = None,
+        org: str | None = None,
+        tls_root_cert: str | Path | None = None,
+        user_agent: str = "",
+        max_retries: int = 3,
+    ) -> None:
+        self._blocking = Management(
+            token,
+            url=url,
+            org=org,
+            tls_root_cert=tls_root_cert,
+            user_agent=user_agent,
+            max_retries=max_retries,
+        )
+        self._calls = ThreadedCalls()
+
+    async def __aenter__(self) -> "AsyncManagement":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections. The client cannot be used afterwards."""
+        self._blocking.close()
+        self._calls.close()
+
+    @property
+    def url(self) -> str:
+        """The URL of the service."""
+        return self._blocking.url
+
+    # Any: the arguments of the method.
+    async def every(
+        self, fetch: Callable[..., Awaitable[Row]], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Row]:
+        """Yield the entries of a list, page by page: `every(management.list_projects)`."""
+        page: dict[str, Any] | None = waiting.first_page(fetch, kwargs)
+        while page is not None:
+            rows, page = waiting.next_page(page, await fetch(*args, **page))
+            for each in rows:
+                yield each
+
+    async def find_project(self, name: str) -> Row:
+        """Return the project with a name, without regard to case.
+
+        Raises:
+            CarawayError: there is none.
+        """
+        return await self._calls.run(lambda: self._blocking.find_project(name))
+
+    async def wait_for_deployment(
+        self,
+        project_id: int,
+        deployment_id: int,
+        timeout_s: float | None = None,
+        on_change: Callable[[Row], object] | None = None,
+    ) -> Row:
+        """Wait for a deployment to end, at most `timeout_s` seconds, and return it."""
+        watch = waiting.Watch(timeout_s, on_change)
+        found = await self.get_deployment(project_id, deployment_id)
+        while not watch.is_over(found):
+            found = await self.get_deployment(project_id, deployment_id, wait=waiting.WAIT_S)
+        return found
+
+    def _object(self, call: Call) -> Awaitable[Row]:
+        return self._calls.run(lambda: self._blocking._object(call))
+
+    def _text(self, call: Call) -> Awaitable[str]:
+        return self._calls.run(lambda: self._blocking._text(call))
+
+    def _content(self, call: Call) -> Awaitable[bytes]:
+        return self._calls.run(lambda: self._blocking._content(call))
+
+    def _nothing(self, call: Call) -> Awaitable[None]:
+        return self._calls.run(lambda: self._blocking._nothing(call))

@@ -1,0 +1,147 @@
+"""Operations on projects, made by `tests.kit.management_methods`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from caraway.management.calls import (
+    UNSET,
+    Call,
+    Content,
+    Document,
+    Nothing,
+    Operations,
+    Text,
+    Unset,
+    members,
+    part,
+)
+
+
+class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
+    """Operations on projects."""
+
+    def list_projects(self, *, limit: int | None = None, offset: int | None = None) -> Document:
+        """List the projects of the organization, the oldest first."""
+        return self._object(
+            Call("GET", "/v1/projects", query={"limit": limit, "offset": offset}, names_org=True)
+        )
+
+    def create_project(
+        self,
+        *,
+        name: str,
+        description: str | None = None,
+        visibility: str | None = None,
+        production_branch: str | None = None,
+        tags: Mapping[str, Any] | None = None,
+        manifest: str | Mapping[str, Any] | None = None,
+        registry: str | None = None,
+        image: str | None = None,
+        image_tag: str | None = None,
+        update_channel: str | None = None,
+        version: str | None = None,
+        replicas: int | None = None,
+        node_group: str | None = None,
+        region: str | None = None,
+        cluster_name: str | None = None,
+        storage_size_gb: int | None = None,
+        resources: Mapping[str, Any] | None = None,
+        executor: Mapping[str, Any] | None = None,
+        cname: str | None = None,
+    ) -> Document:
+        """Create a project.
+
+        A deleted one of this name is revived, with its id and its settings.
+        """
+        return self._object(
+            Call(
+                "POST",
+                "/v1/projects",
+                body=members(
+                    {"name": name},
+                    optional={
+                        "description": description,
+                        "visibility": visibility,
+                        "production_branch": production_branch,
+                        "tags": tags,
+                        "manifest": manifest,
+                        "registry": registry,
+                        "image": image,
+                        "image_tag": image_tag,
+                        "update_channel": update_channel,
+                        "version": version,
+                        "replicas": replicas,
+                        "node_group": node_group,
+                        "region": region,
+                        "cluster_name": cluster_name,
+                        "storage_size_gb": storage_size_gb,
+                        "resources": resources,
+                        "executor": executor,
+                        "cname": cname,
+                    },
+                ),
+                names_org=True,
+            )
+        )
+
+    def get_project(self, project_id: int) -> Document:
+        """Return a project."""
+        return self._object(Call("GET", f"/v1/projects/{part(project_id)}", names_org=True))
+
+    def update_project(
+        self,
+        project_id: int,
+        *,
+        description: str | Unset | None = UNSET,
+        visibility: str | Unset | None = UNSET,
+        production_branch: str | Unset | None = UNSET,
+        tags: Mapping[str, Any] | Unset | None = UNSET,
+        manifest: str | Mapping[str, Any] | Unset | None = UNSET,
+        registry: str | Unset | None = UNSET,
+        image: str | Unset | None = UNSET,
+        image_tag: str | Unset | None = UNSET,
+        update_channel: str | Unset | None = UNSET,
+        version: str | Unset | None = UNSET,
+        replicas: int | Unset | None = UNSET,
+        node_group: str | Unset | None = UNSET,
+        region: str | Unset | None = UNSET,
+        cluster_name: str | Unset | None = UNSET,
+        storage_size_gb: int | Unset | None = UNSET,
+        resources: Mapping[str, Any] | Unset | None = UNSET,
+        executor: Mapping[str, Any] | Unset | None = UNSET,
+        revision: int | Unset | None = UNSET,
+    ) -> Document:
+        """Change settings of a project. What runs takes them with the next deployment."""
+        return self._object(
+            Call(
+                "PUT",
+                f"/v1/projects/{part(project_id)}",
+                body=members(
+                    nullable={
+                        "description": description,
+                        "visibility": visibility,
+                        "production_branch": production_branch,
+                        "tags": tags,
+                        "manifest": manifest,
+                        "registry": registry,
+                        "image": image,
+                        "image_tag": image_tag,
+                        "update_channel": update_channel,
+                        "version": version,
+                        "replicas": replicas,
+                        "node_group": node_group,
+                        "region": region,
+                        "cluster_name": cluster_name,
+                        "storage_size_gb": storage_size_gb,
+                        "resources": resources,
+                        "executor": executor,
+                        "revision": revision,
+                    }
+                ),
+                names_org=True,
+            )
+        )
+
+    def delete_project(self, project_id: int) -> Nothing:
+        """Delete a project. Its runtime ends; creating it again revives it."""
+        return self._nothing(Call("DELETE", f"/v1/projects/{part(project_id)}", names_org=True))
