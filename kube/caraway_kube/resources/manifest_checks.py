@@ -7,6 +7,7 @@ from typing import Any
 
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import Manifest, document, loading, param_rules, view_searches
+from caraway_core.manifest.document import Document
 from caraway_kube import naming
 from caraway_kube.resources import manifest_texts, yaml_text
 from caraway_kube.resources.cluster import CarawayClusterSpec, ResultStoreSpec
@@ -14,7 +15,7 @@ from caraway_kube.resources.problems import SpecProblem
 
 API_KEYS_STORE = "caraway_api_keys"
 RESULT_STORE = "caraway_result_store"
-_PATH = Path(naming.MANIFEST_FILE)
+PATH = Path(naming.MANIFEST_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,18 @@ class CheckedManifest:
 
     manifest: ClusterManifest | None
     problems: tuple[SpecProblem, ...] = ()
+
+
+def check_text(text: str, spec: CarawayClusterSpec | None = None) -> Manifest:
+    """Check a manifest that stands alone, as its user wrote it. Nothing is read.
+
+    Raises:
+        ManifestError: it is not valid; the error has every problem, with its line.
+    """
+    _, manifest, faults = _inspect(spec or CarawayClusterSpec(), text)
+    if faults:
+        raise ManifestError(faults)
+    return manifest
 
 
 def check_inline(spec: CarawayClusterSpec) -> CheckedManifest:
@@ -58,19 +71,31 @@ def params_of(store: ResultStoreSpec) -> dict[str, str]:
 
 def _check(spec: CarawayClusterSpec, text: str, source: str | None) -> CheckedManifest:
     try:
-        content = document.parse(text, _PATH)
-        manifest = loading.load_alone(content)
+        content, manifest, faults = _inspect(spec, text)
     except ManifestError as exc:
         return CheckedManifest(None, tuple(_problem(each, source) for each in exc.problems))
-    faults = manifest_texts.problems(spec, content.value)
     found = (
         *_conflicts(spec, manifest, content.value),
-        *(_problem(content.problem(path, message), source) for path, message in faults),
-        *(_of_view(each, source) for each in view_searches.problems(manifest)),
+        *(_problem(each, source) for each in faults),
     )
     if found:
         return CheckedManifest(None, found)
     return CheckedManifest(ClusterManifest(content.value, manifest.runtime.shutdown_timeout_s))
+
+
+def _inspect(spec: CarawayClusterSpec, text: str) -> tuple[Document, Manifest, list[Problem]]:
+    """Return a manifest with a valid structure, and what else is wrong with it.
+
+    Raises:
+        ManifestError: its structure is not valid.
+    """
+    content = document.parse(text, PATH)
+    manifest = loading.load_alone(content)
+    faults = manifest_texts.problems(spec, content.value)
+    found = [content.problem(path, message) for path, message in faults]
+    for each in view_searches.problems(manifest):
+        found.append(content.problem(("views",), f"{each.path}: {each.message}"))
+    return content, manifest, found
 
 
 def _problem(problem: Problem, source: str | None) -> SpecProblem:
@@ -81,12 +106,6 @@ def _problem(problem: Problem, source: str | None) -> SpecProblem:
     line = f":{problem.line}" if problem.line else ""
     where = f" {problem.path}" if problem.path else ""
     return SpecProblem(f"ConfigMap {source}{line}{where}", problem.message)
-
-
-def _of_view(problem: Problem, source: str | None) -> SpecProblem:
-    if source is None:
-        return SpecProblem("spec.manifest.views", f"{problem.path}: {problem.message}")
-    return _problem(problem, source)
 
 
 def _conflicts(
