@@ -31,9 +31,19 @@ class Change:
     resource_id: str = ""
     resource_name: str = ""
     project_id: int | None = None
+    org_id: int | None = None
 
-    def on(self, kind: str, id_: object, name: str = "", *, project_id: int | None = None) -> None:
-        """Name the resource that is changed."""
+    def on(
+        self,
+        kind: str,
+        id_: object,
+        name: str = "",
+        *,
+        project_id: int | None = None,
+        org_id: int | None = None,
+    ) -> None:
+        """Name the resource that is changed, and its organization if the caller is in none."""
+        self.org_id = org_id
         self.resource_kind, self.resource_id, self.resource_name = kind, str(id_), name
         self.project_id = id_ if kind == "project" and isinstance(id_, int) else project_id
 
@@ -50,12 +60,12 @@ class Caller:
     @property
     def org(self) -> Organization:
         """The organization that the request is for."""
-        return self._within.org
+        return self.within.org
 
     @property
     def role(self) -> Role:
         """The role of the caller in the organization."""
-        return self._within.role
+        return self.within.role
 
     @property
     def actor(self) -> str:
@@ -63,9 +73,19 @@ class Caller:
         return self.credential.name
 
     @property
-    def _within(self) -> Access:
+    def within(self) -> Access:
+        """The credential in the organization."""
         assert self.access is not None, "the route asked for no organization"
         return self.access
+
+    def require_administrator(self) -> None:
+        """Check that the owner of the credential administers the installation.
+
+        Raises:
+            RefusedError: he does not.
+        """
+        if not self.credential.is_administrator:
+            raise refusals.forbidden("this is for administrators of the installation")
 
     @asynccontextmanager
     async def change(self) -> AsyncIterator[Change]:
@@ -84,7 +104,7 @@ def activity(request: Request, change: Change, status: int = 200) -> Activity:
     access: Access | None = getattr(request.state, "access", None)
     route = request.scope.get("route")
     return Activity(
-        org_id=access.org.id if access else None,
+        org_id=access.org.id if access else change.org_id,
         project_id=change.project_id,
         at=change.now,
         actor_id=credential.user_id if credential else None,
@@ -143,7 +163,7 @@ def needs_in_path(scope: str) -> Any:
     """Return a dependency: a caller with a scope in the organization of the path."""
 
     async def find(request: Request, orgId: OrgId, x_org_name: _Assertion = None) -> Caller:
-        return await _find_caller(request, scope, x_org_name, _parse_org_id(orgId))
+        return await _find_caller(request, scope, x_org_name, parse_org_id(orgId))
 
     return _declared(find, scope, "path")
 
@@ -193,6 +213,17 @@ async def _find_caller(
     return Caller(services, request, credential, access)
 
 
+async def find_access(session: AsyncSession, credential: Credential, handle: str) -> Access:
+    """Return what a credential may do in another organization, by its handle.
+
+    Raises:
+        RefusedError: it is not one that the credential can reach.
+    """
+    checked = identity.check_assertion(handle)
+    org, role = await _find_org(session, credential, checked, None)
+    return identity.check_access(credential, org, role, handle)
+
+
 async def _find_org(
     session: AsyncSession, credential: Credential, handle: str | None, org_id: int | None
 ) -> tuple[Organization | None, Role | None]:
@@ -214,7 +245,12 @@ async def _find_org(
     return Organization(org.id, org.name, org.plan, org.deleted_at), role
 
 
-def _parse_org_id(text: str) -> int:
+def parse_org_id(text: str) -> int:
+    """Return the id of an organization in a path.
+
+    Raises:
+        RefusedError: it is none.
+    """
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
     if not 1 <= number <= MOST_ID:
         raise refusals.invalid(

@@ -14,8 +14,11 @@ from caraway_management.api import (
     health,
     idempotency,
     limits,
+    members,
     monitors,
     organizations,
+    places,
+    plans,
     projects,
     rates,
 )
@@ -54,8 +57,11 @@ def _routers() -> list[APIRouter]:
         both_names(deployments.router),
         health.router,
         limits.router,
+        members.router,
         organizations.router,
         monitors.of_clusters,
+        places.router,
+        plans.router,
         *map(both_names, [monitors.router, *projects.ROUTERS]),
     ]
 

@@ -33,6 +33,7 @@ def body_of(exc: RefusedError) -> dict[str, Any]:
     body: dict[str, Any] = {"error": exc.message}
     if exc.code:
         body["code"] = exc.code
+    body |= exc.extra
     if exc.fields or exc.form:
         body["details"] = {"fieldErrors": exc.fields, "formErrors": list(exc.form)}
     return body

@@ -1,16 +1,59 @@
-"""Organizations."""
+"""Organizations: listed, created, renamed, left and deleted, and their plan."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from sqlalchemy import select
 
-from caraway_management.api.access import Caller, needs_credential
+from caraway_management import accounts
+from caraway_management.api.access import (
+    Caller,
+    OrgId,
+    needs_credential,
+    needs_in_path,
+    parse_org_id,
+)
+from caraway_management.api.bodies import Body
+from caraway_management.deployments import applying
+from caraway_management.domain import identity, refusals
 from caraway_management.domain.identity import CredentialKind
 from caraway_management.domain.scopes import Role
+from caraway_management.organizations import editing, members
+from caraway_management.projects import editing as editing_projects
+from caraway_management.projects import finding
 from caraway_management.store.tables import Member, Org
 
 router = APIRouter(tags=["organizations"])
+
+
+class NewOrganization(Body):
+    """A new organization. Its handle is unique in the installation, without case."""
+
+    name: str
+
+
+class ChangedOrganization(Body):
+    """A change of an organization."""
+
+    name: str | None = None
+
+
+class ChosenPlan(Body):
+    """The plan of an organization."""
+
+    plan: str
+
+
+def view(org: Org, role: Role | None = None) -> dict[str, Any]:
+    """Return an organization as JSON."""
+    shown = {
+        "id": org.id,
+        "name": org.name,
+        "plan": org.plan,
+        "revision": org.revision,
+        "created_at": org.created_at.isoformat(),
+    }
+    return shown if role is None else {**shown, "role": role}
 
 
 @router.get("/v1/orgs")
@@ -31,3 +74,83 @@ async def list_organizations(
             )
             found = [tuple(row) for row in await session.execute(mine)]
     return {"orgs": [{"id": id_, "name": name, "role": role} for id_, name, role in found]}
+
+
+@router.post("/v1/orgs", status_code=201)
+async def create_organization(
+    body: NewOrganization, caller: Annotated[Caller, needs_credential("orgs:write")]
+) -> dict[str, Any]:
+    """Create an organization. Its owner is the user of the credential. Ours."""
+    credential = caller.credential
+    if credential.user_id is None or credential.org_id is not None:
+        raise refusals.forbidden(
+            "a credential that acts for one organization creates no others; sign in as a user"
+        )
+    async with caller.change() as change:
+        org = await editing.create(change.session, change.now, body.name, credential.user_id)
+        change.on("organization", org.id, org.name, org_id=org.id)
+    return view(org, Role.OWNER)
+
+
+@router.get("/v1/orgs/{orgId}")
+async def get_organization(
+    caller: Annotated[Caller, needs_in_path("apps:read")],
+) -> dict[str, Any]:
+    """Return an organization, with the role of the caller. Ours."""
+    async with caller.services.database.read() as session:
+        return view(await session.get_one(Org, caller.org.id), caller.role)
+
+
+@router.patch("/v1/orgs/{orgId}")
+async def update_organization(
+    body: ChangedOrganization, caller: Annotated[Caller, needs_in_path("orgs:write")]
+) -> dict[str, Any]:
+    """Change the handle of an organization. Ours."""
+    async with caller.change() as change:
+        org = await editing.find(change.session, caller.org.id)
+        if body.name is not None:
+            await editing.rename(change.session, org, body.name)
+        change.on("organization", org.id, org.name)
+    return view(org, caller.role)
+
+
+@router.delete("/v1/orgs/{orgId}", status_code=204)
+async def delete_organization(
+    caller: Annotated[Caller, needs_in_path("orgs:delete")],
+) -> None:
+    """Delete an organization. Its runtimes end, and it refuses requests from then on. Ours."""
+    async with caller.change() as change:
+        org = await editing.find(change.session, caller.org.id)
+        change.on("organization", org.id, org.name)
+        for project in await finding.lock_all(change.session, org.id):
+            editing_projects.delete(project, change.now)
+            await applying.remove_project(change.session, change.now, project)
+        await editing.delete(change.session, org, change.now)
+
+
+@router.post("/v1/orgs/{orgId}/leave", status_code=204)
+async def leave_organization(
+    caller: Annotated[Caller, needs_in_path("members:read")],
+) -> None:
+    """End the caller's own membership. The last owner cannot. Ours."""
+    user_id = caller.credential.user_id
+    identity.require_scope(caller.credential, "members:delete")
+    if user_id is None:
+        raise refusals.forbidden("a machine is no member; delete its OAuth client instead")
+    async with caller.change() as change:
+        left = await members.remove(change.session, caller.within, user_id)
+        change.on("member", user_id, left.username)
+
+
+@router.put("/v1/orgs/{orgId}/plan")
+async def set_organization_plan(
+    orgId: OrgId, body: ChosenPlan, caller: Annotated[Caller, needs_credential("orgs:write")]
+) -> dict[str, Any]:
+    """Set the plan of any organization. For administrators of the installation. Ours."""
+    caller.require_administrator()
+    async with caller.change() as change:
+        org = await editing.find(change.session, parse_org_id(orgId))
+        await editing.set_plan(change.session, org, body.plan)
+        change.on("organization", org.id, org.name, org_id=org.id)
+        limits = await accounts.read_plan(change.session, org.plan)
+    return {**view(org), "limits": limits.as_json()}

@@ -92,7 +92,7 @@ async def _check(session: AsyncSession, now: datetime, project: Project, superse
     await session.execute(select(Project.id).where(Project.id == project.id).with_for_update())
     await session.refresh(project, ["paused_at"])
     if project.paused_at is not None:
-        raise refusals.invalid("the project is paused; resume it first", "project_paused")
+        raise refusals.invalid("the project is paused; resume it first", "spicepod_paused")
     found = await records.unfinished_of(session, project.id)
     if found is None:
         return

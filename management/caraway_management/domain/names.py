@@ -53,13 +53,18 @@ def check_secret(text: str) -> str:
     )
 
 
+def is_user(text: str) -> bool:
+    """Return whether the text can be the name of a user."""
+    return re.fullmatch(USER_PATTERN.strip("^$"), text) is not None
+
+
 def check_user(text: str) -> str:
     """Return the name of a user.
 
     Raises:
         RefusedError: it is none.
     """
-    if re.fullmatch(USER_PATTERN.strip("^$"), text):
+    if is_user(text):
         return text
     raise refusals.invalid_field(
         "username", "use letters, digits, '.', '_', '@', '+' or '-', and begin with a letter"

@@ -1,5 +1,6 @@
 """Plans and the limits of an organization."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from caraway_management.domain import refusals
 
 UNLIMITED = -1
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,20 @@ MOST_MESSAGES = 500
 MOST_INSTANCES = 50
 MOST_TASKS = 1_000
 
+_MAX_TAILS = {"community": 100, "developer": 500, "enterprise": 10_000}
+_MAX_TAIL = 1_000
+
 _BOUNDED = frozenset({"request_timeout_secs", "sql_query_timeout_secs"})
+
+
+def is_name(text: str) -> bool:
+    """Return whether the text can be the name of a plan."""
+    return _NAME.fullmatch(text) is not None
+
+
+def max_tail(plan: str) -> int:
+    """Return how many lines of the log of an instance a plan shows."""
+    return _MAX_TAILS.get(plan, _MAX_TAIL)
 
 
 def read_limits(values: Mapping[str, Any], base: Limits | None = None) -> Limits:

@@ -19,6 +19,7 @@ class Region:
     cname: str = ""
     is_default: bool = False
     is_disabled: bool = False
+    env: str = "prod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Platform:
     )
     clusters: tuple[Cluster, ...] = ()
     images: tuple[Image, ...] = ()
+    git: tuple[str, ...] = ()
+    """The beginnings of the URLs of repositories that projects may be connected to."""
 
     def find_cluster(self, name: str, org: str) -> Cluster | None:
         """Return a cluster that an organization may use."""

@@ -11,7 +11,9 @@ MOST_DESCRIPTION = 1_000
 _TAG_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}")
 _MOST_TAG_VALUE = 255
 # What `git check-ref-format` refuses.
-_BRANCH = re.compile(r"(?!-)(?!.*(\.\.|//|@\{|\.lock(/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\]+")
+_BRANCH = re.compile(
+    r"(?!-)(?!.*(\.\.|//|@\{|\.lock(/|$)|/\.|\.$|/$))[^\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]+"
+)
 
 
 def check_tags(tags: Mapping[str, str]) -> dict[str, str]:

@@ -19,14 +19,19 @@ class RefusedError(CarawayError):
         fields: Fields | None = None,
         form: Sequence[str] = (),
         headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, int | str] | None = None,
     ) -> None:
-        """Take what is wrong with each field in `fields`, and with the whole body in `form`."""
+        """Take what is wrong with each field in `fields`, and with the whole body in `form`.
+
+        `extra` are further members of the body of the answer, such as a limit.
+        """
         super().__init__(message)
         self.status = status
         self.code = code
         self.fields = dict(fields or {})
         self.form = tuple(form)
         self.headers = dict(headers or {})
+        self.extra = dict(extra or {})
 
 
 def invalid(message: str, code: str | None = None, *, fields: Fields | None = None) -> RefusedError:

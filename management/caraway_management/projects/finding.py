@@ -37,5 +37,10 @@ async def list_projects(
     return (await session.scalars(query)).all()
 
 
+async def lock_all(session: AsyncSession, org_id: int) -> Sequence[Project]:
+    """Return all projects of an organization; other changes of them wait."""
+    return (await session.scalars(_present(org_id).with_for_update())).all()
+
+
 def _present(org_id: int) -> Select[Project]:
     return select(Project).where(Project.org_id == org_id, Project.deleted_at.is_(None))

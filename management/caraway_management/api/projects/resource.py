@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management import accounts
@@ -10,20 +10,41 @@ from caraway_management.api.access import Caller, ProjectId, needs
 from caraway_management.api.paging import Paged
 from caraway_management.api.projects import views
 from caraway_management.api.projects.bodies import ChangedProject, NewProject
+from caraway_management.api.revisions import check_if_match, set_etag
+from caraway_management.deployments import applying
 from caraway_management.domain.configs import Allowance
-from caraway_management.projects import editing, finding
+from caraway_management.domain.identity import Organization
+from caraway_management.organizations import editing as organizations
+from caraway_management.projects import editing, finding, manifests
 from caraway_management.projects.editing import Surroundings
 
 router = APIRouter(tags=["projects"])
 
 
-async def surroundings(session: AsyncSession, caller: Caller) -> Surroundings:
-    """Return what decides which settings a project may have."""
-    limits = await accounts.read_plan(session, caller.org.plan)
+async def surroundings(session: AsyncSession, caller: Caller, org_id: int = 0) -> Surroundings:
+    """Return what decides which settings a project of an organization may have.
+
+    The organization is not deleted, and gets no other plan, before the transaction ends.
+
+    Raises:
+        RefusedError: it is deleted.
+    """
+    row = await organizations.find(session, org_id or caller.org.id, reads=True)
+    limits = await accounts.read_plan(session, row.plan)
     services = caller.services
-    return Surroundings(
-        caller.org, Allowance.of(caller.org.plan, limits), services.platform, services.now()
-    )
+    org = Organization(row.id, row.name, row.plan, row.deleted_at)
+    return Surroundings(org, Allowance.of(row.plan, limits), services.platform, services.now())
+
+
+async def checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings whose manifest, if they have one, is valid, as its text.
+
+    Raises:
+        RefusedError: it is not valid.
+    """
+    if settings.get("manifest") is None:
+        return settings
+    return {**settings, "manifest": await manifests.check_apart(settings["manifest"])}
 
 
 @router.get("")
@@ -40,39 +61,48 @@ async def list_projects(
 
 @router.post("", status_code=201)
 async def create_project(
-    body: NewProject, caller: Annotated[Caller, needs("apps:write")]
+    body: NewProject, caller: Annotated[Caller, needs("apps:write")], response: Response
 ) -> dict[str, Any]:
     """Create a project. A deleted one of this name is revived, with its id and its settings."""
-    settings = body.given()
+    settings = await checked(body.given())
     async with caller.change() as change:
         around = await surroundings(change.session, caller)
         if body.cname is not None:
             settings.setdefault("region", around.platform.region_of(body.cname))
         project = await editing.create(change.session, around, body.name, settings)
         change.on("project", project.id, project.name)
+    set_etag(response, project.revision)
     return views.view(project)
 
 
 @router.get("/{projectId}")
 async def get_project(
-    project_id: ProjectId, caller: Annotated[Caller, needs("apps:read")]
+    project_id: ProjectId, caller: Annotated[Caller, needs("apps:read")], response: Response
 ) -> dict[str, Any]:
     """Return a project."""
     async with caller.services.database.read() as session:
-        return views.view(await finding.find_project(session, caller.org.id, project_id))
+        project = await finding.find_project(session, caller.org.id, project_id)
+    set_etag(response, project.revision)
+    return views.view(project)
 
 
 @router.put("/{projectId}")
 async def update_project(
-    project_id: ProjectId, body: ChangedProject, caller: Annotated[Caller, needs("apps:write")]
+    project_id: ProjectId,
+    body: ChangedProject,
+    caller: Annotated[Caller, needs("apps:write")],
+    response: Response,
 ) -> dict[str, Any]:
     """Change settings of a project. What runs takes them with the next deployment."""
+    settings = await checked(body.given())
     async with caller.change() as change:
         session = change.session
         project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         change.on("project", project.id, project.name)
+        check_if_match(caller.request, project.revision)
         editing.check_revision(project, body.revision)
-        editing.update(await surroundings(session, caller), project, body.given())
+        editing.update(await surroundings(session, caller), project, settings)
+    set_etag(response, project.revision)
     return views.view(project)
 
 
@@ -82,6 +112,9 @@ async def delete_project(
 ) -> None:
     """Delete a project. Its runtime ends; creating it again revives it."""
     async with caller.change() as change:
-        project = await finding.find_project(change.session, caller.org.id, project_id, locks=True)
+        session = change.session
+        project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         change.on("project", project.id, project.name)
+        check_if_match(caller.request, project.revision)
         editing.delete(project, change.now)
+        await applying.remove_project(session, change.now, project)

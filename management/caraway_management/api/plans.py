@@ -1,0 +1,65 @@
+"""The plans of the installation. Everybody reads them; administrators write them. Ours."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+
+from caraway_management.api.access import Caller, needs_credential
+from caraway_management.api.bodies import Body
+from caraway_management.organizations import plan_rows
+from caraway_management.store.tables import PlanRow
+
+router = APIRouter(tags=["limits"])
+
+
+class WrittenPlan(Body):
+    """Limits of a plan, in the form of `GET /v1/limits`. A new plan has all of them."""
+
+    limits: dict[str, Any]
+
+
+def view(plan: PlanRow) -> dict[str, Any]:
+    """Return a plan as JSON."""
+    return {
+        "name": plan.name,
+        "limits": plan.limits,
+        "revision": plan.revision,
+        "updated_at": plan.updated_at.isoformat(),
+    }
+
+
+@router.get("/v1/plans")
+async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str, Any]:
+    """List the plans. Ours."""
+    async with caller.services.database.read() as session:
+        return {"plans": [view(each) for each in await plan_rows.list_plans(session)]}
+
+
+@router.get("/v1/plans/{planName}")
+async def get_plan(planName: str, caller: Annotated[Caller, needs_credential()]) -> dict[str, Any]:
+    """Return a plan. Ours."""
+    async with caller.services.database.read() as session:
+        return view(await plan_rows.find(session, planName))
+
+
+@router.put("/v1/plans/{planName}")
+async def write_plan(
+    planName: str, body: WrittenPlan, caller: Annotated[Caller, needs_credential("orgs:write")]
+) -> dict[str, Any]:
+    """Change limits of a plan, or make one. For administrators of the installation. Ours."""
+    caller.require_administrator()
+    async with caller.change() as change:
+        plan = await plan_rows.write(change.session, change.now, planName, body.limits)
+        change.on("plan", plan.name, plan.name)
+    return view(plan)
+
+
+@router.delete("/v1/plans/{planName}", status_code=204)
+async def delete_plan(
+    planName: str, caller: Annotated[Caller, needs_credential("orgs:write")]
+) -> None:
+    """Delete a plan that no organization has. For administrators of the installation. Ours."""
+    caller.require_administrator()
+    async with caller.change() as change:
+        await plan_rows.delete(change.session, planName)
+        change.on("plan", planName, planName)

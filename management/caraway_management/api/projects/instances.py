@@ -1,0 +1,63 @@
+"""The processes or pods of a project's runtime, and their logs."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from caraway_management.api.access import Caller, ProjectId, needs
+from caraway_management.domain import instances, plans
+from caraway_management.projects import finding
+from caraway_management.store.tables import Project
+
+router = APIRouter(tags=["projects"])
+_LONGEST_TAIL = 100_000
+
+
+@router.get("/{projectId}/instances")
+async def list_instances(
+    project_id: ProjectId, caller: Annotated[Caller, needs("deployments:read")]
+) -> dict[str, Any]:
+    """List the instances of a project that is deployed."""
+    project = await _find(caller, project_id)
+    found = await caller.services.deployer.instances(project.id)
+    return {
+        "instances": [
+            {
+                "name": each.name,
+                "status": each.status,
+                "started_at": each.started_at.isoformat() if each.started_at else None,
+            }
+            for each in found[: plans.MOST_INSTANCES]
+        ]
+    }
+
+
+@router.get("/{projectId}/instances/{instanceName}/logs")
+async def get_instance_logs(
+    project_id: ProjectId,
+    instance: Annotated[str, Path(alias="instanceName", max_length=253)],
+    caller: Annotated[Caller, needs("deployments:read")],
+    tail: Annotated[int, Query(ge=1, le=_LONGEST_TAIL, description="The last lines.")] = 100,
+) -> dict[str, Any]:
+    """Return the last lines of an instance.
+
+    A plan shows a number of lines: 403 `plan_limit` has it as `max_tail`.
+    """
+    instances.check_tail(caller.org.plan, tail)
+    project = await _find(caller, project_id)
+    deployer = caller.services.deployer
+    found = {each.name: each for each in await deployer.instances(project.id)}
+    instances.check_known(instance, found)
+    lines = await deployer.logs(project.id, instance, tail)
+    if lines is None:
+        raise instances.offline(instance)
+    return {"lines": list(lines)[-tail:]}
+
+
+async def _find(caller: Caller, project_id: int) -> Project:
+    async with caller.services.database.read() as session:
+        project = await finding.find_project(session, caller.org.id, project_id)
+    instances.check_running(
+        is_paused=project.paused_at is not None, is_deployed=project.deployed_id is not None
+    )
+    return project
