@@ -48,6 +48,10 @@ class Keyring:
             if key and (digest := _digest(key))
         ]
 
+    def knows(self, principal: Principal) -> bool:
+        """Return whether a key of the principal is still accepted."""
+        return any(each == principal for _, each in self._principals)
+
     def find(self, key: str) -> Principal | None:
         """Compare with every key in constant time."""
         given = _digest(key)

@@ -57,4 +57,8 @@ class Identities:
             return ANONYMOUS
         if not credential:
             return None
-        return self._keyring.find(credential) or self.sessions.find(credential)
+        if found := self._keyring.find(credential):
+            return found
+        # The key that opened the session may have been replaced since.
+        owner = self.sessions.find(credential)
+        return owner if owner and self._keyring.knows(owner) else None

@@ -38,5 +38,16 @@ def test_session_is_bound_to_its_principal() -> None:
     assert known.identify(None) is None
 
 
+def test_sessions_end_with_the_key_that_opened_them() -> None:
+    keyring = Keyring([("a", "rw"), ("b", "ro")])
+    known = Identities(keyring, Sessions())
+    first, second = known.identify("a"), known.identify("b")
+    assert first is not None and second is not None
+    sessions = known.sessions.open(first), known.sessions.open(second)
+    keyring.replace([("a", "rw"), ("c", "ro")])
+    assert [known.identify(each) for each in sessions] == [first, None]
+    assert known.identify("b") is None
+
+
 def test_everybody_is_anonymous_without_keys() -> None:
     assert Identities(None, Sessions()).identify(None) == ANONYMOUS
