@@ -7,6 +7,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse
 
 from caraway_management.api import (
+    api_keys,
     deployments,
     description,
     failures,
@@ -20,9 +21,12 @@ from caraway_management.api import (
     places,
     plans,
     projects,
+    queries,
     rates,
+    secrets,
 )
 from caraway_management.api.mcp.endpoint import McpGate, Routes
+from caraway_management.passthrough.passing import Passthrough
 from caraway_management.services import Services
 
 
@@ -39,6 +43,7 @@ def build(services: Services) -> FastAPI:
         default_response_class=JSONResponse,
     )
     app.state.services = services
+    app.state.passthrough = Passthrough()
     app.openapi = partial(description.describe, app)  # type: ignore[method-assign]
     failures.install(app)
     for router in _routers():
@@ -62,7 +67,10 @@ def _routers() -> list[APIRouter]:
         monitors.of_clusters,
         places.router,
         plans.router,
+        queries.router,
+        secrets.router,
         *map(both_names, [monitors.router, *projects.ROUTERS]),
+        *map(both_names, [api_keys.router, queries.of_projects, secrets.of_projects]),
     ]
 
 

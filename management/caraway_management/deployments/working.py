@@ -96,7 +96,7 @@ class DeploymentWork:
                 progress = deployments.begin(records.progress_of(row), now)
                 records.write(session, now, row, progress)
                 await applying.observe_deployment(session, now, row.id)
-            return await wanting.collect(session, project, row)
+            return await wanting.collect(session, self._services.sealer, now, project, row)
 
     async def _fail(self, wanted: Wanted, problem: Problem) -> None:
         async with self._services.database.change() as session:

@@ -1,0 +1,181 @@
+"""The asynchronous query API of runtimes, passed through. Its routes here are ours."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
+
+from caraway_management import accounts
+from caraway_management.api.access import MOST_ID, Caller, ProjectId, needs
+from caraway_management.api.forwarding import Forwarded, Target
+from caraway_management.domain import refusals
+from caraway_management.domain.plans import Limits
+from caraway_management.passthrough import active, runtimes
+from caraway_management.passthrough.passing import Passthrough
+from caraway_management.passthrough.runtimes import Runtime
+from caraway_management.projects import finding
+from caraway_management.secrets import api_keys
+from caraway_management.store.tables import Project
+
+_PATH = "/v1/queries"
+_Reader = Annotated[Caller, needs("queries:read")]
+_Writer = Annotated[Caller, needs("queries:write")]
+_QueryId = Annotated[str, Path(alias="queryId", pattern=r"^[A-Za-z0-9-]{1,64}$")]
+_Index = Annotated[int, Path(ge=0, le=2**31)]
+
+
+def _named_project(
+    x_project_id: Annotated[
+        str | None, Header(description="The id of the project. Or send `project_id`.")
+    ] = None,
+    project_id: Annotated[
+        str | None, Query(description="The id of the project. Or send `X-Project-Id`.")
+    ] = None,
+) -> int:
+    given = {each for each in (x_project_id, project_id) if each is not None}
+    if not given:
+        raise refusals.invalid(
+            "name the project: send X-Project-Id or the parameter project_id", "project_required"
+        )
+    text = given.pop()
+    is_number = text.isascii() and text.isdecimal() and len(text) < 20
+    if given or not is_number or not 1 <= int(text) <= MOST_ID:
+        raise refusals.invalid(
+            "X-Project-Id and project_id must be the id of one project", "invalid_project_id"
+        )
+    return int(text)
+
+
+def _project_of_path(project_id: ProjectId) -> int:
+    return project_id
+
+
+def _build(find_project: Any, suffix: str) -> APIRouter:
+    """Return the routes, with the project from where `find_project` finds it."""
+    built = APIRouter(tags=["queries"])
+    Of = Annotated[int, Depends(find_project)]
+
+    @built.post("", name=f"submit_query{suffix}", status_code=202)
+    async def submit_query(request: Request, caller: _Writer, project: Of) -> Forwarded:
+        """Submit a query to the runtime of a project."""
+        return await _pass(request, caller, project, "", is_submission=True)
+
+    @built.get("", name=f"list_queries{suffix}")
+    async def list_queries(
+        request: Request,
+        caller: _Reader,
+        project: Of,
+        status: Annotated[str | None, Query(description="Only those with this status.")] = None,
+        limit: Annotated[int | None, Query(description="At most this many.")] = None,
+    ) -> Forwarded:
+        """List queries that were submitted to the runtime of a project through this service."""
+        return await _pass(request, caller, project, "")
+
+    @built.get("/{queryId}", name=f"get_query{suffix}")
+    async def get_query(
+        request: Request, caller: _Reader, project: Of, query_id: _QueryId
+    ) -> Forwarded:
+        """Return a query with the first part of its result."""
+        return await _pass(request, caller, project, f"/{query_id}")
+
+    @built.get("/{queryId}/status", name=f"get_query_status{suffix}")
+    async def get_query_status(
+        request: Request, caller: _Reader, project: Of, query_id: _QueryId
+    ) -> Forwarded:
+        """Return the status of a query."""
+        return await _pass(request, caller, project, f"/{query_id}/status")
+
+    @built.get("/{queryId}/results", name=f"get_query_results{suffix}")
+    async def get_query_results(
+        request: Request,
+        caller: _Reader,
+        project: Of,
+        query_id: _QueryId,
+        partition: Annotated[int | None, Query(description="The part of the result.")] = None,
+        format: Annotated[str | None, Query(description="`json`.")] = None,
+    ) -> Forwarded:
+        """Return a part of the result of a query."""
+        return await _pass(request, caller, project, f"/{query_id}/results")
+
+    @built.get("/{queryId}/results/chunks/{index}", name=f"get_query_chunk{suffix}")
+    async def get_query_chunk(
+        request: Request, caller: _Reader, project: Of, query_id: _QueryId, index: _Index
+    ) -> Forwarded:
+        """Return a part of the result of a query."""
+        return await _pass(request, caller, project, f"/{query_id}/results/chunks/{index}")
+
+    @built.post("/{queryId}/cancel", name=f"cancel_query{suffix}")
+    async def cancel_query(
+        request: Request, caller: _Writer, project: Of, query_id: _QueryId
+    ) -> Forwarded:
+        """Cancel a query."""
+        return await _pass(request, caller, project, f"/{query_id}/cancel")
+
+    return built
+
+
+router = APIRouter()
+router.include_router(_build(_named_project, ""), prefix=_PATH)
+of_projects = APIRouter()
+of_projects.include_router(_build(_project_of_path, "_of_project"), prefix="/{projectId}/queries")
+
+
+async def _pass(
+    request: Request, caller: Caller, project_id: int, path: str, *, is_submission: bool = False
+) -> Forwarded:
+    services = caller.services
+    passthrough: Passthrough = request.app.state.passthrough
+    async with services.database.read() as session:
+        project = await finding.find_project(session, caller.org.id, project_id)
+        address = runtimes.address_of(project)
+        key = await api_keys.read_own(session, services.sealer, project_id)
+        limits = await accounts.read_plan(session, caller.org.plan)
+    if key is None:
+        raise runtimes.not_deployed()
+    runtime = Runtime(project_id, address, key)
+    if is_submission:
+        await _admit(caller, passthrough, runtime, limits)
+
+    async def ended(status: int) -> None:
+        if status >= 400 and is_submission:
+            passthrough.active.withdraw(caller.org.id, project_id)
+        if status < 400 and request.method == "POST":
+            await _record(caller, project, path)
+
+    query = urlencode(_without_project(request.query_params.multi_items()))
+    target = Target(
+        runtime, request.method, _PATH + path, query, float(limits.request_timeout_secs)
+    )
+    return Forwarded(passthrough, caller.org.id, target, ended)
+
+
+def _without_project(items: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in items if name != "project_id"]
+
+
+async def _admit(
+    caller: Caller, passthrough: Passthrough, runtime: Runtime, limits: Limits
+) -> None:
+    """Check that the organization may have one more active query."""
+    services = caller.services
+
+    async def count(project_id: int) -> int:
+        if project_id == runtime.project_id:
+            return await passthrough.count_active(runtime)
+        async with services.database.read() as session:
+            project = await session.get(Project, project_id)
+            key = await api_keys.read_own(session, services.sealer, project_id)
+        if project is None or project.deleted_at or project.paused_at or not project.endpoint:
+            return 0
+        other = Runtime(project_id, runtimes.address_of(project), key or "")
+        return await passthrough.count_active(other)
+
+    await passthrough.active.admit(caller.org.id, runtime.project_id, active.bound(limits), count)
+
+
+async def _record(caller: Caller, project: Project, path: str) -> None:
+    """Record a submission or a cancellation; nothing else of this service changes."""
+    async with caller.change() as change:
+        query_id = path.strip("/").partition("/")[0]
+        change.on("query", query_id, project.name, project_id=project.id)

@@ -1,0 +1,1 @@
+"""Secrets of organizations and of projects, and the API keys of projects."""
