@@ -18,6 +18,7 @@ from caraway_management.deployments import applying
 from caraway_management.domain import identity, refusals
 from caraway_management.domain.identity import CredentialKind
 from caraway_management.domain.scopes import Role
+from caraway_management.limiting import spreading
 from caraway_management.organizations import editing, members
 from caraway_management.projects import editing as editing_projects
 from caraway_management.projects import finding
@@ -151,6 +152,7 @@ async def set_organization_plan(
     async with caller.change() as change:
         org = await editing.find(change.session, parse_org_id(orgId))
         await editing.set_plan(change.session, org, body.plan)
+        await spreading.organization_changed(change.session, change.now, org.id)
         change.on("organization", org.id, org.name, org_id=org.id)
         limits = await accounts.read_plan(change.session, org.plan)
     return {**view(org), "limits": limits.as_json()}

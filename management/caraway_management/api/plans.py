@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from caraway_management.api.access import Caller, needs_credential
 from caraway_management.api.bodies import Body
+from caraway_management.limiting import spreading
 from caraway_management.organizations import plan_rows
 from caraway_management.store.tables import PlanRow
 
@@ -46,10 +47,14 @@ async def get_plan(planName: str, caller: Annotated[Caller, needs_credential()])
 async def write_plan(
     planName: str, body: WrittenPlan, caller: Annotated[Caller, needs_credential("orgs:write")]
 ) -> dict[str, Any]:
-    """Change limits of a plan, or make one. For administrators of the installation. Ours."""
+    """Change limits of a plan, or make one. For administrators of the installation. Ours.
+
+    The runtimes of all projects that it applies to go on with the new limits within seconds.
+    """
     caller.require_administrator()
     async with caller.change() as change:
         plan = await plan_rows.write(change.session, change.now, planName, body.limits)
+        await spreading.plan_changed(change.session, change.now, plan.name)
         change.on("plan", plan.name, plan.name)
     return view(plan)
 

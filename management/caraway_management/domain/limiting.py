@@ -17,15 +17,6 @@ def check_apps(limits: Limits, present: int) -> None:
     _check("apps", limits.apps, present, "projects; delete one")
 
 
-def check_users(limits: Limits, present: int) -> None:
-    """Check that an organization may have another member; open invitations count as members.
-
-    Raises:
-        RefusedError: its plan allows no more.
-    """
-    _check("users", limits.users, present, "members, open invitations included; remove one")
-
-
 def check_manifests(limits: Limits) -> None:
     """Check that a project may have its manifest deployed.
 

@@ -6,18 +6,15 @@ from sqlalchemy import select, update
 from caraway_management.domain.plans import PLANS
 from caraway_management.limiting import spreading
 from caraway_management.outbox import Entry
-from caraway_management.store.tables import Org, OutboxEntry, PlanRow, Project
+from caraway_management.store.tables import Org, OutboxEntry, Project
 from tests.kit.deployed_projects import MANIFEST, new_project
 from tests.kit.management import Installation
 
 
 def _set_plan(installation: Installation, name: str, **limits: Any) -> None:
-    async def change(session: Any) -> None:
-        plan = await session.get_one(PlanRow, name)
-        plan.limits = plan.limits | limits
-        await spreading.plan_changed(session, installation.clock(), name)
-
-    installation.change(change)
+    administrator = installation.sign_in(installation.add_user(is_administrator=True))
+    answer = administrator.put(f"/v1/plans/{name}", {"limits": limits})
+    assert answer.status_code == 200, answer.text
 
 
 def test_a_changed_plan_reaches_the_runtimes_of_its_organizations(
@@ -62,13 +59,10 @@ def test_another_plan_of_an_organization_reaches_its_runtimes(installation: Inst
     installation.work()
     installation.deployer.calls.clear()
 
-    async def change(session: Any) -> None:
-        project = await session.get_one(Project, shop.id)
-        org = await session.get_one(Org, project.org_id)
-        org.plan = "developer"
-        await spreading.organization_changed(session, installation.clock(), org.id)
-
-    installation.change(change)
+    administrator = installation.sign_in(installation.add_user(is_administrator=True))
+    [org_id] = installation.rows(select(Project.org_id).where(Project.id == shop.id))
+    answer = administrator.put(f"/v1/orgs/{org_id}/plan", {"plan": "developer"})
+    assert answer.status_code == 200, answer.text
     installation.work()
     assert installation.deployer.calls == [("apply", shop.id)]
     assert installation.deployer.running[shop.id].limits["api_rps"] == 1_000
