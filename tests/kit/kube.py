@@ -11,16 +11,18 @@ import copy
 import datetime as dt
 import itertools
 import json
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp.web
 import kmock
 
-from caraway_kube.api.kinds import KINDS, Object, ObjectRef, ResourceKind
+from caraway_kube.api.kinds import KINDS, NAMESPACE, NODE, Object, ObjectRef, ResourceKind
 from tests.kit import kube_rules
 from tests.kit.kube_rules import ApiError
 
@@ -28,7 +30,6 @@ _OF_SERVER = ("creationTimestamp", "deletionTimestamp", "uid", "generation")
 Refuse = Callable[[str, ObjectRef], tuple[int, str] | None]
 # kopf looks these up at startup.
 _OF_KOPF = (
-    ResourceKind("v1", "Namespace", "namespaces"),
     ResourceKind(
         "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"
     ),
@@ -68,7 +69,7 @@ class Emulator(kmock.KubernetesEmulator):
         self.resources[kmock.resource(group, version, kind.plural)] = kmock.ResourceInfo(
             kind=kind.name,
             singular=kind.name.lower(),
-            namespaced=kind not in _OF_KOPF,
+            namespaced=kind not in (*_OF_KOPF, NAMESPACE, NODE),
             verbs={"get", "list", "watch", "create", "update", "patch", "delete"},
             subresources={"status"},
         )
@@ -114,6 +115,7 @@ class Emulator(kmock.KubernetesEmulator):
     # Requests
 
     async def _handle(self, request: Any) -> aiohttp.web.StreamResponse:
+        request = _of_namespace(request)
         plural = request.resource.plural if request.resource is not None else None
         kind = _BY_PLURAL.get(plural or "")
         if kind is None or f"{request.resource.group}/{request.resource.version}".strip("/") != (
@@ -356,6 +358,18 @@ async def emulated() -> AsyncIterator[Emulator]:
             yield emulator
         finally:
             await emulator.close()
+
+
+def _of_namespace(request: Any) -> Any:
+    """Return a request for a namespace itself, which kmock takes for one of something within it."""
+    found = re.fullmatch(r"/api/v1/namespaces/([^/]+)/?", request.url.path)
+    if found is None:
+        return request
+    return SimpleNamespace(
+        url=request.url, method=request.method, params=request.params, body=request.body,
+        resource=kmock.resource("", "v1", "namespaces"), namespace=None, name=found[1],
+        subresource=None,
+    )  # fmt: skip
 
 
 def _owners(object_: Object | None) -> list[Object]:

@@ -14,7 +14,7 @@ import httpx
 from caraway_core.backoff import Backoff, Delays
 from caraway_kube.api import errors
 from caraway_kube.api.access import ApiAccess
-from caraway_kube.api.kinds import KINDS, SECRET, Object, ResourceKind
+from caraway_kube.api.kinds import KINDS, POD, SECRET, Object, ResourceKind
 
 _ATTEMPTS = 3
 _DELAYS = Delays(0.2, 5.0, jitter=1.0)
@@ -57,7 +57,7 @@ class KubeClient:
         """The number of requests, including those in `writes`."""
         self.writes = 0
 
-    async def get(self, kind: ResourceKind, namespace: str, name: str) -> Object:
+    async def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Object:
         """Return one object.
 
         Raises:
@@ -159,7 +159,7 @@ class KubeClient:
     async def delete(
         self,
         kind: ResourceKind,
-        namespace: str,
+        namespace: str | None,
         name: str,
         uid: str,
         propagation: Literal["Background", "Orphan"] = "Background",
@@ -175,6 +175,22 @@ class KubeClient:
             await self._send("DELETE", kind.path(namespace, name), kind, body)
         except (errors.ObjectNotFoundError, errors.ConflictError):
             return
+
+    async def read_log(self, namespace: str, pod: str, tail: int) -> str:
+        """Return the last lines of the log of a pod's main container.
+
+        Raises:
+            ObjectNotFoundError: the pod does not exist.
+        """
+        path = f"{POD.path(namespace, pod, 'log')}"
+        self.requests += 1
+        try:
+            response = await self._http.get(quote(path), params={"tailLines": str(tail)})
+        except httpx.HTTPError as exc:
+            raise errors.ApiUnavailableError(f"GET {path}: {type(exc).__name__}") from exc
+        if response.status_code >= 400:
+            raise errors.of_status(response.status_code, f"GET {path}", _said(response))
+        return response.text
 
     async def serves(self, kind: ResourceKind) -> bool:
         """Tell whether the API server serves the kind."""

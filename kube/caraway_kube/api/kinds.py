@@ -57,7 +57,9 @@ CONFIG_MAP = ResourceKind("v1", "ConfigMap", "configmaps")
 DEPLOYMENT = ResourceKind("apps/v1", "Deployment", "deployments")
 EVENT = ResourceKind("events.k8s.io/v1", "Event", "events")
 LEASE = ResourceKind("coordination.k8s.io/v1", "Lease", "leases")
+NAMESPACE = ResourceKind("v1", "Namespace", "namespaces")
 NETWORK_POLICY = ResourceKind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
+NODE = ResourceKind("v1", "Node", "nodes")
 POD = ResourceKind("v1", "Pod", "pods")
 POD_DISRUPTION_BUDGET = ResourceKind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 POD_MONITOR = ResourceKind(
@@ -89,7 +91,7 @@ The operator also creates Secrets, but never deletes or lists them. It reads the
 """
 WATCHED = (*OWNED, POD, VOLUME_CLAIM)
 KINDS: Mapping[str, ResourceKind] = {
-    kind.name: kind for kind in (*WATCHED, CLUSTER, LIMITS, EVENT, LEASE, SECRET)
+    kind.name: kind for kind in (*WATCHED, CLUSTER, LIMITS, EVENT, LEASE, NAMESPACE, NODE, SECRET)
 }
 
 

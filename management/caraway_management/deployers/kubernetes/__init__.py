@@ -1,0 +1,1 @@
+"""Deploys projects as `CarawayCluster` objects. The operator does the rest."""
