@@ -191,7 +191,9 @@ class ManagementOptions:
     http: Address = Address("127.0.0.1", 8070)
     database: str | None = None
     key_file: Path | None = None
-    deployer: Literal["local", "none"] = "local"
+    deployer: Literal["local", "kubernetes", "none"] = "local"
+    installation: str = "caraway"
+    """Tells its namespaces from those of other management services in a Kubernetes cluster."""
     allow_local_files: bool = False
     log_format: LogFormat = "text"
     ready_fd: int | None = None

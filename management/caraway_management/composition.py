@@ -1,5 +1,6 @@
 """Builds the parts of one instance, and the work that it does besides answering requests."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -7,7 +8,10 @@ from typing import Any
 
 from caraway_core import tasks
 from caraway_core.settings import ManagementOptions
+from caraway_kube.api import access, client
 from caraway_management import outbox
+from caraway_management.deployers.kubernetes.deployer import KubernetesDeployer
+from caraway_management.deployers.kubernetes.objects import MANAGER
 from caraway_management.deployers.local.deployer import LocalDeployer
 from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.deployments.working import DeploymentWork
@@ -36,6 +40,11 @@ async def deployer(options: ManagementOptions) -> AsyncIterator[Deployer]:
     """
     if options.deployer == "none":
         yield NoDeployer()
+        return
+    if options.deployer == "kubernetes":
+        found = access.find_access(os.environ)
+        async with client.open_client(found, MANAGER) as kube:
+            yield KubernetesDeployer(kube, options.installation)
         return
     folder = options.data_dir / "projects"
     local = LocalDeployer(folder, allows_files=options.allow_local_files)

@@ -35,12 +35,21 @@ KeyFile = Annotated[
 
 
 Deployer = Annotated[
-    Literal["local", "none"],
+    Literal["local", "kubernetes", "none"],
     typer.Option(
         "--deployer",
         envvar="CARAWAY_MANAGEMENT_DEPLOYER",
-        metavar="<local|none>",
-        help="Where projects run: as processes of this machine, or nowhere.",
+        metavar="<local|kubernetes|none>",
+        help="Where projects run: as processes of this machine, in Kubernetes, or nowhere.",
+    ),
+]
+Installation = Annotated[
+    str,
+    typer.Option(
+        "--installation",
+        envvar="CARAWAY_MANAGEMENT_INSTALLATION",
+        metavar="NAME",
+        help="Beginning of the names of namespaces in Kubernetes, one for each service.",
     ),
 ]
 AllowLocalFiles = Annotated[
@@ -74,6 +83,7 @@ def serve(
     database: Database = None,
     key_file: KeyFile = None,
     deployer: Deployer = "local",
+    installation: Installation = "caraway",
     allow_local_files: AllowLocalFiles = False,
     log_format: server_options.LogFormatOption = "text",
     ready_fd: server_options.ReadyFd = None,
@@ -87,6 +97,7 @@ def serve(
         database=database,
         key_file=key_file,
         deployer=deployer,
+        installation=installation,
         allow_local_files=allow_local_files,
         log_format=log_format,
         ready_fd=ready_fd,

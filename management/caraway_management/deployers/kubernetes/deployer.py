@@ -1,9 +1,10 @@
 """The deployer that writes objects to the Kubernetes API."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from caraway_core.errors import UnavailableError
+from caraway_core.errors import CarawayError, UnavailableError
 from caraway_kube import naming
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
@@ -14,18 +15,29 @@ from caraway_management.deployers.protocol import Instance, RejectedError, Wante
 from caraway_management.domain.deployments import Observed, Phase
 
 _AWAY_S = 5
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 class KubernetesDeployer:
     """Deploys each project into a namespace of its own.
 
-    `installation` tells the namespaces of several management services in one cluster apart.
+    `installation` tells the namespaces of several management services in one cluster apart. Their
+    names begin with it.
     """
 
-    def __init__(self, kube: KubeClient, installation: str, prefix: str = "caraway") -> None:
+    def __init__(self, kube: KubeClient, installation: str) -> None:
+        """Take the client and the name of the installation.
+
+        Raises:
+            CarawayError: namespaces cannot begin with the name.
+        """
+        if not _NAME.fullmatch(installation):
+            raise CarawayError(
+                f"the name '{installation[:40]}' of the installation cannot begin the names of "
+                "namespaces; use at most 40 lower-case letters, digits and '-' with --installation"
+            )
         self._kube = kube
         self._installation = installation
-        self._prefix = prefix
 
     async def apply(self, wanted: Wanted) -> None:
         """Apply the namespace of a project, and what is in it.
@@ -34,16 +46,16 @@ class KubernetesDeployer:
             RejectedError: the namespace is somebody else's, or Kubernetes refuses an object.
             UnavailableError: the API is away, or an earlier namespace is still being deleted.
         """
-        name = objects.namespace_name(self._prefix, wanted.project_id)
+        name = objects.namespace_name(self._installation, wanted.project_id)
         with _answers():
             await self._check_namespace(name, wanted.project_id)
-            await self._kube.apply(objects.namespace(wanted, self._prefix, self._installation))
-            for each in objects.contents(wanted, self._prefix, self._installation):
+            await self._kube.apply(objects.namespace(wanted, self._installation))
+            for each in objects.contents(wanted, self._installation):
                 await self._kube.apply(each)
 
     async def observe(self, project_id: int) -> Observed:
         """Return what the operator says of the cluster of a project."""
-        name = objects.namespace_name(self._prefix, project_id)
+        name = objects.namespace_name(self._installation, project_id)
         with _answers():
             try:
                 cluster = await self._kube.get(CLUSTER, name, objects.CLUSTER)
@@ -57,7 +69,7 @@ class KubernetesDeployer:
 
     async def remove(self, project_id: int) -> None:
         """Delete the namespace of a project, and with it all that is in it."""
-        name = objects.namespace_name(self._prefix, project_id)
+        name = objects.namespace_name(self._installation, project_id)
         with _answers():
             try:
                 found = await self._kube.get(NAMESPACE, None, name)
@@ -70,12 +82,12 @@ class KubernetesDeployer:
         """Return the pods of a project's cluster."""
         with _answers():
             return observing.instances(
-                await self._pods(objects.namespace_name(self._prefix, project_id))
+                await self._pods(objects.namespace_name(self._installation, project_id))
             )
 
     async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
         """Return the last lines of a pod."""
-        name = objects.namespace_name(self._prefix, project_id)
+        name = objects.namespace_name(self._installation, project_id)
         with _answers():
             # Only pods of the project's cluster have logs that its members may read.
             if instance not in [pod["metadata"]["name"] for pod in await self._pods(name)]:

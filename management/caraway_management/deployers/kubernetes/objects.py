@@ -21,18 +21,18 @@ DEPLOYMENT_ANNOTATION = "caraway.dev/deployment"
 _NODE_GROUP_LABEL = "caraway.dev/node-group"
 
 
-def namespace_name(prefix: str, project_id: int) -> str:
+def namespace_name(installation: str, project_id: int) -> str:
     """Return the name of a project's namespace."""
-    return f"{prefix}-{project_id}"
+    return f"{installation}-{project_id}"
 
 
-def namespace(wanted: Wanted, prefix: str, installation: str) -> Object:
+def namespace(wanted: Wanted, installation: str) -> Object:
     """Return the namespace of a project."""
     return {
         "apiVersion": NAMESPACE.api_version,
         "kind": NAMESPACE.name,
         "metadata": {
-            "name": namespace_name(prefix, wanted.project_id),
+            "name": namespace_name(installation, wanted.project_id),
             "labels": labels(wanted, installation),
         },
     }
@@ -48,7 +48,7 @@ def labels(wanted: Wanted, installation: str) -> dict[str, str]:
     }
 
 
-def contents(wanted: Wanted, prefix: str, installation: str) -> list[Object]:
+def contents(wanted: Wanted, installation: str) -> list[Object]:
     """Return what is in the namespace, in the order in which it is applied.
 
     The cluster comes last, because the operator refuses one whose Secrets do not exist.
@@ -58,7 +58,7 @@ def contents(wanted: Wanted, prefix: str, installation: str) -> list[Object]:
     def made(kind: ResourceKind, name: str, **fields: Any) -> Object:
         metadata = {
             "name": name,
-            "namespace": namespace_name(prefix, wanted.project_id),
+            "namespace": namespace_name(installation, wanted.project_id),
             "labels": of_project,
         }
         return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **fields}

@@ -4,12 +4,13 @@ import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from caraway_core.backoff import Delays
-from caraway_core.errors import UnavailableError
+from caraway_core.errors import CarawayError, UnavailableError
 from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import ObjectRef
@@ -52,7 +53,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def deploying(
-    installation: str = "one",
+    installation: str = "caraway",
 ) -> AsyncIterator[tuple[Emulator, KubernetesDeployer]]:
     async with (
         emulated() as api,
@@ -63,6 +64,10 @@ async def deploying(
 
 def stored(api: Emulator, kind: str, name: str, namespace: str = SPACE) -> dict[str, Any]:
     return api.there[ObjectRef(kind, namespace, name)]
+
+
+def _refuse(status: int, _verb: str, _ref: ObjectRef) -> tuple[int, str]:
+    return status, "not now: token hidden"
 
 
 def report(api: Emulator, phase: str, **status: Any) -> None:
@@ -209,8 +214,8 @@ async def test_a_pod_that_fits_on_no_node_will_never_start() -> None:
 
 
 async def test_a_namespace_of_somebody_else_is_left_alone() -> None:
-    async with deploying("two") as (api, deployer):
-        for labels in ({}, objects.labels(WANTED, "one"), {"app": "shop"}):
+    async with deploying() as (api, deployer):
+        for labels in ({}, objects.labels(WANTED, "another"), {"app": "shop"}):
             api.put(
                 {
                     "apiVersion": "v1",
@@ -246,7 +251,7 @@ async def test_an_api_that_is_away_or_forbids_is_waited_for() -> None:
     async with deploying() as (api, deployer):
         await deployer.apply(WANTED)
         for status in (403, 500, 503):
-            api.refuse = lambda _verb, _ref, status=status: (status, "not now: token hidden")
+            api.refuse = partial(_refuse, status)
             with pytest.raises(UnavailableError) as caught:
                 await deployer.apply(WANTED)
             assert "hidden" not in str(caught.value)
@@ -269,3 +274,10 @@ async def test_instances_are_pods_and_only_their_logs_are_read() -> None:
             ("runtime-scheduler-a", "ready"),
         ]
         assert await deployer.logs(7, "../secrets", 10) is None
+
+
+@pytest.mark.parametrize("name", ["", "Caraway", "a" * 41, "-a", "a-", "../a", "a.b"])
+async def test_namespaces_cannot_begin_with_every_name(name: str) -> None:
+    with pytest.raises(CarawayError, match="--installation"):
+        async with deploying(name):
+            pass
