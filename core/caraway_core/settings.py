@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -195,5 +195,11 @@ class ManagementOptions:
     installation: str = "caraway"
     """Tells its namespaces from those of other management services in a Kubernetes cluster."""
     allow_local_files: bool = False
+    public_url: str | None = None
+    """How users and clients reach the service; None for the address that it listens on."""
+    oidc_issuer: str | None = None
+    oidc_client_id: str = ""
+    oidc_client_secret: str | None = field(default=None, repr=False)
+    oidc_adds_users: bool = False
     log_format: LogFormat = "text"
     ready_fd: int | None = None

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from caraway_core.errors import CarawayError
 from caraway_core.settings import ManagementOptions
 from caraway_management import accounts, composition
 from caraway_management.api import app
+from caraway_management.credentials import settings
+from caraway_management.credentials.oidc import Oidc
+from caraway_management.credentials.settings import CredentialSettings, OidcSettings
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.notices import settings as notice_settings
 from caraway_management.sealing import keys
@@ -73,7 +77,7 @@ async def _serve(options: ManagementOptions) -> int:
         services = dataclasses.replace(opened, deployer=deployer)
         listener = listeners.bind(options.http, "--http")
         address = listeners.bound_address(listener)
-        server = HttpServer(app.build(services))
+        server = HttpServer(app.build(_with_credentials(services, options, f"http://{address}")))
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         await server.is_up.wait()
         async with composition.working(services):
@@ -135,6 +139,28 @@ async def _opened(options: ManagementOptions) -> AsyncIterator[Services]:
 def _key_source(options: ManagementOptions) -> KeySource:
     folder = None if options.database else options.data_dir
     return keys.source_of(folder, options.key_file, os.environ)
+
+
+def _with_credentials(services: Services, options: ManagementOptions, address: str) -> Services:
+    """Return the services with the public URL and the OIDC issuer of the options.
+
+    Raises:
+        CarawayError: one of them cannot be used.
+    """
+    public = settings.read_public_url(options.public_url or address)
+    oidc = None
+    if options.oidc_issuer:
+        if not options.oidc_client_id:
+            raise CarawayError("--oidc-issuer needs --oidc-client-id")
+        oidc = Oidc(
+            OidcSettings(
+                options.oidc_issuer,
+                options.oidc_client_id,
+                options.oidc_client_secret,
+                options.oidc_adds_users,
+            )
+        )
+    return replace(services, credentials=CredentialSettings(public), oidc=oidc)
 
 
 def _make_private(folder: Path) -> None:

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from caraway_management.credentials.oidc import Oidc
+from caraway_management.credentials.passwords import Passwords
+from caraway_management.credentials.settings import CredentialSettings
 from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.domain.platform import Platform
 from caraway_management.notices.settings import NoticeSettings
@@ -35,3 +38,7 @@ class Services:
     deployer: Deployer = field(default_factory=NoDeployer)
     notices: NoticeSettings = field(default_factory=NoticeSettings)
     platform: Platform = field(default_factory=Platform)
+    credentials: CredentialSettings = field(default_factory=CredentialSettings)
+    passwords: Passwords = field(default_factory=Passwords)
+    oidc: Oidc | None = None
+    """The issuer that users may sign in with."""

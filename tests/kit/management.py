@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import anyio.from_thread
 import httpx2
+from argon2 import PasswordHasher
 from fastapi import FastAPI
 from sqlalchemy import Select
 from sqlalchemy.engine import URL
@@ -17,6 +18,8 @@ from starlette.testclient import TestClient
 
 from caraway_management import accounts, composition
 from caraway_management.api import app
+from caraway_management.credentials.passwords import Passwords
+from caraway_management.credentials.settings import CredentialSettings
 from caraway_management.domain.scopes import EVERYTHING, Role
 from caraway_management.outbox import Worker
 from caraway_management.sealing import keys
@@ -31,6 +34,8 @@ from tests.kit.fake_deployer import FakeDeployer
 
 _Result = TypeVar("_Result")
 _numbers = itertools.count(1)
+PUBLIC_URL = "http://testserver"
+FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 BEGAN = datetime(2026, 11, 26, 12, tzinfo=UTC)
 
 
@@ -170,7 +175,14 @@ def installation(url: URL, **parts: Any) -> Iterator[Installation]:
     opened = Database(url)
     deployer = FakeDeployer()
     services = Services(
-        opened, new_sealer(clock), clock, Rates(1_000_000, 1_000_000), deployer=deployer, **parts
+        opened,
+        new_sealer(clock),
+        clock,
+        Rates(1_000_000, 1_000_000),
+        deployer=deployer,
+        credentials=CredentialSettings(PUBLIC_URL),
+        passwords=Passwords(FAST_HASHER),
+        **parts,
     )
     with TestClient(app.build(services), raise_server_exceptions=False) as client:
         made = Installation(services, clock, client, deployer)

@@ -1,5 +1,6 @@
 """`caraway management`: start the management service, or prepare it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -32,6 +33,44 @@ KeyFile = Annotated[
         help="Keys that seal secrets, one ID:KEY per line; default: a file in the data directory.",
     ),
 ]
+PublicUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--public-url",
+        envvar="CARAWAY_MANAGEMENT_PUBLIC_URL",
+        metavar="URL",
+        help="How users reach the service, such as https://caraway.example; the issuer of its "
+        "tokens, equal for all instances. Default: the address that it listens on.",
+    ),
+]
+OidcIssuer = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-issuer",
+        envvar="CARAWAY_MANAGEMENT_OIDC_ISSUER",
+        metavar="URL",
+        help="OIDC issuer that users may sign in with.",
+    ),
+]
+OidcClientId = Annotated[
+    str,
+    typer.Option(
+        "--oidc-client-id",
+        envvar="CARAWAY_MANAGEMENT_OIDC_CLIENT_ID",
+        metavar="ID",
+        help="What the issuer calls this service. Its secret, if it has one, is the environment "
+        "variable CARAWAY_MANAGEMENT_OIDC_CLIENT_SECRET.",
+    ),
+]
+OidcAddsUsers = Annotated[
+    bool,
+    typer.Option(
+        "--oidc-adds-users/--oidc-known-users",
+        envvar="CARAWAY_MANAGEMENT_OIDC_ADDS_USERS",
+        help="Add users of the issuer who are unknown here, or refuse them.",
+    ),
+]
+_OIDC_SECRET = "CARAWAY_MANAGEMENT_OIDC_CLIENT_SECRET"
 
 
 Deployer = Annotated[
@@ -85,6 +124,10 @@ def serve(
     deployer: Deployer = "local",
     installation: Installation = "caraway",
     allow_local_files: AllowLocalFiles = False,
+    public_url: PublicUrl = None,
+    oidc_issuer: OidcIssuer = None,
+    oidc_client_id: OidcClientId = "",
+    oidc_adds_users: OidcAddsUsers = False,
     log_format: server_options.LogFormatOption = "text",
     ready_fd: server_options.ReadyFd = None,
 ) -> None:
@@ -99,6 +142,11 @@ def serve(
         deployer=deployer,
         installation=installation,
         allow_local_files=allow_local_files,
+        public_url=public_url,
+        oidc_issuer=oidc_issuer,
+        oidc_client_id=oidc_client_id,
+        oidc_client_secret=os.environ.get(_OIDC_SECRET),
+        oidc_adds_users=oidc_adds_users,
         log_format=log_format,
         ready_fd=ready_fd,
     )

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.api import idempotency
+from caraway_management.api.authenticating import authenticate
 from caraway_management.credentials import authentication
 from caraway_management.domain import identity, names, refusals
 from caraway_management.domain.identity import Access, Credential, Organization
@@ -173,10 +174,12 @@ def needs_credential(scope: str | None = None) -> Any:
 
     async def find(request: Request) -> Caller:
         services = services_of(request)
+        now = services.now()
         async with services.database.read() as session:
-            credential = await _authenticate(request, session, services.now())
+            credential = await authenticate(request, services, session, now)
         if scope is not None:
             identity.require_scope(credential, scope)
+        await authentication.note_use(services.database, credential, now)
         return Caller(services, request, credential, None)
 
     return _declared(find, scope, None)
@@ -189,19 +192,13 @@ def _declared(find: Find, scope: str | None, within: str | None) -> Any:
     return Depends(find)
 
 
-async def _authenticate(request: Request, session: AsyncSession, now: datetime) -> Credential:
-    value = authentication.bearer_value(request.headers.get("authorization"))
-    credential = await authentication.find_credential(session, value, now)
-    request.state.credential = credential
-    return credential
-
-
 async def _find_caller(
     request: Request, scope: str, asserted: str | None, org_id: int | None = None
 ) -> Caller:
     services = services_of(request)
+    now = services.now()
     async with services.database.read() as session:
-        credential = await _authenticate(request, session, services.now())
+        credential = await authenticate(request, services, session, now)
         handle = identity.check_assertion(asserted)
         identity.check_presence(credential, handle)
         org, role = await _find_org(session, credential, handle, org_id)
@@ -210,6 +207,7 @@ async def _find_caller(
         access = identity.check_access(credential, org, role, handle or str(org_id or ""))
     request.state.access = access
     access.require_scope(scope)
+    await authentication.note_use(services.database, credential, now)
     return Caller(services, request, credential, access)
 
 

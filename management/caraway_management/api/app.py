@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse
 
 from caraway_management.api import (
     api_keys,
+    credentials,
     deployments,
     description,
     failures,
@@ -59,6 +60,7 @@ def build(services: Services) -> FastAPI:
 
 def _routers() -> list[APIRouter]:
     return [
+        *credentials.ROUTERS,
         both_names(deployments.router),
         health.router,
         limits.router,

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caraway_core.errors import CarawayError
 from caraway_management.api import failures
-from caraway_management.credentials import authentication
+from caraway_management.api.authenticating import authenticate
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.services import Services
@@ -79,9 +79,9 @@ class IdempotencyGate:
 
     async def _owner(self, request: Request) -> str | None:
         try:
-            value = authentication.bearer_value(request.headers.get("authorization"))
             async with self._services.database.read() as session:
-                found = await authentication.find_credential(session, value, self._services.now())
+                now = self._services.now()
+                found = await authenticate(request, self._services, session, now)
         except RefusedError:
             return None
         return f"{found.kind}:{found.id}"

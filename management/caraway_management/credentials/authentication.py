@@ -1,20 +1,32 @@
 """Finds the credential of a request."""
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, or_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_management.credentials import values
+from caraway_core.errors import CarawayError
+from caraway_management.credentials import clients, sessions, tokens
 from caraway_management.credentials.values import Prefix
-from caraway_management.domain import refusals, scopes
-from caraway_management.domain.identity import Credential, CredentialKind
-from caraway_management.store.tables import Token, User
+from caraway_management.domain import refusals
+from caraway_management.domain.identity import Credential
+from caraway_management.store.database import Database
+from caraway_management.store.tables import OAuthClient, PortalSession, Token
 
+logger = logging.getLogger(__name__)
 Find = Callable[[AsyncSession, str, datetime], Coroutine[Any, Any, Credential]]
 _SCHEME = "bearer "
+_NOTED_EVERY = timedelta(minutes=1)
+
+KINDS: Mapping[str, Find] = {
+    Prefix.PERSONAL_TOKEN: tokens.find_token,
+    Prefix.CLI_TOKEN: tokens.find_token,
+    Prefix.SESSION: sessions.find_session,
+}
+"""The finder of each prefix."""
 
 
 def bearer_value(authorization: str | None) -> str:
@@ -31,53 +43,43 @@ def bearer_value(authorization: str | None) -> str:
     return value
 
 
-async def find_token(session: AsyncSession, value: str, now: datetime) -> Credential:
-    """Return the credential of a personal access token, or of a signed-in command line.
-
-    Raises:
-        RefusedError: there is no such token, or it is expired or revoked, or its owner is gone.
-    """
-    prefix = Prefix.CLI_TOKEN if value.startswith(Prefix.CLI_TOKEN) else Prefix.PERSONAL_TOKEN
-    if not values.is_well_formed(value, prefix):
-        raise refusals.unauthorized("Invalid token format")
-    found = (
-        await session.execute(
-            select(Token, User)
-            .join(User, User.id == Token.user_id)
-            .where(Token.value_hash == values.digest(value))
-        )
-    ).one_or_none()
-    if found is None or found.Token.revoked_at is not None or found.User.deleted_at is not None:
-        raise refusals.unauthorized("Invalid token")
-    token, user = found.Token, found.User
-    if token.expires_at is not None and token.expires_at <= now:
-        raise refusals.unauthorized("Token expired")
-    return Credential(
-        CredentialKind.USER,
-        f"token:{token.id}",
-        user.username,
-        user.id,
-        token.org_id,
-        scopes.expand(token.scopes),
-        token.org_id or user.home_org_id,
-        user.is_administrator,
-    )
-
-
-KINDS: Mapping[str, Find] = {
-    Prefix.PERSONAL_TOKEN: find_token,
-    Prefix.CLI_TOKEN: find_token,
-}
-"""The finder of each prefix."""
-
-
-async def find_credential(session: AsyncSession, value: str, now: datetime) -> Credential:
-    """Return the credential with this value.
+async def find_credential(
+    session: AsyncSession, value: str, now: datetime, issuer: str
+) -> Credential:
+    """Return the credential with this value. `issuer` is that of the access tokens of clients.
 
     Raises:
         RefusedError: there is none.
     """
     find = next((find for prefix, find in KINDS.items() if value.startswith(prefix)), None)
-    if find is None:
-        raise refusals.unauthorized("Invalid token format")
-    return await find(session, value, now)
+    if find is not None:
+        return await find(session, value, now)
+    if value.count(".") == 2 and value.isascii():
+        return await clients.find_access_token(session, value, now, issuer)
+    raise refusals.unauthorized("Invalid token format")
+
+
+async def note_use(database: Database, credential: Credential, now: datetime) -> None:
+    """Keep when a credential was used last, at most once a minute."""
+    last = credential.last_used_at
+    if last is not None and now - last < _NOTED_EVERY:
+        return
+    kind, _, id_ = credential.id.partition(":")
+    table, is_it = _row(kind, id_)
+    is_old = or_(table.last_used_at.is_(None), table.last_used_at <= now - _NOTED_EVERY)
+    try:
+        async with database.change() as session:
+            await session.execute(update(table).where(is_it, is_old).values(last_used_at=now))
+    except CarawayError as exc:
+        # The request itself may go on, if it only reads.
+        logger.warning("the last use of a credential is not kept", extra={"reason": str(exc)})
+
+
+def _row(
+    kind: str, id_: str
+) -> tuple[type[Token] | type[OAuthClient] | type[PortalSession], ColumnElement[bool]]:
+    if kind == "client":
+        return OAuthClient, OAuthClient.client_id == id_
+    if kind == "session":
+        return PortalSession, PortalSession.id == int(id_)
+    return Token, Token.id == int(id_)

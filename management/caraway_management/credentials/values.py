@@ -20,6 +20,8 @@ class Prefix(StrEnum):
     CLI_TOKEN = "cwc_"
     SESSION = "cws_"
     CSRF = "cwx_"
+    REFRESH_TOKEN = "cwr_"
+    AUTHORIZATION_CODE = "cwa_"
     CLIENT_SECRET = "cwo_"
     API_KEY = "cwk_"
     INVITATION = "cwi_"

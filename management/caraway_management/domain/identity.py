@@ -36,6 +36,10 @@ class Credential:
     """The organization that a request without `X-Org-Name` means."""
     is_administrator: bool = False
     """Whether its owner administers the installation."""
+    machine_role: Role = Role.OWNER
+    """What a machine may do in its organization; the role of a user is that of the member."""
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,31 @@ def require_scope(credential: Credential, scope: str) -> None:
         raise refusals.insufficient_scope(scope)
 
 
+def require_person(credential: Credential) -> int:
+    """Return the id of the user who sends a credential that acts for all of the user's account.
+
+    Raises:
+        RefusedError: it is a machine's, or a token of one organization.
+    """
+    if credential.user_id is None:
+        raise refusals.forbidden("a machine has no account; use a credential of a user")
+    if credential.org_id is not None:
+        raise refusals.forbidden("a token of one organization cannot manage the account")
+    return credential.user_id
+
+
+def require_administrator(credential: Credential) -> int:
+    """Return the id of the administrator of the installation who sends a credential.
+
+    Raises:
+        RefusedError: the user is none.
+    """
+    user_id = require_person(credential)
+    if not credential.is_administrator:
+        raise refusals.forbidden("only an administrator of the installation may do this")
+    return user_id
+
+
 def check_assertion(header: str | None) -> str | None:
     """Return the organization that `X-Org-Name` names, or None without the header.
 
@@ -133,7 +162,7 @@ def check_access(
     if org is None:
         raise refusals.not_found("organization", asserted or "")
     if is_machine:
-        role = Role.OWNER
+        role = credential.machine_role
     if role is None or credential.org_id not in (None, org.id):
         raise refusals.forbidden(
             "the organization is not one that the credential can reach", "org_forbidden"

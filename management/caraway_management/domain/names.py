@@ -71,6 +71,12 @@ def check_user(text: str) -> str:
     )
 
 
+def as_username(text: str) -> str:
+    """Return the name of a user that is like a text, which may be anything."""
+    kept = re.sub(r"[^A-Za-z0-9._@+-]", "", text)[:_TEXT_LENGTH].lstrip("._@+-")
+    return kept or "user"
+
+
 def check_text(text: str, field: str, longest: int = _TEXT_LENGTH) -> str:
     """Return a text of one line, such as the name of a token or of a monitor.
 

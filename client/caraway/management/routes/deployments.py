@@ -51,7 +51,7 @@ class DeploymentsRoutes(Operations[Document, Text, Content, Nothing]):
     ) -> Document:
         """Deploy the manifest of a project, or roll back to an earlier deployment.
 
-        Manifest and settings are a snapshot. 400 `manifest_missing` or `project_paused` if there
+        Manifest and settings are a snapshot. 400 `manifest_missing` or `spicepod_paused` if there
         is nothing to run, 400 `unknown_image_tag` for an image that the installation does not
         have, and 409 `deployment_in_progress` while a deployment is queued or in progress. The
         codes are ours.

@@ -145,3 +145,131 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
     def delete_project(self, project_id: int) -> Nothing:
         """Delete a project. Its runtime ends; creating it again revives it."""
         return self._nothing(Call("DELETE", f"/v1/projects/{part(project_id)}", names_org=True))
+
+    def pause_project(self, project_id: int) -> Document:
+        """Pause a project: its runtime ends, and its settings stay editable."""
+        return self._object(Call("POST", f"/v1/projects/{part(project_id)}/pause", names_org=True))
+
+    def resume_project(self, project_id: int) -> Document:
+        """Resume a project, and deploy it. `deployment_id` is null if it has no manifest."""
+        return self._object(Call("POST", f"/v1/projects/{part(project_id)}/resume", names_org=True))
+
+    def list_forks(
+        self, project_id: int, *, limit: int | None = None, offset: int | None = None
+    ) -> Document:
+        """List the forks of a project."""
+        return self._object(
+            Call(
+                "GET",
+                f"/v1/projects/{part(project_id)}/forks",
+                query={"limit": limit, "offset": offset},
+                names_org=True,
+            )
+        )
+
+    def create_fork(
+        self,
+        project_id: int,
+        *,
+        name: str,
+        region: str | None = None,
+        cluster_name: str | None = None,
+        scheduler_state_location: str | None = None,
+    ) -> Document:
+        """Create a project with manifest and settings of another one, and deploy it.
+
+        `shared_state` names what both projects write. Secrets of the source's own are not copied.
+        """
+        return self._object(
+            Call(
+                "POST",
+                f"/v1/projects/{part(project_id)}/forks",
+                body=members(
+                    {"name": name},
+                    optional={
+                        "region": region,
+                        "cluster_name": cluster_name,
+                        "scheduler_state_location": scheduler_state_location,
+                    },
+                ),
+                names_org=True,
+            )
+        )
+
+    def transfer_project(self, project_id: int, *, org: str, confirm: str) -> Document:
+        """Transfer a project to another organization of the caller. Ours.
+
+        The caller administers its own, and may create projects in the other one. Secrets of the
+        old organization are unlinked; the project's own go with it.
+        """
+        return self._object(
+            Call(
+                "POST",
+                f"/v1/projects/{part(project_id)}/transfer",
+                body={"org": org, "confirm": confirm},
+                names_org=True,
+            )
+        )
+
+    def connect_repository(
+        self,
+        project_id: int,
+        *,
+        repository: str,
+        root_directory: str | None = None,
+        production_branch: str | Unset | None = UNSET,
+    ) -> Document:
+        """Connect a project to a repository, and take the manifest at the head of its branch.
+
+        While it is connected, other changes of the manifest are refused with 409
+        `github_connected`.
+        """
+        return self._object(
+            Call(
+                "PUT",
+                f"/v1/projects/{part(project_id)}/repository",
+                body=members(
+                    {"repository": repository},
+                    optional={"root_directory": root_directory},
+                    nullable={"production_branch": production_branch},
+                ),
+                names_org=True,
+            )
+        )
+
+    def disconnect_repository(self, project_id: int) -> Nothing:
+        """Disconnect a project from its repository.
+
+        Its manifest stays, and can be changed again.
+        """
+        return self._nothing(
+            Call("DELETE", f"/v1/projects/{part(project_id)}/repository", names_org=True)
+        )
+
+    def synchronize_repository(self, project_id: int) -> Document:
+        """Take the manifest at the head of the branch. Nothing is deployed."""
+        return self._object(
+            Call("POST", f"/v1/projects/{part(project_id)}/repository/synchronize", names_org=True)
+        )
+
+    def list_instances(self, project_id: int) -> Document:
+        """List the instances of a project that is deployed."""
+        return self._object(
+            Call("GET", f"/v1/projects/{part(project_id)}/instances", names_org=True)
+        )
+
+    def get_instance_logs(
+        self, project_id: int, instance_name: str, *, tail: int | None = None
+    ) -> Document:
+        """Return the last lines of an instance.
+
+        A plan shows a number of lines: 403 `plan_limit` has it as `max_tail`.
+        """
+        return self._object(
+            Call(
+                "GET",
+                f"/v1/projects/{part(project_id)}/instances/{part(instance_name)}/logs",
+                query={"tail": tail},
+                names_org=True,
+            )
+        )

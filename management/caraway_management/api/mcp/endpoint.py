@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_management.api import failures
+from caraway_management.api.authenticating import authenticate
 from caraway_management.api.mcp import definitions, serving
-from caraway_management.credentials import authentication
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.services import Services
 from caraway_serving import origins
@@ -51,14 +51,11 @@ class McpGate:
         if not origins.is_origin_allowed(request.headers.get("origin"), self._routes.origins):
             return JSONResponse({"error": "requests of this origin are not allowed"}, 403)
         try:
-            value = authentication.bearer_value(request.headers.get("authorization"))
             async with self._services.database.read() as session:
-                request.state.credential = await authentication.find_credential(
-                    session, value, self._services.now()
-                )
+                await authenticate(request, self._services, session, self._services.now())
         except RefusedError as exc:
             answer = failures.answer(request, exc)
-            where = f"{str(request.base_url).rstrip('/')}{METADATA_PATH}"
+            where = f"{self._services.credentials.public_url}{METADATA_PATH}{PATH}"
             answer.headers["www-authenticate"] = f'Bearer resource_metadata="{where}"'
             return answer
         return None

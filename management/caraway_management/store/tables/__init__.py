@@ -1,6 +1,8 @@
 """The tables. Relations are ids; rows of other tables are never loaded by attribute access."""
 
 from caraway_management.store.tables.accounts import (
+    Attempts,
+    AuthorizationCode,
     DeviceSignIn,
     Identity,
     OAuthClient,
@@ -21,6 +23,8 @@ from caraway_management.store.tables.work import Activity, IdempotentAnswer, Lea
 __all__ = [
     "Activity",
     "ApiKey",
+    "Attempts",
+    "AuthorizationCode",
     "Base",
     "DataKey",
     "Deployment",

@@ -46,12 +46,17 @@ class Token(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     org_id: Mapped[int | None]
+    client_id: Mapped[str | None]
+    """The OAuth client that acts for the user with it; None for the user's own."""
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(default="personal")
-    """`personal`, or `cli` for one that `caraway login` got."""
+    """`personal`, `cli` for one that `caraway login` got, or `oauth` for a grant to a client."""
     hint: Mapped[str]
     """The first characters of the value, which are shown in lists."""
     value_hash: Mapped[str] = mapped_column(unique=True)
+    """Of the token, or of the refresh token of a grant."""
+    previous_hash: Mapped[str | None] = mapped_column(index=True)
+    """Of the refresh token before: it can only be a copy, which ends the grant."""
     scopes: Mapped[list[str]]
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
@@ -72,6 +77,9 @@ class OAuthClient(Base):
     scopes: Mapped[list[str]]
     secret_hash: Mapped[str | None]
     redirect_uris: Mapped[list[str]] = mapped_column(default=list)
+    role: Mapped[str] = mapped_column(default="owner")
+    """The role of the user who made it: it may do no more."""
+    revision: Mapped[int] = mapped_column(default=1)
     created_by: Mapped[int | None]
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
@@ -101,13 +109,11 @@ class PortalSession(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), index=True)
     value_hash: Mapped[str] = mapped_column(unique=True)
-    csrf_hash: Mapped[str]
     address: Mapped[str]
     user_agent: Mapped[str]
     created_at: Mapped[datetime]
     last_used_at: Mapped[datetime]
     expires_at: Mapped[datetime]
-    revoked_at: Mapped[datetime | None]
 
 
 class DeviceSignIn(Base):
@@ -118,6 +124,7 @@ class DeviceSignIn(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     code_hash: Mapped[str] = mapped_column(unique=True)
     user_code: Mapped[str] = mapped_column(unique=True)
+    address: Mapped[str]
     user_id: Mapped[int | None]
     state: Mapped[str] = mapped_column(default="pending")
     """`pending`, `approved`, `denied` or `redeemed`."""
@@ -126,18 +133,46 @@ class DeviceSignIn(Base):
 
 
 class SignIn(Base):
-    """A sign-in at an OIDC issuer that has not come back yet, or an authorization code."""
+    """A sign-in at an OIDC issuer that has not come back yet."""
 
     __tablename__ = "sign_ins"
     __table_args__ = (Index(None, "expires_at"),)
 
     state_hash: Mapped[str] = mapped_column(primary_key=True)
-    kind: Mapped[str]
-    """`oidc`, or `code` for an authorization code of an OAuth client."""
     nonce: Mapped[str]
     verifier: Mapped[str]
-    """The PKCE verifier of ours (oidc), or the challenge of the client (code)."""
-    details: Mapped[list[str]]
+    return_to: Mapped[str]
     user_id: Mapped[int | None]
+    """The user whose account gets the identity; None to sign in."""
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime]
+
+
+class AuthorizationCode(Base):
+    """A code with which an OAuth client gets tokens of a user, once."""
+
+    __tablename__ = "authorization_codes"
+    __table_args__ = (Index(None, "expires_at"),)
+
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+    client_id: Mapped[str]
+    user_id: Mapped[int]
+    org_id: Mapped[int | None]
+    redirect_uri: Mapped[str]
+    challenge: Mapped[str]
+    scopes: Mapped[list[str]]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    token_id: Mapped[int | None]
+    """What it was redeemed for, which ends when the code is sent again."""
+
+
+class Attempts(Base):
+    """The attempts of somebody at something since a moment."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (Index(None, "since"),)
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]
+    since: Mapped[datetime]

@@ -52,7 +52,7 @@ def test_without_a_credential_the_metadata_is_named(installation: Installation) 
     answer = _ask(installation.anonymous(), "tools/list")
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == (
-        'Bearer resource_metadata="http://testserver/.well-known/oauth-protected-resource"'
+        'Bearer resource_metadata="http://testserver/.well-known/oauth-protected-resource/mcp"'
     )
 
 

@@ -36,6 +36,34 @@ def upgrade() -> None:
     op.create_index(op.f("ix_activity_org_id_at"), "activity", ["org_id", "at"], unique=False)
     op.create_index(op.f("ix_activity_org_id_id"), "activity", ["org_id", "id"], unique=False)
     op.create_table(
+        "attempts",
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("count", types.Number, nullable=False),
+        sa.Column("since", types.Moment(), nullable=False),
+        sa.PrimaryKeyConstraint("key", name=op.f("pk_attempts")),
+    )
+    op.create_index(op.f("ix_attempts_since"), "attempts", ["since"], unique=False)
+    op.create_table(
+        "authorization_codes",
+        sa.Column("code_hash", sa.String(), nullable=False),
+        sa.Column("client_id", sa.String(), nullable=False),
+        sa.Column("user_id", types.Number, nullable=False),
+        sa.Column("org_id", types.Number, nullable=True),
+        sa.Column("redirect_uri", sa.String(), nullable=False),
+        sa.Column("challenge", sa.String(), nullable=False),
+        sa.Column("scopes", types.Json(), nullable=False),
+        sa.Column("created_at", types.Moment(), nullable=False),
+        sa.Column("expires_at", types.Moment(), nullable=False),
+        sa.Column("token_id", types.Number, nullable=True),
+        sa.PrimaryKeyConstraint("code_hash", name=op.f("pk_authorization_codes")),
+    )
+    op.create_index(
+        op.f("ix_authorization_codes_expires_at"),
+        "authorization_codes",
+        ["expires_at"],
+        unique=False,
+    )
+    op.create_table(
         "data_keys",
         sa.Column("id", types.Number, nullable=False),
         sa.Column("key_encryption_key_id", sa.String(), nullable=False),
@@ -49,6 +77,7 @@ def upgrade() -> None:
         sa.Column("id", types.Number, nullable=False),
         sa.Column("code_hash", sa.String(), nullable=False),
         sa.Column("user_code", sa.String(), nullable=False),
+        sa.Column("address", sa.String(), nullable=False),
         sa.Column("user_id", types.Number, nullable=True),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("created_at", types.Moment(), nullable=False),
@@ -100,6 +129,8 @@ def upgrade() -> None:
         sa.Column("scopes", types.Json(), nullable=False),
         sa.Column("secret_hash", sa.String(), nullable=True),
         sa.Column("redirect_uris", types.Json(), nullable=False),
+        sa.Column("role", sa.String(), nullable=False),
+        sa.Column("revision", types.Number, nullable=False),
         sa.Column("created_by", types.Number, nullable=True),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.Column("expires_at", types.Moment(), nullable=True),
@@ -136,10 +167,9 @@ def upgrade() -> None:
     op.create_table(
         "sign_ins",
         sa.Column("state_hash", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
         sa.Column("nonce", sa.String(), nullable=False),
         sa.Column("verifier", sa.String(), nullable=False),
-        sa.Column("details", types.Json(), nullable=False),
+        sa.Column("return_to", sa.String(), nullable=False),
         sa.Column("user_id", types.Number, nullable=True),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.Column("expires_at", types.Moment(), nullable=False),
@@ -199,13 +229,11 @@ def upgrade() -> None:
         sa.Column("id", types.Number, nullable=False),
         sa.Column("user_id", types.Number, nullable=False),
         sa.Column("value_hash", sa.String(), nullable=False),
-        sa.Column("csrf_hash", sa.String(), nullable=False),
         sa.Column("address", sa.String(), nullable=False),
         sa.Column("user_agent", sa.String(), nullable=False),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.Column("last_used_at", types.Moment(), nullable=False),
         sa.Column("expires_at", types.Moment(), nullable=False),
-        sa.Column("revoked_at", types.Moment(), nullable=True),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_sessions_user_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
         sa.UniqueConstraint("value_hash", name=op.f("uq_sessions_value_hash")),
@@ -216,10 +244,12 @@ def upgrade() -> None:
         sa.Column("id", types.Number, nullable=False),
         sa.Column("user_id", types.Number, nullable=False),
         sa.Column("org_id", types.Number, nullable=True),
+        sa.Column("client_id", sa.String(), nullable=True),
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("hint", sa.String(), nullable=False),
         sa.Column("value_hash", sa.String(), nullable=False),
+        sa.Column("previous_hash", sa.String(), nullable=True),
         sa.Column("scopes", types.Json(), nullable=False),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.Column("expires_at", types.Moment(), nullable=True),
@@ -229,6 +259,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("value_hash", name=op.f("uq_tokens_value_hash")),
     )
+    op.create_index(op.f("ix_tokens_previous_hash"), "tokens", ["previous_hash"], unique=False)
     op.create_index(op.f("ix_tokens_user_id"), "tokens", ["user_id"], unique=False)
     op.create_table(
         "invitations",

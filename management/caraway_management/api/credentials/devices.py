@@ -1,0 +1,200 @@
+"""Sign-in of command lines: `caraway login` waits until its user approves it in a browser."""
+
+from html import escape
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
+from starlette.responses import JSONResponse, Response
+
+from caraway_management.api.access import Caller, needs_credential, services_of
+from caraway_management.api.credentials import browser, pages
+from caraway_management.api.credentials.signing_in import address_of
+from caraway_management.credentials import attempts, devices
+from caraway_management.credentials.devices import LIFETIME, POLL_S
+from caraway_management.domain import identity, names, refusals
+from caraway_management.domain.identity import CredentialKind
+from caraway_management.domain.refusals import RefusedError
+from caraway_management.services import Services
+from caraway_management.store.tables import DeviceSignIn, Member, Org, Project, User
+
+router = APIRouter(tags=["device sign-in"])
+_Services = Annotated[Services, Depends(services_of)]
+UserCode = Annotated[str, Path(max_length=20)]
+_NO_STORE = {"cache-control": "no-store"}
+_BEGUN, _GUESSES = 100, 20
+
+
+class CodeBody(BaseModel):
+    """The code of a command line that waits."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: str = Field(max_length=200)
+
+
+@router.post("/v1/device-sign-ins", status_code=201)
+async def create_device_sign_in(request: Request, services: _Services) -> Response:
+    """Begin a sign-in. Ours. The command line shows `user_code`, and polls with `code`."""
+    now, address = services.now(), address_of(request)
+    async with services.database.change() as session:
+        await attempts.count(session, now, {attempts.key("device", address): _BEGUN})
+        row, code = await devices.add_sign_in(session, now, address)
+    base = services.credentials.public_url
+    body = {
+        "code": code,
+        "user_code": row.user_code,
+        "verification_url": f"{base}/auth/token",
+        "verification_url_complete": f"{base}/auth/token?code={row.user_code}",
+        "expires_in": int(LIFETIME.total_seconds()),
+        "interval": POLL_S,
+    }
+    return JSONResponse(body, 201, _NO_STORE)
+
+
+@router.get("/v1/device-sign-ins/{userCode}")
+async def get_device_sign_in(
+    caller: Annotated[Caller, needs_credential()], userCode: UserCode
+) -> dict[str, Any]:
+    """Return a sign-in that waits: where it comes from, so that its user can tell. Ours."""
+    return _shown(await _look(caller, userCode))
+
+
+@router.post("/v1/device-sign-ins/{userCode}/approve")
+async def approve_device_sign_in(
+    caller: Annotated[Caller, needs_credential()], userCode: UserCode
+) -> dict[str, Any]:
+    """Let a command line act as the caller, who sends a session. Ours."""
+    return await _decide(caller, userCode, is_approved=True)
+
+
+@router.post("/v1/device-sign-ins/{userCode}/deny")
+async def deny_device_sign_in(
+    caller: Annotated[Caller, needs_credential()], userCode: UserCode
+) -> dict[str, Any]:
+    """Refuse a command line. Ours."""
+    return await _decide(caller, userCode, is_approved=False)
+
+
+@router.post("/auth/token/exchange")
+async def exchange_device_code(body: CodeBody, services: _Services) -> Response:
+    """Return the token of a command line: 202 while its user has not decided. Once only."""
+    async with services.database.change() as session:
+        result = await devices.redeem(session, services.now(), body.code)
+    if result == "pending":
+        return JSONResponse({"status": "pending"}, 202, _NO_STORE)
+    token = None if isinstance(result, str) else result.value
+    answer = {"access_token": token, "access_denied": token is None}
+    return JSONResponse(answer, headers=_NO_STORE)
+
+
+@router.get("/api/spice-cli/auth")
+async def get_cli_context(
+    caller: Annotated[Caller, needs_credential("apps:read")],
+    org_name: Annotated[str | None, Query(max_length=255)] = None,
+) -> dict[str, Any]:
+    """Return who the command line acts for. `app` has no key: `GET .../api-keys` returns keys."""
+    credential = caller.credential
+    if credential.user_id is None:
+        raise refusals.forbidden("a machine does not sign in; use a credential of a user")
+    query = (
+        select(Org)
+        .join(Member, Member.org_id == Org.id)
+        .where(Member.user_id == credential.user_id, Org.deleted_at.is_(None))
+    )
+    if credential.org_id is not None:
+        query = query.where(Org.id == credential.org_id)
+    if org_name is not None:
+        query = query.where(Org.name_key == names.key(org_name))
+    elif credential.home_org_id is not None:
+        query = query.where(Org.id == credential.home_org_id)
+    async with caller.services.database.read() as session:
+        user = await session.get_one(User, credential.user_id)
+        org = await session.scalar(query.order_by(Org.id).limit(1))
+        if org is None and org_name is not None:
+            raise refusals.not_found("organization", org_name)
+        projects = select(Project).where(
+            Project.org_id == (org.id if org else 0), Project.deleted_at.is_(None)
+        )
+        project = await session.scalar(projects.order_by(Project.id).limit(1))
+    return {
+        "username": user.username,
+        "email": user.email,
+        "org": {"id": org.id, "name": org.name} if org else None,
+        "app": {"id": project.id, "name": project.name, "api_key": None} if project else None,
+    }
+
+
+@router.get("/auth/token", include_in_schema=False)
+async def show_device_sign_in(
+    request: Request, services: _Services, code: Annotated[str, Query(max_length=20)] = ""
+) -> Response:
+    """Ask the user, who signs in first, whether a command line may act for them."""
+    visitor = await browser.find_visitor(request, services)
+    if visitor is None:
+        return browser.to_sign_in(request)
+    if not code:
+        content = (
+            '<form method="get" action="/auth/token"><label>Code that the command line shows'
+            '<input name="code" required></label><button>Next</button></form>'
+        )
+        return pages.page("Sign in a command line", content)
+    try:
+        row = await _look(visitor.caller, code)
+    except RefusedError as exc:
+        return pages.page("Sign in a command line", f"<p>{escape(exc.message)}</p>", exc.status)
+    content = (
+        f"<p>A command line at <b>{escape(row.address)}</b> wants to act for you, "
+        f"<b>{escape(visitor.caller.actor)}</b>. Approve it only if it is yours and shows the "
+        f"code <b>{escape(row.user_code)}</b>.</p>"
+    )
+    fields = pages.hidden(csrf=visitor.csrf, code=row.user_code)
+    return pages.page("Sign in a command line", content + pages.decision("/auth/token", fields))
+
+
+@router.post("/auth/token", include_in_schema=False)
+async def decide_device_sign_in(request: Request, services: _Services) -> Response:
+    """Approve or deny a command line."""
+    visitor, fields = await browser.decided(request, services)
+    is_approved = fields["decision"] == "approve"
+    await _decide(visitor.caller, fields.get("code", "")[:20], is_approved=is_approved)
+    return pages.page("Approved" if is_approved else "Denied", "<p>You can close this page.</p>")
+
+
+async def _look(caller: Caller, user_code: str) -> DeviceSignIn:
+    """Return a sign-in that waits. Codes that wait nowhere are counted: they may be guesses."""
+    _require_session(caller)
+    now = caller.services.now()
+    guesses = {attempts.key("user code", caller.credential.name): _GUESSES}
+    async with caller.services.database.change() as session:
+        await attempts.count(session, now, guesses)
+    async with caller.services.database.change() as session:
+        row = await devices.find_pending(session, now, user_code)
+        await attempts.forgive(session, guesses)
+    return row
+
+
+async def _decide(caller: Caller, user_code: str, *, is_approved: bool) -> dict[str, Any]:
+    await _look(caller, user_code)
+    user_id = identity.require_person(caller.credential)
+    async with caller.change() as change:
+        row = await devices.find_pending(change.session, change.now, user_code)
+        devices.decide(row, user_id, is_approved=is_approved)
+        change.on("device_sign_in", row.id)
+    return _shown(row)
+
+
+def _require_session(caller: Caller) -> None:
+    if caller.credential.kind is not CredentialKind.SESSION:
+        raise refusals.forbidden("only a session may do this: sign in on the web page")
+
+
+def _shown(row: DeviceSignIn) -> dict[str, Any]:
+    return {
+        "user_code": row.user_code,
+        "state": row.state,
+        "address": row.address,
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+    }

@@ -1,0 +1,60 @@
+"""`/sign-in`: the page on which users sign in before they approve something."""
+
+from html import escape
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from caraway_management.api.access import services_of
+from caraway_management.api.credentials import browser, pages, signing_in
+from caraway_management.domain import grants
+from caraway_management.domain.refusals import RefusedError
+from caraway_management.services import Services
+
+router = APIRouter(include_in_schema=False)
+_Services = Annotated[Services, Depends(services_of)]
+_LONGEST = 1_000
+
+
+@router.get("/sign-in")
+async def show_sign_in(services: _Services, return_to: Annotated[str, Query()] = "/") -> Response:
+    """Show the form."""
+    return _form(services, grants.check_return(return_to))
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request, services: _Services) -> Response:
+    """Sign in, and go back to the page that asked for it."""
+    signing_in.check_same_site(request)
+    fields = await browser.read_form(request)
+    return_to = grants.check_return(fields.get("return_to", "/"))
+    username, password = fields.get("username", ""), fields.get("password", "")
+    try:
+        user = await signing_in.check_password(
+            services, username[:_LONGEST], password[:_LONGEST], signing_in.address_of(request)
+        )
+    except RefusedError as exc:
+        return _form(services, return_to, exc)
+    made = await signing_in.open_session(request, services, user)
+    response = RedirectResponse(return_to, 303)
+    signing_in.set_cookie(response, request, services, made.value)
+    return response
+
+
+def _form(services: Services, return_to: str, refused: RefusedError | None = None) -> Response:
+    problem = f'<p role="alert">{escape(refused.message)}</p>' if refused else ""
+    content = (
+        f'{problem}<form method="post" action="/sign-in">{pages.hidden(return_to=return_to)}'
+        '<label>Username<input name="username" autocomplete="username" required></label>'
+        '<label>Password<input name="password" type="password" '
+        'autocomplete="current-password" required></label><button>Sign in</button></form>'
+    )
+    if services.oidc is not None:
+        path = f"/auth/oidc?return_to={quote(return_to, safe='')}"
+        content += f'<p><a href="{escape(path)}">Sign in with the identity provider</a></p>'
+    response = pages.page("Sign in", content, refused.status if refused else 200)
+    if refused is not None:
+        response.headers.update(refused.headers)
+    return response
