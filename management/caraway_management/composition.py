@@ -19,6 +19,7 @@ from caraway_management.limiting.spreading import LimitWork
 from caraway_management.monitoring import announcing
 from caraway_management.monitoring.delivering import Deliverer
 from caraway_management.monitoring.judging import Judge
+from caraway_management.monitoring.reacting import Reactor
 from caraway_management.outbox import Handler, Worker
 from caraway_management.services import Services
 
@@ -66,6 +67,7 @@ def jobs(services: Services) -> list[Job]:
     return [
         Job("do what changes caused", worker.run),
         Job("judge monitors", Judge(services, worker.owner).run),
+        Job("look for events", Reactor(services, worker.owner).run),
         Job("send notices", notices.run),
         Job("run the deployer", services.deployer.run),
     ]

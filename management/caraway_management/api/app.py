@@ -24,6 +24,7 @@ from caraway_management.api import (
     projects,
     queries,
     rates,
+    reactions,
     secrets,
 )
 from caraway_management.api.mcp.endpoint import McpGate, Routes
@@ -71,7 +72,7 @@ def _routers() -> list[APIRouter]:
         plans.router,
         queries.router,
         secrets.router,
-        *map(both_names, [monitors.router, *projects.ROUTERS]),
+        *map(both_names, [monitors.router, reactions.router, *projects.ROUTERS]),
         *map(both_names, [api_keys.router, queries.of_projects, secrets.of_projects]),
     ]
 

@@ -1,7 +1,7 @@
 """Writes the notices of monitors and reactions into the outbox: one entry per target."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,12 +9,15 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management import outbox
+from caraway_management.domain import reactions
 from caraway_management.domain.monitoring import Event, Verdict
 from caraway_management.domain.monitors import TEMPLATES, Spec
+from caraway_management.domain.reactions import Task
 from caraway_management.notices.messages import Notice
-from caraway_management.store.tables import Monitor
+from caraway_management.store.tables import Monitor, Reaction
 
 KIND = "send notice"
+MATCHED = "reaction.matched"
 _WORDS = {
     "GT": "more than", "GEQ": "at least", "LT": "less than", "LEQ": "at most", "EQ": "equal to",
     "NEQ": "other than",
@@ -62,6 +65,23 @@ def announcement(
         }
     notice = Notice(_new_id(), verdict.event, now, monitor.name, subject, summary, data)
     return Announcement(notice, "monitor", monitor.id, monitor.org_id, monitor.targets)
+
+
+def match(now: datetime, reaction: Reaction, found: Sequence[Task], subject: str) -> Announcement:
+    """Return the announcement that tasks matched a reaction: one for all of a look."""
+    data: dict[str, Any] = {
+        "reaction_id": reaction.id,
+        "kind": reaction.kind,
+        "severity": reaction.spec["severity"],
+        "project_id": reaction.project_id,
+        "count": len(found),
+    }
+    if reaction.spec["includeDetails"]:
+        shown = [task.as_json() for task in found[: reactions.MOST_SHOWN]]
+        data["details"] = {"tasks": shown}
+    summary = reactions.summary(reaction.kind, found)
+    notice = Notice(_new_id(), MATCHED, now, reaction.name, subject, summary, data)
+    return Announcement(notice, "reaction", reaction.id, reaction.org_id, reaction.targets)
 
 
 async def enqueue(session: AsyncSession, now: datetime, announced: Announcement) -> None:
