@@ -16,12 +16,16 @@ from caraway_management.deployers.local.deployer import LocalDeployer
 from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.deployments.working import DeploymentWork
 from caraway_management.limiting.spreading import LimitWork
-from caraway_management.monitoring import announcing
+from caraway_management.monitoring import announcing, leases
 from caraway_management.monitoring.delivering import Deliverer
 from caraway_management.monitoring.judging import Judge
 from caraway_management.monitoring.reacting import Reactor
 from caraway_management.outbox import Handler, Worker
+from caraway_management.passthrough.runtimes import Runtimes
+from caraway_management.passthrough.sampling import EVERY_S, Sampler
 from caraway_management.services import Services
+
+_SAMPLING_LEASE_S = 2 * EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,18 @@ def jobs(services: Services) -> list[Job]:
     # Receivers that do not answer keep no deployment waiting.
     deliver = {announcing.KIND: Deliverer(services).deliver}
     notices = Worker(services.database, services.now, deliver)
+
+    async def may_sample() -> bool:
+        return await leases.take(
+            services.database, services.now(), "sample metrics", worker.owner, _SAMPLING_LEASE_S
+        )
+
+    sampler = Sampler(services, Runtimes(), may_sample)
     return [
         Job("do what changes caused", worker.run),
         Job("judge monitors", Judge(services, worker.owner).run),
         Job("look for events", Reactor(services, worker.owner).run),
+        Job("sample metrics", sampler.run),
         Job("send notices", notices.run),
         Job("run the deployer", services.deployer.run),
     ]

@@ -7,6 +7,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse
 
 from caraway_management.api import (
+    activity,
     api_keys,
     credentials,
     deployments,
@@ -17,6 +18,7 @@ from caraway_management.api import (
     idempotency,
     limits,
     members,
+    metrics,
     monitors,
     organizations,
     places,
@@ -26,6 +28,7 @@ from caraway_management.api import (
     rates,
     reactions,
     secrets,
+    tally,
 )
 from caraway_management.api.mcp.endpoint import McpGate, Routes
 from caraway_management.passthrough.passing import Passthrough
@@ -46,6 +49,7 @@ def build(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.passthrough = Passthrough()
+    app.state.tally = tally.Tally()
     app.openapi = partial(description.describe, app)  # type: ignore[method-assign]
     failures.install(app)
     for router in _routers():
@@ -55,6 +59,7 @@ def build(services: Services) -> FastAPI:
     app.add_middleware(McpGate, services=services, routes=Routes(app))
     app.add_middleware(gates.BodyGate)
     app.add_middleware(rates.RateGate, rates=services.rates)
+    app.add_middleware(tally.TallyGate, tally=app.state.tally)
     app.add_middleware(gates.RequestIdGate)
     return app
 
@@ -62,10 +67,12 @@ def build(services: Services) -> FastAPI:
 def _routers() -> list[APIRouter]:
     return [
         *credentials.ROUTERS,
+        activity.router,
         both_names(deployments.router),
         health.router,
         limits.router,
         members.router,
+        metrics.router,
         organizations.router,
         monitors.of_clusters,
         places.router,
@@ -73,7 +80,8 @@ def _routers() -> list[APIRouter]:
         queries.router,
         secrets.router,
         *map(both_names, [monitors.router, reactions.router, *projects.ROUTERS]),
-        *map(both_names, [api_keys.router, queries.of_projects, secrets.of_projects]),
+        *map(both_names, [api_keys.router, metrics.of_projects]),
+        *map(both_names, [queries.of_projects, secrets.of_projects]),
     ]
 
 

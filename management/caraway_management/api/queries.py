@@ -22,6 +22,25 @@ _PATH = "/v1/queries"
 _Reader = Annotated[Caller, needs("queries:read")]
 _Writer = Annotated[Caller, needs("queries:write")]
 _QueryId = Annotated[str, Path(alias="queryId", pattern=r"^[A-Za-z0-9-]{1,64}$")]
+_SUBMISSION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["sql"],
+                    "properties": {
+                        "sql": {"type": "string", "description": "The statement."},
+                        "parameters": {"description": "A list for `$1`, an object for `$name`."},
+                        "timeout_seconds": {"type": "integer", "minimum": 0},
+                        "maximum_size": {"type": "integer", "minimum": 0},
+                    },
+                }
+            }
+        },
+    }
+}
 _Index = Annotated[int, Path(ge=0, le=2**31)]
 
 
@@ -56,7 +75,8 @@ def _build(find_project: Any, suffix: str) -> APIRouter:
     built = APIRouter(tags=["queries"])
     Of = Annotated[int, Depends(find_project)]
 
-    @built.post("", name=f"submit_query{suffix}", status_code=202)
+    # The body is not read here: it goes to the runtime as it comes.
+    @built.post("", name=f"submit_query{suffix}", status_code=202, openapi_extra=_SUBMISSION)
     async def submit_query(request: Request, caller: _Writer, project: Of) -> Forwarded:
         """Submit a query to the runtime of a project."""
         return await _pass(request, caller, project, "", is_submission=True)

@@ -40,7 +40,7 @@ class NewSecret(Body):
     """A secret, and its value."""
 
     name: SecretName
-    value: str = Field(repr=False, description="At most 32 KiB of text.")
+    value: str = Field(repr=False, min_length=1, description="At most 32 KiB of text.")
 
 
 class ProjectSecret(NewSecret):

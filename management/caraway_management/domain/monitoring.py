@@ -136,9 +136,9 @@ def measure(template: str, spec: Spec, found: Sequence[Sample], now: datetime) -
     if len(compared) < 2:
         return Measured(None, "there are too few samples yet")
     if template in _COUNTED:
-        return Measured(_increase(compared, _COUNTED[template]))
+        return Measured(increase(compared, _COUNTED[template]))
     if template == "container_cpu":
-        return _cpu(compared)
+        return cpu(compared)
     if template == "query_latency_p99":
         return Measured(_quantile(_increases(compared, samples.QUERY_DURATIONS)))
     return _refresh_errors(spec, compared)
@@ -198,7 +198,8 @@ def _refresh_errors(spec: Spec, compared: Sequence[Sample]) -> Measured:
     return Measured(float(sum(failed.values())), details=details)
 
 
-def _cpu(compared: Sequence[Sample]) -> Measured:
+def cpu(compared: Sequence[Sample]) -> Measured:
+    """Return how much of its cores a project used, in percent."""
     used = possible = 0.0
     for before, after in _pairs(compared):
         seconds = (after.at - before.at).total_seconds()
@@ -211,7 +212,8 @@ def _cpu(compared: Sequence[Sample]) -> Measured:
     return Measured(100 * used / possible)
 
 
-def _increase(compared: Sequence[Sample], name: str) -> float:
+def increase(compared: Sequence[Sample], name: str) -> float:
+    """Return how much a counter grew from the first to the last sample."""
     return sum(
         _grown(before.values.get(name, 0), after.values.get(name, 0))
         for before, after in _pairs(compared)

@@ -1,26 +1,25 @@
 """Transfers projects to another organization."""
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain import configs, refusals
 from caraway_management.projects import editing
 from caraway_management.projects.editing import Surroundings
-from caraway_management.store.tables import (
-    Deployment,
-    Monitor,
-    Project,
-    Reaction,
-    Secret,
-    SecretLink,
-)
+from caraway_management.sealing.sealer import Sealer
+from caraway_management.secrets import storing
+from caraway_management.store.tables import Deployment, Monitor, Project, Reaction
 
-_FOLLOWING = (Deployment, Monitor, Reaction, Secret)
+_FOLLOWING = (Deployment, Monitor, Reaction)
 
 
 async def transfer(
-    session: AsyncSession, target: Surroundings, project: Project, confirmation: str
+    session: AsyncSession,
+    sealer: Sealer,
+    target: Surroundings,
+    project: Project,
+    confirmation: str,
 ) -> None:
     """Move a project with all that is its own. Secrets of its old organization are unlinked.
 
@@ -42,6 +41,7 @@ async def transfer(
     project.region, project.cluster_name = target.platform.check_placement(
         project.region, project.cluster_name, target.org.name
     )
+    await storing.move(session, sealer, project.id, project.org_id, target.org.id)
     project.org_id = target.org.id
     project.forked_from = None
     editing.touch(project, target.now)
@@ -49,7 +49,6 @@ async def transfer(
         await session.execute(
             update(table).where(table.project_id == project.id).values(org_id=target.org.id)
         )
-    await session.execute(delete(SecretLink).where(SecretLink.project_id == project.id))
     try:
         await session.flush()
     except IntegrityError as exc:

@@ -270,3 +270,19 @@ def test_changes_are_recorded_once(installation: Installation) -> None:
         ("delete_project_secret", "A", project, "succeeded"),
         ("delete_project_secret", "", None, "refused"),
     ]
+
+
+def test_secrets_of_a_transferred_project_can_be_opened(installation: Installation) -> None:
+    owner = installation.add_user()
+    org, other = installation.add_org("acme", owner), installation.add_org("umbrella", owner)
+    caller = installation.sign_in(owner)
+    project = new_project(caller)
+    caller.post(f"/v1/projects/{project}/secrets", {"name": "OWN", "value": VALUE})
+    caller.post(f"/v1/orgs/{org.id}/secrets", {"name": "SHARED", "value": "x"})
+    caller.post(f"/v1/projects/{project}/secret-links", {"secretName": "SHARED"})
+    keys = caller.get(f"/v1/projects/{project}/api-keys").json()
+    body = {"org": "umbrella", "confirm": "shop"}
+    assert caller.post(f"/v1/projects/{project}/transfer", body).status_code == 200
+    assert in_force(installation, other.id, project) == {"OWN": VALUE}
+    moved = installation.sign_in(owner, org="umbrella")
+    assert moved.get(f"/v1/projects/{project}/api-keys").json() == keys

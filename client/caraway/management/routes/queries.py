@@ -1,5 +1,7 @@
 """Operations on queries, made by `tests.kit.management_methods`."""
 
+from typing import Any
+
 from caraway.management.calls import (
     Call,
     Content,
@@ -7,6 +9,7 @@ from caraway.management.calls import (
     Nothing,
     Operations,
     Text,
+    members,
     part,
 )
 
@@ -34,7 +37,14 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
         )
 
     def submit_query(
-        self, *, project_id: str | None = None, x_project_id: str | None = None
+        self,
+        *,
+        sql: str,
+        parameters: Any | None = None,
+        timeout_seconds: int | None = None,
+        maximum_size: int | None = None,
+        project_id: str | None = None,
+        x_project_id: str | None = None,
     ) -> Document:
         """Submit a query to the runtime of a project."""
         return self._object(
@@ -42,6 +52,14 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
                 "POST",
                 "/v1/queries",
                 query={"project_id": project_id},
+                body=members(
+                    {"sql": sql},
+                    optional={
+                        "parameters": parameters,
+                        "timeout_seconds": timeout_seconds,
+                        "maximum_size": maximum_size,
+                    },
+                ),
                 headers={"x-project-id": x_project_id},
                 names_org=True,
                 has_key=False,
@@ -143,10 +161,31 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
             )
         )
 
-    def submit_query_of_project(self, project_id: int) -> Document:
+    def submit_query_of_project(
+        self,
+        project_id: int,
+        *,
+        sql: str,
+        parameters: Any | None = None,
+        timeout_seconds: int | None = None,
+        maximum_size: int | None = None,
+    ) -> Document:
         """Submit a query to the runtime of a project."""
         return self._object(
-            Call("POST", f"/v1/projects/{part(project_id)}/queries", names_org=True, has_key=False)
+            Call(
+                "POST",
+                f"/v1/projects/{part(project_id)}/queries",
+                body=members(
+                    {"sql": sql},
+                    optional={
+                        "parameters": parameters,
+                        "timeout_seconds": timeout_seconds,
+                        "maximum_size": maximum_size,
+                    },
+                ),
+                names_org=True,
+                has_key=False,
+            )
         )
 
     def get_query_of_project(self, query_id: str, project_id: int) -> Document:

@@ -128,6 +128,7 @@ async def transfer_project(
         access = await find_access(session, caller.credential, body.org)
         access.require_scope("apps:write")
         target = await surroundings(session, caller, access.org.id)
-        await transferring.transfer(session, target, project, body.confirm)
+        sealer = caller.services.sealer
+        await transferring.transfer(session, sealer, target, project, body.confirm)
         await applying.apply_project(session, change.now, project.id)
     return views.view(project)

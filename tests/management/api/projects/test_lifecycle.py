@@ -7,6 +7,8 @@ from sqlalchemy.engine import URL
 
 from caraway_management.domain.platform import Cluster, Platform, Region
 from caraway_management.domain.scopes import Role
+from caraway_management.secrets import linking, storing
+from caraway_management.secrets.storing import Owner
 from caraway_management.store.tables import Activity, Project, Secret, SecretLink
 from tests.kit import management
 from tests.kit.management import Caller, Installation
@@ -287,15 +289,14 @@ def test_every_step_is_recorded(installation: Installation, owner: Caller) -> No
 
 
 def _add_secrets(installation: Installation, project_id: int) -> None:
+    services = installation.services
+
     async def add(session: Any) -> None:
         org_id = (await session.get_one(Project, project_id)).org_id
-        at = {"created_at": installation.clock(), "updated_at": installation.clock()}
-        shared = Secret(org_id=org_id, project_id=0, name="SHARED", sealed="x", **at)
-        session.add(shared)
-        session.add(Secret(org_id=org_id, project_id=project_id, name="OWN", sealed="x", **at))
-        await session.flush()
-        session.add(
-            SecretLink(project_id=project_id, secret_id=shared.id, created_at=installation.clock())
-        )
+        sealer, now = services.sealer, services.now()
+        of_project, of_org = Owner(org_id, project_id), Owner(org_id)
+        await storing.put(session, sealer, now, of_org, "SHARED", "x")
+        await storing.put(session, sealer, now, of_project, "OWN", "x")
+        await linking.link(session, now, of_project, "SHARED")
 
     installation.change(add)

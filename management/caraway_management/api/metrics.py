@@ -1,0 +1,114 @@
+"""The figures of projects, and metrics in the form of Prometheus."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+from starlette.responses import PlainTextResponse
+
+from caraway_management.api.access import Caller, ProjectId, needs
+from caraway_management.domain import figures, samples
+from caraway_management.domain.monitoring import Sample
+from caraway_management.monitoring import measuring
+from caraway_management.projects import finding
+
+router = APIRouter(tags=["metrics"])
+of_projects = APIRouter(tags=["metrics"])
+
+Window = Literal["1m", "5m", "15m", "30m", "1h", "6h", "24h", "7d"]
+_GAUGES = {
+    samples.INSTANCES: "Instances that should run",
+    samples.INSTANCES_READY: "Instances that answer",
+    samples.CPU_CORES: "Cores that the project may use",
+    samples.MEMORY_BYTES: "Memory that is used",
+    samples.MEMORY_LIMIT_BYTES: "Memory that may be used",
+    samples.DISK_BYTES: "Storage that is used",
+    samples.DISK_LIMIT_BYTES: "Storage that may be used",
+    samples.EXECUTORS: "Executors that are ready",
+}
+_COUNTERS = {
+    samples.CPU_SECONDS: "CPU time",
+    samples.QUERIES: "Statements",
+    samples.QUERY_FAILURES: "Statements that failed",
+    samples.FLIGHT_FAILURES: "Statements over Flight that failed",
+    samples.HTTP_REQUESTS: "HTTP requests",
+    samples.HTTP_5XX: "HTTP requests that the runtime failed",
+    samples.LLM_FAILURES: "Calls of models that failed",
+    samples.ROWS_INGESTED: "Rows of changes",
+}
+
+
+@of_projects.get("/{projectId}/metrics")
+async def get_project_metrics(
+    project_id: ProjectId,
+    caller: Annotated[Caller, needs("apps:read")],
+    window: Annotated[Window, Query(description="How far back to look.")] = "1h",
+) -> dict[str, Any]:
+    """Return the figures of a project's runtime over a window.
+
+    A figure that is not known is null. `window`, `requests` and `points` are ours.
+    """
+    now = caller.services.now()
+    since = now - timedelta(seconds=figures.WINDOWS_S[window])
+    async with caller.services.database.read() as session:
+        await finding.find_project(session, caller.org.id, project_id)
+        found = await measuring.of_project(session, project_id, since, now)
+    return {
+        "window": window,
+        "from": since.isoformat(),
+        "to": now.isoformat(),
+        **figures.summarize(found),
+        "points": figures.points(found),
+    }
+
+
+@router.get("/v1/metrics", response_class=PlainTextResponse)
+async def get_metrics(caller: Annotated[Caller, needs("apps:read")]) -> Response:
+    """Return the last metrics of the organization's projects in the form of Prometheus. Ours."""
+    async with caller.services.database.read() as session:
+        found = await measuring.latest_of_org(session, caller.org.id, caller.services.now())
+    return _page(_Projects(found))
+
+
+@router.get("/metrics", include_in_schema=False)
+async def get_service_metrics(request: Request) -> Response:
+    """Return the metrics of this process, without anything of its organizations."""
+    registry: CollectorRegistry = request.app.state.tally.registry
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class _Projects(Collector):
+    """The last samples of projects."""
+
+    def __init__(self, found: Sequence[tuple[int, str, Sample]]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterable[Metric]:
+        for name, text in _GAUGES.items():
+            yield self._filled(GaugeMetricFamily(*_named(name, text), labels=_LABELS), name)
+        for name, text in _COUNTERS.items():
+            yield self._filled(CounterMetricFamily(*_named(name, text), labels=_LABELS), name)
+
+    def _filled(self, family: Any, name: str) -> Metric:
+        for id_, project, sample in self._found:
+            if name in sample.values:
+                family.add_metric([str(id_), project], float(sample.values[name]))
+        metric: Metric = family
+        return metric
+
+
+_LABELS = ("project_id", "project")
+
+
+def _named(name: str, text: str) -> tuple[str, str]:
+    return f"caraway_project_{name}", text
+
+
+def _page(collector: Collector) -> Response:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

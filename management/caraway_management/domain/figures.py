@@ -1,0 +1,91 @@
+"""The figures of a project over a window, from samples of its metrics."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from caraway_management.domain import monitoring, samples
+from caraway_management.domain.monitoring import Sample
+
+WINDOWS_S: Mapping[str, int] = {
+    "1m": 60,
+    "5m": 300,
+    "15m": 900,
+    "30m": 1_800,
+    "1h": 3_600,
+    "6h": 6 * 3_600,
+    "24h": 24 * 3_600,
+    "7d": 7 * 24 * 3_600,
+}
+DEFAULT_WINDOW = "1h"
+MOST_POINTS = 100
+
+# What runtimes do not export; the names are those of the peer.
+_UNKNOWN_OF_POD = (
+    "disk_read_bytes",
+    "disk_read_operations",
+    "disk_write_bytes",
+    "disk_write_operations",
+)
+
+
+def summarize(found: Sequence[Sample]) -> dict[str, Any]:
+    """Return the figures of samples, the oldest first; None where nothing is known.
+
+    Counters are how much they grew in the window. The others are those of the last sample.
+    """
+    last: Mapping[str, Any] = found[-1].values if found else {}
+    return {
+        "metrics": {
+            "pod": {
+                "cpu_usage_percent": _rounded(monitoring.cpu(found).value),
+                "memory_usage_bytes": last.get(samples.MEMORY_BYTES),
+                "memory_limit_bytes": last.get(samples.MEMORY_LIMIT_BYTES),
+                "disk_usage_bytes": last.get(samples.DISK_BYTES),
+                "disk_limit_bytes": last.get(samples.DISK_LIMIT_BYTES),
+                **dict.fromkeys(_UNKNOWN_OF_POD),
+            }
+        },
+        "ingestion": {
+            "rows_ingested": _grown(found, samples.ROWS_INGESTED),
+            "bytes_ingested": None,
+        },
+        "requests": {
+            "http_requests": _grown(found, samples.HTTP_REQUESTS),
+            "http_5xx": _grown(found, samples.HTTP_5XX),
+            "queries": _grown(found, samples.QUERIES),
+            "query_failures": _grown(found, samples.QUERY_FAILURES),
+        },
+        "cluster": {
+            "active_executors_count": last.get(samples.EXECUTORS),
+            "instances": last.get(samples.INSTANCES),
+            "instances_ready": last.get(samples.INSTANCES_READY),
+        },
+    }
+
+
+def points(found: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Return the course of some figures: at most 100 points, of equally many samples each."""
+    size = max(1, -(-len(found) // MOST_POINTS))
+    ends = range(size - 1, len(found), size)
+    return [
+        {
+            "timestamp": found[end].at.isoformat(),
+            "cpu_usage_percent": _rounded(
+                monitoring.cpu(found[max(0, end - size) : end + 1]).value
+            ),
+            "memory_usage_bytes": found[end].values.get(samples.MEMORY_BYTES),
+            "active_executors_count": found[end].values.get(samples.EXECUTORS),
+            "queries": _grown(found[max(0, end - size) : end + 1], samples.QUERIES),
+        }
+        for end in ends
+    ]
+
+
+def _grown(found: Sequence[Sample], name: str) -> float | None:
+    if len(found) < 2 or not any(name in sample.values for sample in found):
+        return None
+    return monitoring.increase(found, name)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
