@@ -155,10 +155,7 @@ _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI document of the service."""
-    with tempfile.TemporaryDirectory() as folder:
-        with management.installation(management.embedded_url(Path(folder))) as service:
-            found: dict[str, Any] = service.anonymous().get("/openapi.json").json()
-            return found
+    return management.declared_app().openapi()
 
 
 def operations() -> Iterator[Operation]:
@@ -214,6 +211,7 @@ def _module(tag: str, of_tag: list[Operation]) -> str:
 
 def _method(operation: Operation) -> str:
     path, query = operation.arguments("path"), operation.arguments("query")
+    path.sort(key=lambda each: operation.path.index(f"{{{each.sent_as}}}"))
     headers, members = operation.arguments("header"), operation.members()
     body = operation.body
     takes_body = body is not None and not members

@@ -25,6 +25,18 @@ from caraway.cli import (
     sql,
     store,
 )
+from caraway.cli.managing import (
+    deploying,
+    deployments,
+    keys,
+    members,
+    monitors,
+    orgs,
+    projects,
+    secret_values,
+    signing_in,
+    tokens,
+)
 from caraway_core.errors import CarawayError
 
 DEBUG_HELP = "Show Python tracebacks."
@@ -92,6 +104,18 @@ def build() -> typer.Typer:
     app.add_typer(cluster.build())
     app.command("operator")(operator.operator)
     app.add_typer(management.build())
+    app.command("login")(signing_in.login)
+    app.command("logout")(signing_in.logout)
+    app.command("whoami")(signing_in.whoami)
+    app.add_typer(orgs.build())
+    app.add_typer(projects.build())
+    app.command("deploy")(deploying.deploy)
+    app.add_typer(deployments.build())
+    app.add_typer(secret_values.build())
+    app.add_typer(keys.build())
+    app.add_typer(members.build())
+    app.add_typer(tokens.build())
+    app.add_typer(monitors.build())
     app.command("sql")(sql.sql)
     app.command("nsql")(asking.nsql)
     app.command("chat")(asking.chat)

@@ -188,13 +188,13 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
             )
         )
 
-    def get_query_of_project(self, query_id: str, project_id: int) -> Document:
+    def get_query_of_project(self, project_id: int, query_id: str) -> Document:
         """Return a query with the first part of its result."""
         return self._object(
             Call("GET", f"/v1/projects/{part(project_id)}/queries/{part(query_id)}", names_org=True)
         )
 
-    def get_query_status_of_project(self, query_id: str, project_id: int) -> Document:
+    def get_query_status_of_project(self, project_id: int, query_id: str) -> Document:
         """Return the status of a query."""
         return self._object(
             Call(
@@ -206,8 +206,8 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
 
     def get_query_results_of_project(
         self,
-        query_id: str,
         project_id: int,
+        query_id: str,
         *,
         partition: int | None = None,
         format: str | None = None,
@@ -222,7 +222,7 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
             )
         )
 
-    def get_query_chunk_of_project(self, query_id: str, index: int, project_id: int) -> Document:
+    def get_query_chunk_of_project(self, project_id: int, query_id: str, index: int) -> Document:
         """Return a part of the result of a query."""
         return self._object(
             Call(
@@ -232,7 +232,7 @@ class QueriesRoutes(Operations[Document, Text, Content, Nothing]):
             )
         )
 
-    def cancel_query_of_project(self, query_id: str, project_id: int) -> Document:
+    def cancel_query_of_project(self, project_id: int, query_id: str) -> Document:
         """Cancel a query."""
         return self._object(
             Call(

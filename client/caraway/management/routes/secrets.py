@@ -33,11 +33,11 @@ class SecretsRoutes(Operations[Document, Text, Content, Nothing]):
             Call("POST", f"/v1/orgs/{part(org_id)}/secrets", body={"name": name, "value": value})
         )
 
-    def get_organization_secret(self, name: str, org_id: int) -> Document:
+    def get_organization_secret(self, org_id: int, name: str) -> Document:
         """Return a secret of an organization, with a masked value. Ours."""
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}/secrets/{part(name)}"))
 
-    def delete_organization_secret(self, name: str, org_id: int) -> Nothing:
+    def delete_organization_secret(self, org_id: int, name: str) -> Nothing:
         """Delete a secret of an organization, and its links to projects. Ours."""
         return self._nothing(Call("DELETE", f"/v1/orgs/{part(org_id)}/secrets/{part(name)}"))
 

@@ -1,0 +1,1 @@
+"""The commands that talk to a management service."""
