@@ -68,6 +68,16 @@ def rotate_keys(options: ManagementOptions) -> int:
     return _run(_rotate_keys(options))
 
 
+def migrate(options: ManagementOptions) -> int:
+    """Bring the database to the revision of this release. Needs no keys.
+
+    Raises:
+        CarawayError: the database cannot be used, or is of a newer release.
+    """
+    logs.configure(options.log_format)
+    return _run(_migrate(options))
+
+
 async def _serve(options: ManagementOptions) -> int:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -114,24 +124,37 @@ async def _rotate_keys(options: ManagementOptions) -> int:
     return 0
 
 
+async def _migrate(options: ManagementOptions) -> int:
+    async with _migrated(options):
+        print(json.dumps({"revision": migrations.scripts().get_current_head()}))
+    return 0
+
+
 @contextlib.asynccontextmanager
 async def _opened(options: ManagementOptions) -> AsyncIterator[Services]:
     """Open the database of the options, with the tables of this release and their keys."""
+    async with _migrated(options) as opened:
+        services = Services(
+            opened, Sealer(_key_source(options), utc_now), notices=notice_settings.read(os.environ)
+        )
+        async with opened.change() as session:
+            await accounts.add_plans(session, services.now())
+            await services.sealer.check(session)
+        yield services
+
+
+@contextlib.asynccontextmanager
+async def _migrated(options: ManagementOptions) -> AsyncIterator[Database]:
+    """Open the database of the options, with the tables of this release."""
     if options.database:
         url = database.parse_url(options.database)
     else:
         _make_private(options.data_dir)
         url = database.embedded(options.data_dir)
     opened = Database(url)
-    services = Services(
-        opened, Sealer(_key_source(options), utc_now), notices=notice_settings.read(os.environ)
-    )
     try:
         await migrations.upgrade(opened)
-        async with opened.change() as session:
-            await accounts.add_plans(session, services.now())
-            await services.sealer.check(session)
-        yield services
+        yield opened
     finally:
         await opened.close()
 

@@ -4,29 +4,10 @@ The chart renders its role from `RULES`; a test compares both.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+
+from caraway_kube.rbac import Rule
 
 _WRITE = ("create", "delete", "get", "list", "update", "watch")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The allowed verbs for resources of an API group."""
-
-    group: str
-    resources: tuple[str, ...]
-    verbs: tuple[str, ...]
-
-    @property
-    def rendered(self) -> dict[str, Any]:
-        """The rule in the form of a Role."""
-        return {
-            "apiGroups": [self.group],
-            "resources": list(self.resources),
-            "verbs": list(self.verbs),
-        }
-
 
 RULES: Sequence[Rule] = (
     Rule("caraway.dev", ("carawayclusters", "carawaylimits"), ("list", "watch")),
@@ -48,8 +29,3 @@ RULES: Sequence[Rule] = (
 
 OWN_RULES: Sequence[Rule] = (Rule("coordination.k8s.io", ("leases",), ("create", "get", "patch")),)
 """For the operator's own namespace, which contains its Lease."""
-
-
-def rendered(rules: Sequence[Rule] = RULES) -> list[dict[str, Any]]:
-    """Return the rules in the form of a Role."""
-    return [rule.rendered for rule in rules]

@@ -212,6 +212,9 @@ class Emulator(kmock.KubernetesEmulator):
         known = self.there.get(which)
         # Only server-side apply has this parameter.
         if known is None and "force" in request.params:
+            kind = KINDS[which.kind]
+            # The API server asks for both rights.
+            self.used.add((kind.group, kind.plural, "create"))
             return self._create(which, body)
         if known is None:
             raise ApiError(404, f"{which} not found")

@@ -1,20 +1,16 @@
 from collections import defaultdict
 
 from caraway_kube.api.kinds import LIMITS, OWNED, POD_MONITOR, SERVICE_MONITOR, ObjectRef
+from caraway_kube.rbac import rendered
 from caraway_operator.kube.lease import LeaderElection
-from caraway_operator.rules import OWN_RULES, RULES, rendered
+from caraway_operator.rules import OWN_RULES, RULES
 from tests.operator.harness import Harness, harness
 from tests.operator.test_operating import running
 from tests.operator.test_reconcile_rollout import bad_image
 
 
 def allowed() -> set[tuple[str, str, str]]:
-    return {
-        (rule.group, resource, verb)
-        for rule in (*RULES, *OWN_RULES)
-        for resource in rule.resources
-        for verb in rule.verbs
-    }
+    return {right for rule in (*RULES, *OWN_RULES) for right in rule.rights}
 
 
 MONITORS = (SERVICE_MONITOR, POD_MONITOR)

@@ -112,6 +112,7 @@ def build() -> typer.Typer:
     app.callback()(serve)
     app.command("init")(init)
     app.command("rotate-keys")(rotate_keys)
+    app.command("migrate")(migrate)
     return app
 
 
@@ -186,4 +187,18 @@ def rotate_keys(
         data_dir=data_dir, database=database, key_file=key_file, log_format=log_format
     )
     start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management rotate-keys")
+    raise typer.Exit(start(options))
+
+
+def migrate(
+    data_dir: server_options.DataDir = _DATA_DIR,
+    database: Database = None,
+    log_format: server_options.LogFormatOption = "text",
+) -> None:
+    """Bring the database to the revision of this release, and print it as JSON.
+
+    A service does the same when it starts. Needs no keys.
+    """
+    options = ManagementOptions(data_dir=data_dir, database=database, log_format=log_format)
+    start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management migrate")
     raise typer.Exit(start(options))
