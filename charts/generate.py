@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from caraway_kube import rbac
+from caraway_management.deployers.kubernetes import rules as management_rules
 from caraway_operator import rules
 
 CHART = Path(__file__).parent / "caraway"
@@ -43,6 +45,8 @@ def closed(**properties: Schema) -> Schema:
 
 
 IMAGE = closed(repository=TEXT, tag=TEXT, digest=TEXT)
+SECRET_KEY = closed(secretName=NAME_OR_EMPTY, key=TEXT)
+PEERS: Schema = {"type": ["array", "null"], "items": ANY_OBJECT}
 RESOURCES = closed(requests=QUANTITIES, limits=QUANTITIES)
 PATH = {
     **closed(path=TEXT, pathType={"enum": ["Prefix", "Exact", "ImplementationSpecific"]}),
@@ -71,9 +75,31 @@ def schema(cluster_spec: Schema) -> Schema:
         priorityClassName=NAME_OR_EMPTY,
         podMonitor=closed(enabled=FLAG, labels=TEXTS),
     )
+    management = closed(
+        enabled=FLAG,
+        replicas=COUNT,
+        image=IMAGE,
+        installation={"type": "string", "pattern": "^([a-z]([-a-z0-9]{0,38}[a-z0-9])?)?$"},
+        publicUrl=TEXT,
+        database=SECRET_KEY,
+        keys=SECRET_KEY,
+        migrate=FLAG,
+        logFormat={"enum": ["json", "text"]},
+        resources=RESOURCES,
+        serviceAccount=closed(create=FLAG, name=NAME_OR_EMPTY, annotations=TEXTS),
+        rbac=closed(create=FLAG),
+        service=closed(type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}, annotations=TEXTS),
+        network=closed(policies=FLAG, clients=PEERS, egress=PEERS),
+        ingress=_ingress(),
+        podLabels=TEXTS,
+        podAnnotations=TEXTS,
+        env=ANY_OBJECTS,
+        nodeSelector=TEXTS,
+        affinity=ANY_OBJECT,
+        tolerations=ANY_OBJECTS,
+        priorityClassName=NAME_OR_EMPTY,
+    )
     policies = {"enum": ["Always", "IfNotPresent", "Never"]}
-    host = closed(host=TEXT, paths={"type": "array", "items": PATH, "minItems": 1})
-    tls = closed(secretName=NAME, hosts={"type": "array", "items": TEXT})
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart caraway",
@@ -85,6 +111,7 @@ def schema(cluster_spec: Schema) -> Schema:
             image=closed(repository={**TEXT, "minLength": 1}, tag=TEXT, digest=TEXT,
                          pullPolicy=policies),
             operator=operator,
+            management=management,
             cluster=closed(
                 enabled=FLAG,
                 name={"type": "string", "maxLength": 40},
@@ -93,14 +120,7 @@ def schema(cluster_spec: Schema) -> Schema:
                 manifestFile=TEXT,
                 spec=of_values(cluster_spec),
             ),
-            ingress=closed(
-                enabled=FLAG,
-                className=TEXT,
-                annotations=TEXTS,
-                labels=TEXTS,
-                hosts={"type": "array", "items": host},
-                tls={"type": "array", "items": tls},
-            ),
+            ingress=_ingress(),
             gateway=closed(
                 enabled=FLAG,
                 parentRefs=ANY_OBJECTS,
@@ -114,6 +134,19 @@ def schema(cluster_spec: Schema) -> Schema:
             extraObjects={"type": "array", "items": {"type": ["object", "string"]}},
         ),
     }  # fmt: skip
+
+
+def _ingress() -> Schema:
+    host = closed(host=TEXT, paths={"type": "array", "items": PATH, "minItems": 1})
+    tls = closed(secretName=NAME, hosts={"type": "array", "items": TEXT})
+    return closed(
+        enabled=FLAG,
+        className=TEXT,
+        annotations=TEXTS,
+        labels=TEXTS,
+        hosts={"type": "array", "items": host},
+        tls={"type": "array", "items": tls},
+    )
 
 
 def of_values(written: Schema) -> Schema:
@@ -195,6 +228,8 @@ def files() -> dict[Path, str]:
     return {
         CHART / "values.schema.json": json.dumps(schema(spec), indent=1) + "\n",
         CHART / "files" / "operator-rules.yaml": _rules(),
+        CHART / "files" / "management-rules.yaml": _MANAGEMENT_RULES
+        + yaml.safe_dump({"all": rbac.rendered(management_rules.RULES)}, sort_keys=False),
         CHART / "README.md": _README.format(table=rows),
         REFERENCE: _REFERENCE.format(table=rows),
     }
@@ -202,8 +237,8 @@ def files() -> dict[Path, str]:
 
 def _rules() -> str:
     found = {
-        "namespaced": rules.rendered(rules.RULES),
-        "own": rules.rendered(rules.OWN_RULES),
+        "namespaced": rbac.rendered(rules.RULES),
+        "own": rbac.rendered(rules.OWN_RULES),
     }
     return _RULES + yaml.safe_dump(found, sort_keys=False)
 
@@ -218,6 +253,11 @@ def main() -> None:
 _RULES = """\
 # What the operator may do, made of caraway_operator.rules by `python charts/generate.py`:
 # `namespaced` in every namespace that it looks after, `own` in its own.
+"""
+
+_MANAGEMENT_RULES = """\
+# What the management service may do in all namespaces, made of
+# caraway_management.deployers.kubernetes.rules by `python charts/generate.py`.
 """
 
 _README = """# caraway

@@ -50,6 +50,18 @@ VALUES: dict[str, dict[str, Any]] = {
         "cluster": {"spec": {"tls": {"enabled": True}}},
         "tests": {"apiKey": {"name": "keys", "key": "reader"}},
     },
+    "management": {
+        "management": {
+            "enabled": True, "replicas": 3, "publicUrl": "https://caraway.example",
+            "database": {"secretName": "database"}, "keys": {"secretName": "keys"},
+            "ingress": {"enabled": True, "tls": [{"secretName": "certificate"}]},
+            "network": {"clients": [{"podSelector": {}}], "egress": []},
+            "podLabels": {"a": "b"}, "podAnnotations": {"c": "d"}, "env": [{"name": "A"}],
+            "nodeSelector": {"disk": "ssd"}, "affinity": {"nodeAffinity": {}},
+            "tolerations": [{"key": "spot", "operator": "Exists"}], "priorityClassName": "high",
+            "serviceAccount": {"annotations": {"e": "f"}}, "service": {"annotations": {"g": "h"}},
+        },
+    },
     "further objects": {
         "extraObjects": [
             {"apiVersion": "v1", "kind": "ConfigMap",
@@ -92,7 +104,7 @@ def test_it_renders_valid_objects(case: str, version: str) -> None:
         for each in KUBERNETES
     ],
 )
-@pytest.mark.parametrize("case", ["defaults", "no operator"])
+@pytest.mark.parametrize("case", ["defaults", "no operator", "management"])
 def test_every_kubernetes_version_takes_them(case: str, kubernetes: str) -> None:
     text = helm.template(VALUES[case], "--kube-version", f"{kubernetes}.0")
     assert refused(text, kubernetes) == []

@@ -16,7 +16,10 @@ PAGES = [
     helm.CHART / "README.md",
 ]
 SCHEMA: dict[str, Any] = json.loads((helm.CHART / "values.schema.json").read_text())
-SECTIONS = ("global", "image", "operator", "cluster", "ingress", "gateway", "dashboard", "tests")
+SECTIONS = (
+    "global", "image", "operator", "management", "cluster", "ingress", "gateway", "dashboard",
+    "tests",
+)  # fmt: skip
 
 
 def anchors(page: Path) -> set[str]:

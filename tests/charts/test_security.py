@@ -12,7 +12,16 @@ from tests.kit import helm
 
 ROOT = Path(__file__).parents[2]
 TRIVY = Path(sys.executable).parent / "trivy"
-RULES: dict[str, Any] = yaml.safe_load((helm.CHART / "files" / "operator-rules.yaml").read_text())
+RULES: dict[str, Any] = {
+    **yaml.safe_load((helm.CHART / "files" / "operator-rules.yaml").read_text()),
+    **yaml.safe_load((helm.CHART / "files" / "management-rules.yaml").read_text()),
+}
+MANAGEMENT = {
+    "management": {
+        "enabled": True, "replicas": 2, "database": {"secretName": "database"},
+        "keys": {"secretName": "keys"},
+    }
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -21,8 +30,12 @@ RULES: dict[str, Any] = yaml.safe_load((helm.CHART / "files" / "operator-rules.y
         [],
         ["--helm-set", "operator.enabled=false,cluster.spec.tls.enabled=true"],
         ["--helm-set", "operator.watchNamespaces={data},operator.replicas=2"],
+        [
+            "--helm-set",
+            "management.enabled=true,management.database.secretName=a,management.keys.secretName=b",
+        ],
     ],
-    ids=["operator", "no operator", "one namespace"],
+    ids=["operator", "no operator", "one namespace", "management"],
 )
 def test_trivy_finds_nothing_grave(flags: list[str]) -> None:
     done = subprocess.run(
@@ -35,11 +48,11 @@ def test_trivy_finds_nothing_grave(flags: list[str]) -> None:
 
 
 def test_every_pod_meets_the_restricted_standard() -> None:
-    found = helm.render() + helm.render({"operator": {"enabled": False}})
+    found = helm.render(MANAGEMENT) + helm.render({"operator": {"enabled": False}})
     templates = [each["spec"]["template"]["spec"] for each in found
-                 if each["kind"] in ("Deployment", "StatefulSet")]  # fmt: skip
+                 if each["kind"] in ("Deployment", "Job", "StatefulSet")]  # fmt: skip
     pods = [*templates, *(each["spec"] for each in helm.of_kind(found, "Pod"))]
-    assert len(pods) == 7
+    assert len(pods) == 9
     for pod in pods:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -51,13 +64,16 @@ def test_every_pod_meets_the_restricted_standard() -> None:
             assert container["resources"]["limits"]["memory"]
 
 
-def test_only_the_operator_may_talk_to_the_api() -> None:
-    found = helm.render() + helm.render({"operator": {"enabled": False}})
-    for each in found:
-        if each["kind"] in ("Deployment", "StatefulSet"):
-            pod = each["spec"]["template"]["spec"]
-            may = pod["automountServiceAccountToken"]
-            assert may is (pod["containers"][0]["name"] == "operator")
+def test_only_operator_and_management_may_talk_to_the_api() -> None:
+    found = helm.render(MANAGEMENT) + helm.render({"operator": {"enabled": False}})
+    may = {
+        pod["containers"][0]["name"]: pod["automountServiceAccountToken"]
+        for each in found
+        if each["kind"] in ("Deployment", "Job", "StatefulSet")
+        for pod in [each["spec"]["template"]["spec"]]
+    }
+    assert {name for name, is_mounted in may.items() if is_mounted} == {"operator", "management"}
+    assert "migration" in may
 
 
 def granted(found: list[dict[str, Any]], kind: str, namespace: str | None) -> list[Any]:
