@@ -185,12 +185,14 @@ class ManagementOptions:
     """The flags of `caraway management`. `database` is a URL; None is a file of the directory.
 
     Without a key file, the keys that seal secrets are in the environment or in the directory.
+    `platform` is a file with the regions, clusters, images and git places that projects may use.
     """
 
     data_dir: Path
     http: Address = Address("127.0.0.1", 8070)
     database: str | None = None
     key_file: Path | None = None
+    platform: Path | None = None
     deployer: Literal["local", "kubernetes", "none"] = "local"
     installation: str = "caraway"
     """Tells its namespaces from those of other management services in a Kubernetes cluster."""

@@ -18,11 +18,12 @@ import uvloop
 from caraway_core import logs, ready_pipe
 from caraway_core.errors import CarawayError
 from caraway_core.settings import ManagementOptions
-from caraway_management import accounts, composition
+from caraway_management import accounts, composition, platform_file
 from caraway_management.api import app
 from caraway_management.credentials import settings
 from caraway_management.credentials.oidc import Oidc
 from caraway_management.credentials.settings import CredentialSettings, OidcSettings
+from caraway_management.domain.platform import Platform
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.notices import settings as notice_settings
 from caraway_management.sealing import keys
@@ -135,7 +136,10 @@ async def _opened(options: ManagementOptions) -> AsyncIterator[Services]:
     """Open the database of the options, with the tables of this release and their keys."""
     async with _migrated(options) as opened:
         services = Services(
-            opened, Sealer(_key_source(options), utc_now), notices=notice_settings.read(os.environ)
+            opened,
+            Sealer(_key_source(options), utc_now),
+            notices=notice_settings.read(os.environ),
+            platform=platform_file.read(options.platform) if options.platform else Platform(),
         )
         async with opened.change() as session:
             await accounts.add_plans(session, services.now())

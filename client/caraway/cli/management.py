@@ -71,6 +71,15 @@ OidcAddsUsers = Annotated[
     ),
 ]
 _OIDC_SECRET = "CARAWAY_MANAGEMENT_OIDC_CLIENT_SECRET"
+Platform = Annotated[
+    Path | None,
+    typer.Option(
+        "--platform",
+        envvar="CARAWAY_MANAGEMENT_PLATFORM",
+        metavar="FILE",
+        help="Regions, clusters, images and places of git that projects may use, as YAML.",
+    ),
+]
 
 
 Deployer = Annotated[
@@ -122,6 +131,7 @@ def serve(
     data_dir: server_options.DataDir = _DATA_DIR,
     database: Database = None,
     key_file: KeyFile = None,
+    platform: Platform = None,
     deployer: Deployer = "local",
     installation: Installation = "caraway",
     allow_local_files: AllowLocalFiles = False,
@@ -140,6 +150,7 @@ def serve(
         http=address(http, "--http"),
         database=database,
         key_file=key_file,
+        platform=platform,
         deployer=deployer,
         installation=installation,
         allow_local_files=allow_local_files,

@@ -15,7 +15,7 @@ from caraway_management.domain.identity import Organization
 from caraway_management.domain.plans import UNLIMITED
 from caraway_management.domain.platform import Platform
 from caraway_management.domain.refusals import RefusedError
-from caraway_management.store.tables import Org, Project
+from caraway_management.store.tables import Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ async def create(
         RefusedError: there is one of this name, a setting is wrong, or the plan allows no more.
     """
     project = await _find_deleted(session, around.org.id, name)
-    await _check_number(session, around)
+    await check_number(session, around)
     if project is None:
         project = Project(
             org_id=around.org.id, name=name, name_key=names.key(names.check_project(name)),
@@ -59,12 +59,15 @@ async def create(
     return project
 
 
-async def _check_number(session: AsyncSession, around: Surroundings) -> None:
+async def check_number(session: AsyncSession, around: Surroundings) -> None:
+    """Check that the organization may have another project. It must be locked.
+
+    Raises:
+        RefusedError: its plan allows no more.
+    """
     limits = around.allowance.limits
     if limits.apps == UNLIMITED:
         return
-    # Of two requests at once, the second counts the project of the first.
-    await session.get_one(Org, around.org.id, with_for_update=True)
     present = select(func.count()).where(
         Project.org_id == around.org.id, Project.deleted_at.is_(None)
     )
@@ -84,6 +87,8 @@ def update(around: Surroundings, project: Project, changes: Mapping[str, Any]) -
                 "the repository",
                 "github_connected",
             )
+        if changes["manifest"] is not None:
+            limiting.check_manifests(around.allowance.limits)
         project.manifest = changes["manifest"]
     if {"region", "cluster_name"} & set(changes):
         _place(around, project, changes)

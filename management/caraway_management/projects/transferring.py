@@ -36,6 +36,7 @@ async def transfer(
     )
     if await session.scalar(taken) is not None:
         raise editing.name_taken(project.name)
+    await editing.check_number(session, target)
     # All of its settings must be in the plan of the other organization.
     project.config = configs.merge({}, project.config, target.allowance)
     project.region, project.cluster_name = target.platform.check_placement(

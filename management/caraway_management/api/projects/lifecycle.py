@@ -97,7 +97,7 @@ async def create_fork(
     placement = {"region": body.region, "cluster_name": body.cluster_name}
     async with caller.change() as change:
         session = change.session
-        around = await surroundings(session, caller)
+        around = await surroundings(session, caller, adds=True)
         source = await finding.find_project(session, caller.org.id, project_id)
         fork = await forking.fork(session, around, source, body.name, placement, manifest)
         change.on("project", fork.id, fork.name)
@@ -123,11 +123,11 @@ async def transfer_project(
     caller.within.require_role(Role.ADMIN)
     async with caller.change() as change:
         session = change.session
+        access = await find_access(session, caller.credential, body.org)
+        target = await surroundings(session, caller, access.org.id, adds=True)
         project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         change.on("project", project.id, project.name)
-        access = await find_access(session, caller.credential, body.org)
         access.require_scope("apps:write")
-        target = await surroundings(session, caller, access.org.id)
         sealer = caller.services.sealer
         await transferring.transfer(session, sealer, target, project, body.confirm)
         await applying.apply_project(session, change.now, project.id)

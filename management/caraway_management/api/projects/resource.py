@@ -21,15 +21,19 @@ from caraway_management.projects.editing import Surroundings
 router = APIRouter(tags=["projects"])
 
 
-async def surroundings(session: AsyncSession, caller: Caller, org_id: int = 0) -> Surroundings:
+async def surroundings(
+    session: AsyncSession, caller: Caller, org_id: int = 0, *, adds: bool = False
+) -> Surroundings:
     """Return what decides which settings a project of an organization may have.
 
-    The organization is not deleted, and gets no other plan, before the transaction ends.
+    The organization is not deleted, and gets no other plan, before the transaction ends. With
+    `adds` it gets no other project either. Take it before a project is locked: that is the order
+    of all changes.
 
     Raises:
         RefusedError: it is deleted.
     """
-    row = await organizations.find(session, org_id or caller.org.id, reads=True)
+    row = await organizations.find(session, org_id or caller.org.id, reads=not adds)
     limits = await accounts.read_plan(session, row.plan)
     services = caller.services
     org = Organization(row.id, row.name, row.plan, row.deleted_at)
@@ -66,7 +70,7 @@ async def create_project(
     """Create a project. A deleted one of this name is revived, with its id and its settings."""
     settings = await checked(body.given())
     async with caller.change() as change:
-        around = await surroundings(change.session, caller)
+        around = await surroundings(change.session, caller, adds=True)
         if body.cname is not None:
             settings.setdefault("region", around.platform.region_of(body.cname))
         project = await editing.create(change.session, around, body.name, settings)
@@ -97,11 +101,12 @@ async def update_project(
     settings = await checked(body.given())
     async with caller.change() as change:
         session = change.session
+        around = await surroundings(session, caller)
         project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         change.on("project", project.id, project.name)
         check_if_match(caller.request, project.revision)
         editing.check_revision(project, body.revision)
-        editing.update(await surroundings(session, caller), project, settings)
+        editing.update(around, project, settings)
     set_etag(response, project.revision)
     return views.view(project)
 

@@ -1,0 +1,74 @@
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy.engine import URL
+
+from caraway_management.domain.platform import Cluster, Image, Platform, Region
+from tests.kit import management
+from tests.kit.management import BEGAN, Installation
+
+PLATFORM = Platform(
+    regions=(
+        Region("east", "us-east-1", "aws", "AWS", "us-east-1-prod", True),
+        Region("lab", "lab", is_disabled=True, env="dev"),
+    ),
+    clusters=(
+        Cluster("big", "east", "aws", "https://big.example.com", created_at=BEGAN),
+        Cluster("own", "east", organizations=("Umbrella",)),
+    ),
+    images=(
+        Image("caraway/caraway", "2.1.0"),
+        Image("caraway/caraway", "2.2.0-rc.1", "preview"),
+    ),
+)
+
+
+@pytest.fixture
+def installation(database_url: URL) -> Iterator[Installation]:
+    """An installation that offers regions, clusters and images."""
+    with management.installation(database_url, platform=PLATFORM) as made:
+        yield made
+
+
+def test_regions_clusters_and_images_are_listed(installation: Installation) -> None:
+    user = installation.add_user()
+    installation.add_org("acme", user)
+    installation.add_org("umbrella", user)
+    caller = installation.sign_in(user)
+    regions = caller.get("/v1/regions").json()
+    assert regions["default"] == "east"
+    assert regions["regions"][0] == {
+        "name": "east", "region": "us-east-1", "provider": "aws", "providerName": "AWS",
+        "isDefault": True, "cname": "us-east-1-prod", "disabled": False,
+    }  # fmt: skip
+    lab = caller.get("/v1/regions?env=dev").json()
+    assert ([each["name"] for each in lab["regions"]], lab["default"]) == (["lab"], None)
+    clusters = caller.get("/v1/clusters").json()["clusters"]
+    assert clusters == [
+        {
+            "cluster_name": "big", "region": "east", "cloud_provider": "aws",
+            "endpoint": "https://big.example.com", "created_at": BEGAN.isoformat(),
+            "updated_at": None,
+        }
+    ]  # fmt: skip
+    others = caller.get("/v1/clusters", headers={"x-org-name": "umbrella"}).json()["clusters"]
+    assert [each["cluster_name"] for each in others] == ["big", "own"]
+    images = caller.get("/v1/container-images").json()
+    assert ([each["tag"] for each in images["images"]], images["default"]) == (
+        ["2.1.0", "2.2.0-rc.1"], "2.1.0",
+    )  # fmt: skip
+    preview = caller.get("/v1/container-images?channel=preview").json()
+    assert preview == {
+        "images": [{"name": "caraway/caraway", "tag": "2.2.0-rc.1", "channel": "preview"}],
+        "default": "2.2.0-rc.1",
+    }
+    assert caller.get("/v1/container-images?channel=x").status_code == 400
+
+
+def test_a_region_is_named_by_its_cname_too(installation: Installation) -> None:
+    user = installation.add_user()
+    installation.add_org("acme", user)
+    caller = installation.sign_in(user)
+    made = caller.post("/v1/projects", {"name": "shop", "cname": "us-east-1-prod"})
+    assert (made.status_code, made.json()["region"]) == (201, "east")
+    assert caller.post("/v1/projects", {"name": "new1", "cname": "x"}).status_code == 400
