@@ -17,7 +17,7 @@ from tests.kit.management import Caller
 
 MANIFEST = "version: v2\nkind: Spicepod\nname: shop\n"
 ORGS = ("acme", "umbrella")
-NAMES = ("shop", "SHOP", "store")
+NAMES = ("shop", "SHOP")
 
 
 @dataclass
@@ -85,12 +85,20 @@ class Projects(RuleBasedStateMachine):
         found.is_deleted = found.is_paused = False
         return id_
 
-    @rule(id_=projects)
-    def delete(self, id_: int) -> None:
+    @rule(id_=projects, is_paused_before=st.booleans())
+    def delete(self, id_: int, is_paused_before: bool) -> None:
         model = self.models[id_]
+        if is_paused_before:
+            self.pause(id_)
         status = self._send(model, "DELETE", "").status_code
         assert status == (404 if model.is_deleted else 204)
         model.is_deleted = True
+
+    @rule(id_=projects)
+    def delete_and_revive(self, id_: int) -> None:
+        model = self.models[id_]
+        self.delete(id_, True)
+        self.create(model.org, model.name.upper(), "e", has_manifest=False)
 
     @rule(id_=projects)
     def pause(self, id_: int) -> None:
@@ -161,7 +169,7 @@ class Projects(RuleBasedStateMachine):
 
     @invariant()
     def the_service_shows_what_the_model_says(self) -> None:
-        # So that no deployment is under way, unless a step says otherwise.
+        # So that no deployment is under way at the next step.
         self.installation.work()
         for org in ORGS:
             listed = self.caller.get("/v1/projects?limit=100", headers={"x-org-name": org})
