@@ -1,5 +1,6 @@
 # The images of Caraway. Built without a target this makes `caraway`, which holds every component and
-# is what the chart and compose.yaml use; `--target scheduler`, `executor` and `operator` make one each.
+# is what the chart and compose.yaml use; `--target scheduler`, `executor`, `management` and `operator`
+# make one each.
 #
 #   docker build -t caraway:0.1.0 .
 #
@@ -108,6 +109,14 @@ LABEL org.opencontainers.image.title="caraway-executor" \
 EXPOSE 9090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 CMD ["alive"]
 CMD ["executor"]
+
+FROM cluster AS management
+LABEL org.opencontainers.image.title="caraway-management" \
+      org.opencontainers.image.description="Serves organizations, projects and deployments."
+ENV CARAWAY_HTTP=0.0.0.0:8070 CARAWAY_DATA_DIR=/var/lib/caraway
+EXPOSE 8070
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 CMD ["alive", "8070/healthz"]
+CMD ["management"]
 
 FROM base AS operator
 COPY --from=operator-packages /opt/caraway /opt/caraway

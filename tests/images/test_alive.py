@@ -43,9 +43,9 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
-def check(address: str) -> "subprocess.CompletedProcess[str]":
+def check(address: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, SCRIPT], env={"CARAWAY_METRICS": address}, capture_output=True,
+        [sys.executable, SCRIPT, *arguments], env={"CARAWAY_METRICS": address}, capture_output=True,
         text=True, timeout=60,
     )  # fmt: skip
 
@@ -53,6 +53,11 @@ def check(address: str) -> "subprocess.CompletedProcess[str]":
 def test_a_process_that_answers_is_alive(server: Server) -> None:
     assert check(f"0.0.0.0:{server.server_port}").returncode == 0
     assert server.asked == ["/health"]
+
+
+def test_another_place_can_be_asked(server: Server) -> None:
+    assert check("0.0.0.0:1", f"{server.server_port}/healthz").returncode == 0
+    assert server.asked == ["/healthz"]
 
 
 def test_one_that_answers_with_an_error_is_not(server: Server) -> None:

@@ -18,15 +18,15 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 KEYS = {
     "build", "cap_drop", "command", "depends_on", "entrypoint", "environment", "healthcheck",
-    "image", "mem_limit", "networks", "ports", "read_only", "restart", "security_opt", "shm_size",
-    "stop_grace_period", "tmpfs", "volumes",
+    "image", "mem_limit", "networks", "ports", "profiles", "read_only", "restart",
+    "security_opt", "shm_size", "stop_grace_period", "tmpfs", "volumes",
 }  # fmt: skip
 """What the Compose specification calls what is used here."""
 
 
 def line(service: str) -> str:
     """Return what a service starts, in one line."""
-    words = [*SERVICES[service]["entrypoint"], *SERVICES[service].get("command", [])]
+    words = [*SERVICES[service].get("entrypoint", ()), *SERVICES[service].get("command", [])]
     return " ".join(words).replace("$$", "$")
 
 
@@ -93,13 +93,13 @@ def test_checks_of_health_are_programs() -> None:
 
 def test_nothing_is_served_beyond_this_machine() -> None:
     published = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert len(published) == 3
+    assert len(published) == 4
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
-@pytest.mark.parametrize("service", ["head", "scheduler", "executor-1", "executor-2"])
+@pytest.mark.parametrize("service", ["head", "scheduler", "executor-1", "executor-2", "management"])
 def test_flags_are_those_of_the_command(service: str) -> None:
-    command = re.search(r"\b(head|scheduler|executor) ", line(service))
+    command = re.search(r"\b(head|scheduler|executor|management) ", line(service))
     assert command is not None
     shown = subprocess.run(
         [CARAWAY, command[1], "--help"], capture_output=True, text=True, check=True,
@@ -108,6 +108,11 @@ def test_flags_are_those_of_the_command(service: str) -> None:
     flags = set(re.findall(r"--[a-z-]+", line(service)))
     assert flags
     assert {flag for flag in flags if not re.search(rf"{flag}\b", shown)} == set()
+
+
+def test_only_what_is_asked_for_is_started_in_addition() -> None:
+    profiles = {name: said["profiles"] for name, said in SERVICES.items() if "profiles" in said}
+    assert profiles == {"management": ["management"]}
 
 
 def test_the_state_is_durable() -> None:

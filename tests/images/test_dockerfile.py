@@ -37,24 +37,27 @@ def lineage(stage: str) -> str:
     return text
 
 
+STAGES = ("scheduler", "executor", "management", "operator", "caraway")
+
+
 def test_hadolint_finds_nothing() -> None:
     done = subprocess.run([BIN / "hadolint", ROOT / "Dockerfile"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_each_component_has_a_stage() -> None:
-    assert {"scheduler", "executor", "operator", "caraway"} <= set(stages())
+    assert set(STAGES) <= set(stages())
 
 
 def test_all_images_run_as_the_user_of_the_pods() -> None:
-    for stage in ("scheduler", "executor", "operator", "caraway"):
+    for stage in STAGES:
         text = lineage(stage)
         assert "useradd --uid 10001 --gid 10001 --home-dir /var/lib/caraway" in text
         assert re.findall(r"^USER (\S+)$", text, re.MULTILINE) == ["10001:10001"]
 
 
 def test_images_hold_no_installer_and_no_index() -> None:
-    for stage in ("scheduler", "executor", "operator", "caraway"):
+    for stage in STAGES:
         text = lineage(stage)
         assert "pip uninstall --yes --root-user-action=ignore setuptools wheel pip" in text
         assert "PIP_INDEX_URL" not in text
@@ -69,18 +72,18 @@ def test_stages_that_install_trust_a_private_authority_and_images_do_not_name_it
     for text in installing:
         assert "ARG CA_CERTIFICATE" in text and "PIP_CERT=/ca.pem" in text
         assert text.index("/ca.pem', 'w'") < text.index("COPY")
-    for stage in ("scheduler", "executor", "operator", "caraway"):
+    for stage in STAGES:
         assert "CA_CERTIFICATE" not in lineage(stage)
 
 
 def test_images_hold_nothing_that_runs_as_another_user() -> None:
-    for stage in ("scheduler", "executor", "operator", "caraway"):
+    for stage in STAGES:
         assert "find / -xdev -type f -perm /6000 -exec chmod a-s {} +" in lineage(stage)
 
 
 def test_bytecode_of_the_standard_library_is_in_the_images(tmp_path: Path) -> None:
     # Nobody can write it later, and the base image leaves it out.
-    for stage in ("scheduler", "executor", "operator", "caraway"):
+    for stage in STAGES:
         assert "compileall" in lineage(stage)
     command = re.search(r"&& python (-m compileall .+) /usr/local/lib/python3\*", DOCKERFILE)
     assert command is not None
@@ -162,6 +165,11 @@ def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
             "caraway_scheduler.composition.command, caraway_executor.actor, "
             "caraway_cluster.store.command",
             "datafusion",
+        ),
+        (
+            "image.txt",
+            "caraway_management.command, caraway.cli.management, asyncpg, aiosqlite",
+            "sqlalchemy",
         ),
     ],
 )
