@@ -1,9 +1,12 @@
 """A management service in the process of the test, over SQLite or a real PostgreSQL."""
 
+import asyncio
 import contextlib
 import itertools
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +21,7 @@ from starlette.testclient import TestClient
 
 from caraway_management import accounts, composition
 from caraway_management.api import app
+from caraway_management.api.app import Application
 from caraway_management.credentials.passwords import Passwords
 from caraway_management.credentials.settings import CredentialSettings
 from caraway_management.domain.scopes import EVERYTHING, Role
@@ -169,8 +173,13 @@ class Installation:
 
 
 @contextlib.contextmanager
-def installation(url: URL, **parts: Any) -> Iterator[Installation]:
-    """Serve over a database, with its tables and plans; `parts` replaces parts of the services."""
+def installation(
+    url: URL, *, is_prepared: bool = False, routes: FastAPI | None = None, **parts: Any
+) -> Iterator[Installation]:
+    """Serve over a database, with its tables and plans, which a prepared one has already.
+
+    `parts` replaces parts of the services, and `routes` the routes.
+    """
     clock = Clock()
     opened = Database(url)
     deployer = FakeDeployer()
@@ -184,19 +193,38 @@ def installation(url: URL, **parts: Any) -> Iterator[Installation]:
         passwords=Passwords(FAST_HASHER),
         **parts,
     )
-    with TestClient(app.build(services), raise_server_exceptions=False) as client:
+    application = Application(services, routes)
+    with TestClient(application, raise_server_exceptions=False) as client:
         made = Installation(services, clock, client, deployer)
-        made.run(migrations.upgrade, opened)
-        made.change(lambda session: accounts.add_plans(session, clock()))
+        if not is_prepared:
+            made.run(_prepare, opened)
         try:
             yield made
         finally:
             made.run(opened.close)
 
 
+async def _prepare(opened: Database) -> None:
+    """Make the tables and the plans."""
+    await migrations.upgrade(opened)
+    async with opened.change() as session:
+        await accounts.add_plans(session, BEGAN)
+
+
+def _prepare_alone(url: URL) -> None:
+    async def prepare() -> None:
+        opened = Database(url)
+        try:
+            await _prepare(opened)
+        finally:
+            await opened.close()
+
+    asyncio.run(prepare())
+
+
 def declared_app() -> FastAPI:
-    """Return the application for what it declares; its database is never opened."""
-    return app.build(Services(Database(embedded_url(Path("unopened"))), new_sealer(Clock())))
+    """Return the application for what it declares."""
+    return app.declare()
 
 
 def new_sealer(clock: Callable[[], datetime]) -> Sealer:
@@ -209,10 +237,36 @@ def embedded_url(folder: Path) -> URL:
     return database.embedded(folder)
 
 
-def new_postgres_url(server: postgres.Server) -> URL:
+@cache
+def _prepared_file() -> bytes:
+    """Return a SQLite database with tables and plans; migrations take longer than most tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = embedded_url(Path(folder))
+        _prepare_alone(url)
+        assert url.database is not None
+        return Path(url.database).read_bytes()
+
+
+def prepared_embedded_url(folder: Path) -> URL:
+    """Return the URL of a new SQLite database with tables and plans."""
+    url = embedded_url(folder)
+    assert url.database is not None
+    Path(url.database).write_bytes(_prepared_file())
+    return url
+
+
+def prepare_template(server: postgres.Server) -> str:
+    """Make a PostgreSQL database with tables and plans; return its name."""
+    url = new_postgres_url(server)
+    _prepare_alone(url)
+    assert url.database is not None
+    return url.database
+
+
+def new_postgres_url(server: postgres.Server, template: str = "template1") -> URL:
     """Return the URL of a new database of a PostgreSQL server."""
     name = f"management_{next(_numbers)}"
-    server.execute(f"CREATE DATABASE {name}")
+    server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     return URL.create(
         "postgresql+asyncpg",
         username="postgres",

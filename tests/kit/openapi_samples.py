@@ -35,6 +35,8 @@ def sample(schema: Mapping[str, Any], document: Mapping[str, Any], name: str = "
             each: sample(properties.get(each, {}), document, each)
             for each in schema.get("required", ())
         }
+    if name == "roles":
+        return ["member"]
     if type_ == "array" and schema.get("minItems"):
         return [sample(schema.get("items", {}), document, name)]
     if type_ == "string":

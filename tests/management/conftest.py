@@ -10,11 +10,17 @@ from tests.kit import management, postgres
 from tests.kit.management import Installation
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def postgres_server() -> Iterator[postgres.Server]:
     """A PostgreSQL server, started by the first test that asks for it."""
     with postgres.serving() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: postgres.Server) -> str:
+    """A PostgreSQL database with tables and plans, which others are copied from."""
+    return management.prepare_template(postgres_server)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -25,8 +31,17 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
     return management.new_postgres_url(request.getfixturevalue("postgres_server"))
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def prepared_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    """A new database of each kind, with tables and plans."""
+    if request.param == "sqlite":
+        return management.prepared_embedded_url(tmp_path)
+    template = request.getfixturevalue("postgres_template")
+    return management.new_postgres_url(request.getfixturevalue("postgres_server"), template)
+
+
 @pytest.fixture
-def installation(database_url: URL) -> Iterator[Installation]:
+def installation(prepared_url: URL) -> Iterator[Installation]:
     """A service over each kind of database."""
-    with management.installation(database_url) as made:
+    with management.installation(prepared_url, is_prepared=True) as made:
         yield made

@@ -20,6 +20,8 @@ from caraway_management.services import Services
 from caraway_management.store.tables import Activity, Member, Org
 
 MOST_ID = 2**63 - 1
+INSTANCE = "caraway.instance"
+"""Where a request has the parts of the instance that it came to."""
 
 
 @dataclass(slots=True)
@@ -126,7 +128,7 @@ def activity(request: Request, change: Change, status: int = 200) -> Activity:
 
 def services_of(request: Request) -> Services:
     """Return the parts of this instance."""
-    services: Services = request.app.state.services
+    services: Services = request.scope[INSTANCE].services
     return services
 
 

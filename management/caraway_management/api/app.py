@@ -1,10 +1,14 @@
 """The application: routes, gates and the description of the API."""
 
-from functools import partial
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
+from starlette.datastructures import State
 from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_management.api import (
     activity,
@@ -30,13 +34,51 @@ from caraway_management.api import (
     secrets,
     tally,
 )
+from caraway_management.api.access import INSTANCE
 from caraway_management.api.mcp.endpoint import McpGate, Routes
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.services import Services
 
 
-def build(services: Services) -> FastAPI:
+class Application:
+    """The routes, with the parts of one instance. `state` is what routes find in a request."""
+
+    def __init__(self, services: Services, routes: FastAPI | None = None) -> None:
+        """Take the parts, and the routes in place of those of the service."""
+        self.routes = routes or declare()
+        self.state = State()
+        self.state.services = services
+        self.state.passthrough = Passthrough()
+        self.state.tally = tally.Tally()
+        inner = gates.RecordGate(self.routes, services)
+        repeated = idempotency.IdempotencyGate(inner, services)
+        tools = McpGate(repeated, services, Routes(self, self.openapi))
+        limited = rates.RateGate(gates.BodyGate(tools), services.rates)
+        self._app = gates.RequestIdGate(tally.TallyGate(limited, self.state.tally))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[INSTANCE] = self.state
+        app: ASGIApp = self._app if scope["type"] == "http" else self.routes
+        await app(scope, receive, send)
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of the API."""
+        return description.describe(self.routes)
+
+
+def build(services: Services) -> Application:
     """Build the application of one instance."""
+    return Application(services)
+
+
+@cache
+def declare() -> FastAPI:
+    """Declare the routes, once in a process."""
+    return declare_with(_routers())
+
+
+def declare_with(routers: Sequence[APIRouter]) -> FastAPI:
+    """Declare the routes of some routers."""
     app = FastAPI(
         title="Caraway management API",
         version="1",
@@ -47,20 +89,10 @@ def build(services: Services) -> FastAPI:
         generate_unique_id_function=_operation_id,
         default_response_class=JSONResponse,
     )
-    app.state.services = services
-    app.state.passthrough = Passthrough()
-    app.state.tally = tally.Tally()
     app.openapi = partial(description.describe, app)  # type: ignore[method-assign]
     failures.install(app)
-    for router in _routers():
+    for router in routers:
         app.include_router(router)
-    app.add_middleware(gates.RecordGate, services=services)
-    app.add_middleware(idempotency.IdempotencyGate, services=services)
-    app.add_middleware(McpGate, services=services, routes=Routes(app))
-    app.add_middleware(gates.BodyGate)
-    app.add_middleware(rates.RateGate, rates=services.rates)
-    app.add_middleware(tally.TallyGate, tally=app.state.tally)
-    app.add_middleware(gates.RequestIdGate)
     return app
 
 

@@ -26,6 +26,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(IntegrityError, _conflict)
     app.add_exception_handler(CarawayError, _failed)
+    app.add_exception_handler(Exception, _bug)
 
 
 def body_of(exc: RefusedError) -> dict[str, Any]:
@@ -43,6 +44,18 @@ def answer(request: Request, exc: RefusedError) -> Response:
     """Return the response of a refusal; the activity log gets its code."""
     request.state.refusal = exc.code
     return JSONResponse(body_of(exc), exc.status, exc.headers)
+
+
+async def _bug(request: Request, exc: Exception) -> Response:
+    # It goes on to the gate that logs it.
+    return answer_bug(request)
+
+
+def answer_bug(request: Request) -> Response:
+    """Return the response of an error that nothing expects; users get no traceback."""
+    id_ = getattr(request.state, "request_id", "")
+    text = f"internal error; the log has it under the request id {id_}"
+    return answer(request, RefusedError(500, text))
 
 
 async def _refused(request: Request, exc: Exception) -> Response:

@@ -5,11 +5,13 @@ import re
 import time
 import uuid
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caraway_core.errors import CarawayError
+from caraway_management.api import failures
 from caraway_management.api.access import Change, activity
 from caraway_management.services import Services
 
@@ -48,8 +50,7 @@ class RequestIdGate:
         except Exception:
             logger.exception("request failed", extra={"request": id_, "path": scope["path"]})
             if not status:
-                text = f"internal error; the log has it under the request id {id_}"
-                await JSONResponse({"error": text}, 500)(scope, receive, send_with_id)
+                await failures.answer_bug(request)(scope, receive, send_with_id)
         finally:
             logger.debug(
                 "request",
@@ -82,7 +83,7 @@ class BodyGate:
             message = await receive()
             received += len(message.get("body", b""))
             if received > self._most_bytes:
-                raise _TooLargeError
+                raise _TooLargeError(self._most_bytes)
             return message
 
         async def send_noted(message: Message) -> None:
@@ -97,12 +98,18 @@ class BodyGate:
             except _TooLargeError:
                 if has_started:
                     raise
-        text = f"the body has more than {self._most_bytes} bytes"
-        await JSONResponse({"error": text}, 413)(scope, receive, send)
+        await JSONResponse({"error": _too_large(self._most_bytes)}, 413)(scope, receive, send)
 
 
-class _TooLargeError(Exception):
-    """More bytes arrived than a body may have."""
+class _TooLargeError(HTTPException):
+    """More bytes arrived than a body may have. The application answers it, if it is reading."""
+
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(413, _too_large(most_bytes))
+
+
+def _too_large(most_bytes: int) -> str:
+    return f"the body has more than {most_bytes} bytes"
 
 
 class RecordGate:

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector, CollectorRegistry
 from starlette.responses import PlainTextResponse
 
-from caraway_management.api.access import Caller, ProjectId, needs
+from caraway_management.api.access import INSTANCE, Caller, ProjectId, needs
 from caraway_management.domain import figures, samples
 from caraway_management.domain.monitoring import Sample
 from caraway_management.monitoring import measuring
@@ -77,7 +77,7 @@ async def get_metrics(caller: Annotated[Caller, needs("apps:read")]) -> Response
 @router.get("/metrics", include_in_schema=False)
 async def get_service_metrics(request: Request) -> Response:
     """Return the metrics of this process, without anything of its organizations."""
-    registry: CollectorRegistry = request.app.state.tally.registry
+    registry: CollectorRegistry = request.scope[INSTANCE].tally.registry
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 
 from caraway_management import accounts
-from caraway_management.api.access import MOST_ID, Caller, ProjectId, needs
+from caraway_management.api.access import INSTANCE, MOST_ID, Caller, ProjectId, needs
 from caraway_management.api.forwarding import Forwarded, Target
 from caraway_management.domain import refusals
 from caraway_management.domain.plans import Limits
@@ -145,7 +145,7 @@ async def _pass(
     request: Request, caller: Caller, project_id: int, path: str, *, is_submission: bool = False
 ) -> Forwarded:
     services = caller.services
-    passthrough: Passthrough = request.app.state.passthrough
+    passthrough: Passthrough = request.scope[INSTANCE].passthrough
     async with services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)
         address = runtimes.address_of(project)

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter
 from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.engine import URL
 
 from caraway_core.errors import UnavailableError
+from caraway_management.api import app
 from caraway_management.api.access import Caller, needs
 from caraway_management.domain import refusals
 from caraway_management.store.tables import IdempotentAnswer, Invitation
@@ -53,14 +54,14 @@ async def create_thing(
     return {"name": body.name}
 
 
+ROUTES = app.declare_with([router])
+
+
 @pytest.fixture
-def service(database_url: URL) -> Iterator[Installation]:
+def service(prepared_url: URL) -> Iterator[Installation]:
     for name in ("before_the_change", "after_the_change", "refuses"):
         setattr(Failing, name, False)
-    with management.installation(database_url) as made:
-        app = made.client.app
-        assert isinstance(app, FastAPI)
-        app.include_router(router)
+    with management.installation(prepared_url, is_prepared=True, routes=ROUTES) as made:
         yield made
 
 

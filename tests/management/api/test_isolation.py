@@ -38,10 +38,17 @@ def test_ids_of_other_organizations_answer_403_or_404(installation: Installation
     owner, stranger = installation.add_user(), installation.add_user()
     org = installation.add_org("acme", owner)
     installation.add_org("umbrella", stranger)
-    ids = {"orgId": org.id}
+    project = installation.sign_in(owner).post("/v1/projects", {"name": "shop"}).json()["id"]
+    ids = {"orgId": org.id, "projectId": project}
+    named = {"x-project-id": str(project)}
     caller: Caller = installation.sign_in(stranger)
+    wrong = []
     for route in ROUTES:
         if not parameters(route.path) or not route.needs_credential:
             continue
-        answer = caller.send(route.method, route.at(ids), json=route.body, params=dict(route.query))
-        assert answer.status_code in SIGNED_IN, (route.title, answer.status_code, answer.text)
+        answer = caller.send(
+            route.method, route.at(ids), json=route.body, params=dict(route.query), headers=named
+        )
+        if answer.status_code not in SIGNED_IN:
+            wrong.append((route.title, route.body, answer.status_code, answer.text[:200]))
+    assert wrong == []

@@ -1,10 +1,9 @@
 """`/mcp`: who may reach the MCP server, and where it runs."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -62,7 +61,7 @@ class McpGate:
 
     async def _started(self) -> StreamableHTTPSessionManager:
         if self._manager is None:
-            tools = definitions.read_tools(self._routes.description())
+            tools = definitions.read_tools(self._routes.describe())
             manager = self._manager = serving.build_manager(self._routes.app, tools)
 
             async def run() -> None:
@@ -79,10 +78,12 @@ class McpGate:
 class Routes:
     """What the endpoint needs of the application, and the web pages that may ask."""
 
-    def __init__(self, app: FastAPI, origins: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        describe: Callable[[], Mapping[str, Any]],
+        origins: Sequence[str] = (),
+    ) -> None:
         self.app = app
+        self.describe = describe
         self.origins = tuple(origins)
-
-    def description(self) -> Mapping[str, Any]:
-        """Return the OpenAPI description."""
-        return self.app.openapi()
