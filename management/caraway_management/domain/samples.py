@@ -12,6 +12,9 @@ from typing import Any
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from caraway_kube.resources import quantities
+from caraway_management.domain import plans
+
 INSTANCES = "instances"
 """Instances that should run."""
 INSTANCES_READY = "instances_ready"
@@ -22,10 +25,11 @@ CPU_CORES = "cpu_cores"
 """Cores that they may use."""
 MEMORY_BYTES = "memory_bytes"
 MEMORY_LIMIT_BYTES = "memory_limit_bytes"
-"""Known to the sampler from the project's config; absent without a limit."""
+"""Not sampled: it follows from the config of the project, see `with_limits`."""
 DISK_BYTES = "disk_bytes"
+"""Stored bytes of accelerated datasets."""
 DISK_LIMIT_BYTES = "disk_limit_bytes"
-"""Storage that is used, and the quota; both from the deployer."""
+"""As the limit of memory."""
 EXECUTORS = "executors"
 """Executors that are ready."""
 QUERIES = "queries"
@@ -49,6 +53,7 @@ _SUMS: Mapping[str, str] = {
     "process_cpu_seconds_total": CPU_SECONDS,
     "process_resident_memory_bytes": MEMORY_BYTES,
     "engine_memory_bytes": MEMORY_BYTES,
+    "dataset_acceleration_size_bytes": DISK_BYTES,
     "scheduler_active_executors_count": EXECUTORS,
     "query_executions_total": QUERIES,
     "query_failures_total": QUERY_FAILURES,
@@ -58,6 +63,7 @@ _SUMS: Mapping[str, str] = {
 }
 _COUNTERS = (QUERIES, QUERY_FAILURES, FLIGHT_FAILURES, HTTP_REQUESTS, HTTP_5XX, LLM_FAILURES)
 _MOST_DATASETS = 1_000
+_GB = 1000**3
 
 Values = Mapping[str, Any]
 
@@ -110,11 +116,27 @@ def combine(parts: Sequence[Values], instances: int) -> dict[str, Any]:
         values = [part[name] for part in parts if name in part]
         if name == DATASETS:
             combined[name] = _merged(values, max)
+        elif name == DISK_BYTES:
+            # Instances of a cluster store together.
+            combined[name] = max(values)
         elif isinstance(values[0], Mapping):
             combined[name] = _merged(values, lambda one, other: one + other)
         else:
             combined[name] = sum(values)
     return combined
+
+
+def with_limits(values: Values, config: Mapping[str, Any]) -> Values:
+    """Return values with the limits that follow from the config of the project."""
+    storage_gb = config.get("storage_size_gb") or plans.MOST_STORAGE_GB
+    limits: dict[str, Any] = {DISK_LIMIT_BYTES: storage_gb * _GB}
+    memory = (config.get("resources") or {}).get("limits", {}).get("memory")
+    if memory is not None:
+        # That of one instance.
+        limits[MEMORY_LIMIT_BYTES] = float(quantities.number(memory)) * values.get(
+            INSTANCES_READY, 1
+        )
+    return limits | dict(values)
 
 
 def _merged(parts: Iterable[Mapping[str, float]], choose: Any) -> dict[str, float]:

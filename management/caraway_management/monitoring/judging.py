@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -15,6 +16,7 @@ from caraway_core.errors import CarawayError
 from caraway_management.domain import monitoring, monitors
 from caraway_management.domain.monitoring import Event, Measured, Sample, Standing, State, Verdict
 from caraway_management.domain.monitors import WINDOWS_S, Spec
+from caraway_management.domain.samples import with_limits
 from caraway_management.monitoring import announcing, leases
 from caraway_management.services import Services
 from caraway_management.store.tables import MetricSample, Monitor, Org, Project
@@ -90,14 +92,15 @@ async def _judge_all(session: AsyncSession, now: datetime) -> list[Judged]:
         .order_by(Monitor.id)
     )
     found = [(monitor, monitors.stored_spec(monitor.spec), project) for monitor, project in rows]
-    members = await _projects_of_clusters(session, [monitor for monitor, *_ in found])
+    members, configs = await _projects_of_clusters(session, [monitor for monitor, *_ in found])
+    configs |= {project.id: project.config for *_, project in found if project is not None}
     windows: dict[int, int] = defaultdict(int)
     for monitor, spec, _ in found:
         for project_id in (
             members[_cluster(monitor)] if monitor.cluster_name else [monitor.project_id]
         ):
             windows[project_id] = max(windows[project_id], WINDOWS_S[spec.window])
-    samples = await _read_samples(session, now, windows)
+    samples = await _read_samples(session, now, windows, configs)
     judged = []
     for monitor, spec, project in found:
         if monitor.cluster_name:
@@ -120,23 +123,28 @@ def _cluster(monitor: Monitor) -> tuple[int, str]:
 
 async def _projects_of_clusters(
     session: AsyncSession, found: Sequence[Monitor]
-) -> Mapping[tuple[int, str], Sequence[int]]:
-    """Return the running projects of each organization on each cluster."""
+) -> tuple[Mapping[tuple[int, str], Sequence[int]], dict[int, Mapping[str, Any]]]:
+    """Return the running projects of each organization on each cluster, and their configs."""
     members: dict[tuple[int, str], list[int]] = defaultdict(list)
+    configs: dict[int, Mapping[str, Any]] = {}
     clusters = sorted({monitor.cluster_name for monitor in found if monitor.cluster_name})
     if clusters:
-        for id_, org_id, name in await session.execute(
-            select(Project.id, Project.org_id, Project.cluster_name)
+        for id_, org_id, name, config in await session.execute(
+            select(Project.id, Project.org_id, Project.cluster_name, Project.config)
             .where(Project.cluster_name.in_(clusters), Project.deleted_at.is_(None))
             .where(Project.paused_at.is_(None), Project.endpoint.is_not(None))
             .order_by(Project.id)
         ):
             members[org_id, name or ""].append(id_)
-    return members
+            configs[id_] = config
+    return members, configs
 
 
 async def _read_samples(
-    session: AsyncSession, now: datetime, windows: Mapping[int, int]
+    session: AsyncSession,
+    now: datetime,
+    windows: Mapping[int, int],
+    configs: Mapping[int, Mapping[str, Any]],
 ) -> Mapping[int, Sequence[Sample]]:
     """Read the samples of projects as far back as their windows: a statement per window."""
     found: dict[int, list[Sample]] = defaultdict(list)
@@ -153,7 +161,7 @@ async def _read_samples(
             .order_by(MetricSample.at),
             {"ids": ids},
         ):
-            found[id_].append(Sample(at, values))
+            found[id_].append(Sample(at, with_limits(values, configs[id_])))
     return found
 
 

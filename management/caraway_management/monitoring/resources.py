@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_management.domain import monitors, names, refusals
+from caraway_management.domain import monitors, names, plans, refusals
 from caraway_management.domain.monitoring import State
-from caraway_management.domain.monitors import Of
+from caraway_management.domain.monitors import Of, Spec
 from caraway_management.monitoring.targets import TargetKeeper, show
-from caraway_management.store.tables import Monitor
+from caraway_management.store.tables import Monitor, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,35 @@ async def create_monitor(
     session.add(monitor)
     await session.flush()
     return monitor, kept.signing_secret
+
+
+async def add_storage_alert(
+    session: AsyncSession,
+    now: datetime,
+    project: Project,
+    recipient_id: int | None,
+    keeper: TargetKeeper,
+) -> None:
+    """Add the alert on the storage quota to a new project, unless it has monitors already.
+
+    It is a monitor like others. Without a mail server, or without a user, it has no targets yet.
+    """
+    place = Place(project.org_id, project.id)
+    if await session.scalar(place.query.limit(1)) is not None:
+        return
+    spec = Spec("GEQ", plans.STORAGE_ALERT_PERCENT, sustain_s=0)
+    targets: dict[str, Any] = {}
+    if keeper.channels.has_email and recipient_id is not None:
+        targets["email"] = {"recipientUserIds": [recipient_id]}
+    name = f"Storage at {plans.STORAGE_ALERT_PERCENT} %"
+    session.add(
+        Monitor(
+            id=str(uuid.uuid4()), org_id=project.org_id, project_id=project.id, name=name,
+            name_key=names.key(name), template="storage", spec=spec.as_json(), targets=targets,
+            is_enabled=True, state=State.OK, created_at=now, updated_at=now,
+        )
+    )  # fmt: skip
+    await session.flush()
 
 
 async def update_monitor(

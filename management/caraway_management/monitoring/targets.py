@@ -30,7 +30,7 @@ class TargetKeeper:
     def __init__(self, session: AsyncSession, sealer: Sealer, channels: Channels) -> None:
         self._session = session
         self._sealer = sealer
-        self._channels = channels
+        self.channels = channels
 
     async def keep(
         self, owner: str, given: Mapping[str, Any], present: Mapping[str, Any] | None = None
@@ -44,7 +44,7 @@ class TargetKeeper:
             RefusedError: a target is wrong, or the installation cannot send by it.
         """
         targets = {name: dict(target) for name, target in given.items() if target is not None}
-        monitors.check_targets(targets, self._channels)
+        monitors.check_targets(targets, self.channels)
         made: str | None = None
         if (http := targets.get(HTTP)) is not None:
             before = (present or {}).get(HTTP) or {}

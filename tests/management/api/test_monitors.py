@@ -8,7 +8,7 @@ from sqlalchemy.engine import URL
 from caraway_management.domain.platform import Cluster, Platform
 from caraway_management.domain.scopes import Role
 from caraway_management.notices.settings import MailServer, NoticeSettings
-from caraway_management.store.tables import Activity, Monitor, Project
+from caraway_management.store.tables import Activity, Monitor, Org, Project
 from tests.kit import management
 from tests.kit.management import Caller, Installation
 
@@ -35,7 +35,10 @@ def owner(installation: Installation) -> Caller:
 @pytest.fixture
 def path(owner: Caller) -> str:
     """The path of the monitors of a project."""
-    return f"/v1/projects/{owner.post('/v1/projects', {'name': 'shop'}).json()['id']}/monitors"
+    path = f"/v1/projects/{owner.post('/v1/projects', {'name': 'shop'}).json()['id']}/monitors"
+    [alert] = owner.get(path).json()["monitors"]
+    assert owner.delete(f"{path}/{alert['id']}").status_code == 200
+    return path
 
 
 def _codes(answer: Any) -> tuple[int, str | None]:
@@ -259,10 +262,31 @@ def test_monitors_of_clusters_belong_to_the_organization(
     assert owner.get("/v1/clusters/red/monitors").status_code == 404
 
 
+def test_new_projects_have_an_alert_on_their_storage(
+    installation: Installation, owner: Caller
+) -> None:
+    path = f"/v1/projects/{owner.post('/v1/projects', {'name': 'shop'}).json()['id']}"
+    [alert] = owner.get(f"{path}/monitors").json()["monitors"]
+    assert (alert["template"], alert["spec"]["op"], alert["spec"]["threshold"]) == (
+        "storage",
+        "GEQ",
+        90,
+    )
+    [user_id] = installation.rows(select(Org.id))
+    assert alert["targets"] == {"email": {"recipientUserIds": [user_id]}}
+    # A project that is created again has the monitors that it had.
+    assert owner.delete(path).status_code == 204
+    assert owner.post("/v1/projects", {"name": "shop"}).status_code == 201
+    assert owner.get(f"{path}/monitors").json()["monitors"] == [alert]
+
+
 def test_changes_are_recorded(installation: Installation, owner: Caller, path: str) -> None:
+    installation.clock.advance(seconds=1)
     one = owner.post(path, NEW).json()["id"]
     owner.delete(f"{path}/{one}")
-    entries = installation.rows(select(Activity).where(Activity.resource_kind == "monitor"))
+    entries = installation.rows(
+        select(Activity).where(Activity.resource_kind == "monitor", Activity.resource_id == one)
+    )
     assert [(each.action, each.resource_id, each.resource_name) for each in entries] == [
         ("create_monitor", one, "Failures"),
         ("delete_monitor", one, "Failures"),

@@ -65,9 +65,21 @@ def test_instances_are_added_and_the_worst_state_is_kept() -> None:
     assert (combined["instances"], combined["instances_ready"]) == (3, 2)
     assert (combined["cpu_cores"], combined["query_failures"]) == (8, 18)
     assert combined["query_durations"] == {"10.0": 10, "+Inf": 12}
+    stored = [{"disk_bytes": 5}, {"disk_bytes": 7}]
+    assert samples.combine(stored, 2)["disk_bytes"] == 7
     assert combined["datasets"] == {"a.b": 3, "c": 1}
     assert combined["refresh_errors"] == {"a.b": 2, "c": 1}
     assert samples.combine([], 1) == {"instances": 1, "instances_ready": 0}
+
+
+def test_limits_follow_from_the_config() -> None:
+    values = {"instances_ready": 2, "memory_bytes": 1}
+    config = {"storage_size_gb": 10, "resources": {"limits": {"memory": "1Gi"}}}
+    assert samples.with_limits(values, config) == values | {
+        "disk_limit_bytes": 10 * 1000**3,
+        "memory_limit_bytes": 2 * 1024**3,
+    }
+    assert samples.with_limits({}, {}) == {"disk_limit_bytes": 256 * 1000**3}
 
 
 def test_what_is_no_metrics_page_is_refused() -> None:

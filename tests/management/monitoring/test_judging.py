@@ -57,6 +57,10 @@ class Shop:
         assert made.status_code == 201, made.text
         self.path = f"/v1/projects/{self.id}/monitors/{made.json()['id']}"
         self.judge = Judge(installation.services, "one")
+        installation.change(self._remove_storage_alert)
+
+    async def _remove_storage_alert(self, session: Any) -> None:
+        await session.execute(delete(Monitor).where(Monitor.name_key.like("storage at%")))
 
     def minute(self, judge: Judge | None = None, **values: Any) -> dict[str, Any]:
         """Let a minute pass, in which the metrics become so; judge, and return the monitor."""
@@ -390,3 +394,19 @@ def test_deleted_organizations_are_not_judged(installation: Installation) -> Non
 
     installation.change(remove)
     assert installation.run(shop.judge.run_once) == 0
+
+
+def test_the_storage_of_a_project_fires_at_90_percent_of_its_quota(
+    installation: Installation,
+) -> None:
+    spec = {"op": "GEQ", "threshold": 90, "sustainSecs": 0, "window": "1m"}
+    shop = Shop(installation, template="storage", spec=spec)
+
+    async def set_quota(session: Any) -> None:
+        await session.execute(update(Project).values(config={"storage_size_gb": 10}))
+
+    installation.change(set_quota)
+    assert shop.minute(disk_bytes=8 * 1000**3)["state"] == "ok"
+    installation.clock.advance(seconds=60)
+    assert shop.minute(disk_bytes=9 * 1000**3)["state"] == "firing"
+    assert shop.notices() == FIRED

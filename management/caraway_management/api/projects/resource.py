@@ -14,6 +14,8 @@ from caraway_management.api.revisions import check_if_match, set_etag
 from caraway_management.deployments import applying
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.identity import Organization
+from caraway_management.monitoring import resources
+from caraway_management.monitoring.targets import TargetKeeper
 from caraway_management.organizations import editing as organizations
 from caraway_management.projects import editing, finding, manifests
 from caraway_management.projects.editing import Surroundings
@@ -75,6 +77,11 @@ async def create_project(
             settings.setdefault("region", around.platform.region_of(body.cname))
         project = await editing.create(change.session, around, body.name, settings)
         change.on("project", project.id, project.name)
+        services = caller.services
+        keeper = TargetKeeper(change.session, services.sealer, services.notices.channels)
+        await resources.add_storage_alert(
+            change.session, change.now, project, caller.credential.user_id, keeper
+        )
     set_etag(response, project.revision)
     return views.view(project)
 
