@@ -41,22 +41,22 @@ class DeploymentWork:
 
     async def apply(self, entry: Entry) -> Again | None:
         """Make the runtime of a project what it should be now."""
-        wanted = await self._begin(entry.payload["project_id"])
-        if wanted is None:
-            return None
+        project_id = entry.payload["project_id"]
         try:
-            await self._services.deployer.apply(wanted)
+            wanted = await self._begin(project_id)
+            if wanted is not None:
+                await self._services.deployer.apply(wanted)
         except RejectedError as exc:
-            await self._fail(wanted, Problem(Code.UNABLE_TO_START, exc.message))
+            await self._fail(project_id, Problem(Code.UNABLE_TO_START, exc.message))
         except UnavailableError:
             raise
         # Any other failure: a bug, or something of the machine that may pass.
         except Exception:
             if entry.failures + 1 < _MOST_FAILURES:
                 raise
-            logger.exception("a project cannot be applied", extra={"project": wanted.project_id})
-            text = "the deployer failed; the log of the service has the reason"
-            await self._fail(wanted, Problem(Code.INTERNAL_ERROR, text))
+            logger.exception("a project cannot be applied", extra={"project": project_id})
+            text = "it cannot be applied; the log of the service has the reason"
+            await self._fail(project_id, Problem(Code.INTERNAL_ERROR, text))
         return None
 
     async def remove(self, entry: Entry) -> None:
@@ -98,11 +98,12 @@ class DeploymentWork:
                 await applying.observe_deployment(session, now, row.id)
             return await wanting.collect(session, self._services.sealer, now, project, row)
 
-    async def _fail(self, wanted: Wanted, problem: Problem) -> None:
+    async def _fail(self, project_id: int, problem: Problem) -> None:
+        """End the deployment that is under way, if there is one."""
         async with self._services.database.change() as session:
-            project = await _lock(session, wanted.project_id)
-            row = await session.get_one(Deployment, wanted.deployment_id)
-            if not records.progress_of(row).is_finished:
+            project = await _lock(session, project_id)
+            row = await records.unfinished_of(session, project_id)
+            if row is not None:
                 records.fail(session, self._services.now(), row, problem)
                 await self._return_to_last(session, project)
 
