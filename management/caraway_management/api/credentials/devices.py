@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import JSONResponse, Response
 
 from caraway_management.api.access import Caller, needs_credential, services_of
@@ -16,6 +17,8 @@ from caraway_management.credentials.devices import LIFETIME, POLL_S
 from caraway_management.domain import identity, names, refusals
 from caraway_management.domain.identity import CredentialKind
 from caraway_management.domain.refusals import RefusedError
+from caraway_management.domain.scopes import Role
+from caraway_management.secrets import api_keys
 from caraway_management.services import Services
 from caraway_management.store.tables import DeviceSignIn, Member, Org, Project, User
 
@@ -94,14 +97,19 @@ async def get_cli_context(
     caller: Annotated[Caller, needs_credential("apps:read")],
     org_name: Annotated[str | None, Query(max_length=255)] = None,
 ) -> dict[str, Any]:
-    """Return who the command line acts for. `app` has no key: `GET .../api-keys` returns keys."""
+    """Return who the command line acts for: the user, an organization and its first project.
+
+    `api_key` is null for viewers, who may not read keys.
+    """
     credential = caller.credential
     if credential.user_id is None:
         raise refusals.forbidden("a machine does not sign in; use a credential of a user")
     query = (
-        select(Org)
+        select(Org, Member.role)
         .join(Member, Member.org_id == Org.id)
         .where(Member.user_id == credential.user_id, Org.deleted_at.is_(None))
+        .order_by(Org.id)
+        .limit(1)
     )
     if credential.org_id is not None:
         query = query.where(Org.id == credential.org_id)
@@ -111,19 +119,25 @@ async def get_cli_context(
         query = query.where(Org.id == credential.home_org_id)
     async with caller.services.database.read() as session:
         user = await session.get_one(User, credential.user_id)
-        org = await session.scalar(query.order_by(Org.id).limit(1))
-        if org is None and org_name is not None:
+        found = (await session.execute(query)).one_or_none()
+        if found is None and org_name is not None:
             raise refusals.not_found("organization", org_name)
-        projects = select(Project).where(
-            Project.org_id == (org.id if org else 0), Project.deleted_at.is_(None)
-        )
-        project = await session.scalar(projects.order_by(Project.id).limit(1))
-    return {
-        "username": user.username,
-        "email": user.email,
-        "org": {"id": org.id, "name": org.name} if org else None,
-        "app": {"id": project.id, "name": project.name, "api_key": None} if project else None,
-    }
+        org, role = found or (None, "")
+        app = await _first_project(session, caller.services, org, role) if org else None
+    shown = {"id": org.id, "name": org.name} if org else None
+    return {"username": user.username, "email": user.email, "org": shown, "app": app}
+
+
+async def _first_project(
+    session: AsyncSession, services: Services, org: Org, role: str
+) -> dict[str, Any] | None:
+    of_org = (Project.org_id == org.id, Project.deleted_at.is_(None))
+    project = await session.scalar(select(Project).where(*of_org).order_by(Project.id).limit(1))
+    if project is None:
+        return None
+    is_viewer = Role(role) is Role.VIEWER
+    keys = {} if is_viewer else await api_keys.read(session, services.sealer, project.id)
+    return {"id": project.id, "name": project.name, "api_key": keys.get(1)}
 
 
 @router.get("/auth/token", include_in_schema=False)

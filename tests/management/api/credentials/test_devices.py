@@ -2,6 +2,7 @@ import re
 
 from sqlalchemy import select
 
+from caraway_management.domain.scopes import Role
 from caraway_management.store.tables import DeviceSignIn
 from tests.kit.management import PUBLIC_URL, Caller, Installation
 
@@ -123,3 +124,17 @@ def test_a_user_who_was_deleted_meanwhile_is_not_signed_in(installation: Install
     session.post(f"/v1/device-sign-ins/{device['user_code']}/approve")
     assert admin.delete(f"/v1/users/{user.id}").status_code == 204
     assert poll(installation, device["code"])[1]["access_denied"] is True
+
+
+def test_the_context_has_the_first_project_and_its_key(installation: Installation) -> None:
+    owner = installation.add_user("ada")
+    org = installation.add_org("acme", owner)
+    viewer = installation.add_member(org, Role.VIEWER)
+    caller = installation.sign_in(owner)
+    assert caller.get("/api/spice-cli/auth").json()["app"] is None
+    project = caller.post("/v1/projects", {"name": "sales"}).json()
+    keys = caller.get(f"/v1/projects/{project['id']}/api-keys").json()
+    app = caller.get("/api/spice-cli/auth").json()["app"]
+    assert app == {"id": project["id"], "name": "sales", "api_key": keys["api_key"]}
+    seen = installation.sign_in(viewer).get("/api/spice-cli/auth").json()["app"]
+    assert (seen["name"], seen["api_key"]) == ("sales", None)
