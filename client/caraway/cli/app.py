@@ -28,6 +28,7 @@ from caraway.cli import (
 from caraway.cli.managing import (
     deploying,
     deployments,
+    figures,
     keys,
     members,
     monitors,
@@ -116,6 +117,8 @@ def build() -> typer.Typer:
     app.add_typer(members.build())
     app.add_typer(tokens.build())
     app.add_typer(monitors.build())
+    app.command("activity")(figures.activity)
+    app.command("metrics")(figures.metrics)
     app.command("sql")(sql.sql)
     app.command("nsql")(asking.nsql)
     app.command("chat")(asking.chat)

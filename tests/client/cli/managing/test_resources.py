@@ -1,4 +1,4 @@
-"""Secrets, keys, members, tokens and monitors."""
+"""Secrets, keys, members, tokens, monitors, activity and metrics."""
 
 import json
 
@@ -139,3 +139,18 @@ def test_a_monitor_is_made_switched_and_deleted(
     assert "query_failures" in signed_in("monitors", "show", id_, "-p", "sales").stdout
     assert signed_in("monitors", "delete", id_, "-p", "sales", "-y").exit_code == 0
     assert management.list_monitors(project)["monitors"] == []
+
+
+def test_changes_are_listed(signed_in: Command) -> None:
+    rows = signed_in("activity").stdout.splitlines()
+
+    assert rows[0].split()[:4] == ["timestamp", "actor", "action", "resource"]
+    assert rows[1].split()[1:5] == ["ada", "create_project", "project", "sales"]
+    assert len(json.loads(signed_in("activity", "--limit", "1", "--json").stdout)) == 1
+
+
+def test_metrics_of_a_project_are_shown(signed_in: Command) -> None:
+    shown = json.loads(signed_in("metrics", "-p", "sales", "--window", "5m", "--json").stdout)
+
+    assert shown["window"] == "5m"
+    assert signed_in("metrics", "-p", "sales").exit_code == 0
