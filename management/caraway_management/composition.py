@@ -59,7 +59,11 @@ async def deployer(options: ManagementOptions) -> AsyncIterator[Deployer]:
 
 def handlers(services: Services) -> Mapping[str, Handler]:
     """Return what does the entries of the outbox, by their kinds."""
-    return {**DeploymentWork(services).handlers, **LimitWork(services).handlers}
+    others = LimitWork(services).handlers
+    if type(services.deployer) is NoDeployer:
+        # Deployments are left to instances that have a deployer.
+        return others
+    return {**DeploymentWork(services).handlers, **others}
 
 
 def jobs(services: Services) -> list[Job]:

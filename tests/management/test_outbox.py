@@ -1,13 +1,15 @@
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_core.errors import UnavailableError
-from caraway_management import outbox
+from caraway_management import composition, outbox
+from caraway_management.deployers.protocol import NoDeployer
+from caraway_management.deployments import applying
 from caraway_management.outbox import Again, Entry, Worker
 from caraway_management.store.tables import OutboxEntry
 from tests.kit.management import Installation
@@ -201,3 +203,11 @@ def test_a_worker_that_is_ended_leaves_its_entries_to_others(
     installation.run(scenario)
     assert recorder.seen[-1] == ("a", 1)
     assert _left(installation) == []
+
+
+def test_an_instance_without_a_deployer_leaves_deployments_to_others(
+    installation: Installation,
+) -> None:
+    services = replace(installation.services, deployer=NoDeployer())
+    assert applying.APPLY not in composition.handlers(services)
+    assert applying.APPLY in composition.handlers(installation.services)
