@@ -1,6 +1,7 @@
 """Deployments of a project."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -14,11 +15,12 @@ from caraway_management.api.bodies import Body
 from caraway_management.api.paging import Paged
 from caraway_management.deployments import creating, records
 from caraway_management.deployments.creating import Commit
-from caraway_management.domain import configs, limiting, names, refusals
+from caraway_management.domain import configs, limiting, names, project_rules, refusals
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.deployments import Status
 from caraway_management.domain.platform import Platform
-from caraway_management.projects import finding
+from caraway_management.projects import finding, repositories
+from caraway_management.projects.repositories import Fetched
 from caraway_management.store.tables import Deployment, Project
 
 router = APIRouter(tags=["deployments"])
@@ -62,10 +64,14 @@ async def create_deployment(
     Manifest and settings are a snapshot. 400 `manifest_missing` or `spicepod_paused` if there is
     nothing to run, 400 `unknown_image_tag` for an image that the installation does not have, and
     409 `deployment_in_progress` while a deployment is queued or in progress. The codes are ours.
+
+    The manifest of a project that is connected to a repository is read there: at `commit_sha`, at
+    the head of `branch`, or at that of its production branch.
     """
+    fetched = await _fetch(caller, project_id, body)
     async with caller.change() as change:
         project = await finding.find_project(change.session, caller.org.id, project_id)
-        row = await _create(change, caller, project, body)
+        row = await _create(change, caller, project, body, fetched)
         change.on("deployment", row.id, project.name, project_id=project.id)
     return view(row)
 
@@ -170,7 +176,11 @@ def view(row: Deployment) -> dict[str, Any]:
 
 
 async def _create(
-    change: Change, caller: Caller, project: Project, body: NewDeployment
+    change: Change,
+    caller: Caller,
+    project: Project,
+    body: NewDeployment,
+    fetched: Fetched | None,
 ) -> Deployment:
     given = body.model_dump(exclude_unset=True, exclude_none=True)
     limits = await accounts.read_plan(change.session, caller.org.plan)
@@ -197,9 +207,31 @@ async def _create(
             for name in ("branch", "commit_sha", "commit_message")
         )
     )
+    manifest = None
+    if fetched is not None:
+        manifest = fetched.manifest
+        branch = fetched.source.production_branch
+        commit = Commit(branch, fetched.commit_sha, commit.message or fetched.commit_message)
     return await creating.create_deployment(
-        change.session, change.now, project, "api", caller.actor, config=config, commit=commit
-    )
+        change.session, change.now, project, "api", caller.actor, config=config,
+        manifest=manifest, commit=commit,
+    )  # fmt: skip
+
+
+async def _fetch(caller: Caller, project_id: int, body: NewDeployment) -> Fetched | None:
+    """Return the manifest of a connected project. No transaction is open meanwhile."""
+    if body.target_deployment_id is not None:
+        return None
+    async with caller.services.database.read() as session:
+        project = await finding.find_project(session, caller.org.id, project_id)
+    source = repositories.source_of(project)
+    if source is None or project.paused_at is not None:
+        return None
+    if body.branch is not None:
+        source = replace(
+            source, production_branch=project_rules.check_branch(body.branch, "branch")
+        )
+    return await repositories.fetch(source, caller.services.platform.git, body.commit_sha)
 
 
 def _check_image(platform: Platform, config: dict[str, Any]) -> None:

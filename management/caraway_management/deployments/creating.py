@@ -33,19 +33,22 @@ async def create_deployment(
     by: str,
     *,
     config: Mapping[str, Any] | None = None,
+    manifest: str | None = None,
     commit: Commit = Commit(),
     supersedes: bool = False,
 ) -> Deployment:
     """Create a deployment of a project's manifest; its runtime follows.
 
     Manifest and config are a snapshot: what changes later belongs to the next deployment. With
-    `config` they are those settings in place of the project's. With `supersedes` a deployment
+    `config` or `manifest` they are those in place of the project's. With `supersedes` a deployment
     that is under way ends as `created`.
 
     Raises:
         RefusedError: the project has no manifest, is paused, or a deployment is under way.
     """
-    if project.manifest is None:
+    if manifest is None:
+        manifest = project.manifest
+    if manifest is None:
         raise refusals.invalid(
             "the project has no manifest; set `manifest` of the project first", "manifest_missing"
         )
@@ -54,7 +57,7 @@ async def create_deployment(
         session,
         Deployment(
             org_id=project.org_id, project_id=project.id, status=Status.QUEUED,
-            manifest=project.manifest, config=dict(project.config if config is None else config),
+            manifest=manifest, config=dict(project.config if config is None else config),
             branch=commit.branch, commit_sha=commit.sha, commit_message=commit.message,
             creation_source=source, created_by=by, created_at=now, updated_at=now,
         ),

@@ -121,6 +121,36 @@ def test_the_manifest_of_a_connected_project_comes_from_its_repository(
     assert (again.status_code, again.json()["code"]) == (409, "not_connected")
 
 
+def test_a_deployment_takes_the_manifest_of_a_commit(
+    installation: Installation, owner: Caller, repository: Repository
+) -> None:
+    path = _create(owner)
+    owner.put(f"{path}/repository", {"repository": repository.url})
+    first = repository.commit({"caraway.yaml": MANIFEST.format(name="one")}, "One")
+    repository.commit({"caraway.yaml": MANIFEST.format(name="two")}, "Two")
+    repository.commit({"caraway.yaml": MANIFEST.format(name="next")}, "Next", "next")
+    project_id = int(path.rsplit("/", 1)[1])
+    table: list[tuple[dict[str, str], str, str, str]] = [
+        ({}, "two", "trunk", "Two"),
+        ({"commit_sha": first}, "one", "trunk", "One"),
+        ({"branch": "next"}, "next", "next", "Next"),
+    ]
+    for body, name, branch, message in table:
+        made = owner.post(f"{path}/deployments", body)
+        assert made.status_code == 202, made.text
+        assert (made.json()["branch"], made.json()["commit_message"]) == (branch, message)
+        assert len(made.json()["commit_sha"]) == 40
+        installation.work()
+        running = installation.deployer.running[project_id]
+        assert running.manifest == MANIFEST.format(name=name)
+    refusals: list[tuple[dict[str, str], int]] = [
+        ({"branch": "none"}, 400), ({"branch": "-x"}, 400), ({"commit_sha": "abc"}, 400),
+        ({"commit_sha": "0" * 40}, 400),
+    ]  # fmt: skip
+    for body, status in refusals:
+        assert owner.post(f"{path}/deployments", body).status_code == status, body
+
+
 def test_a_branch_is_chosen(owner: Caller, repository: Repository) -> None:
     path = _create(owner)
     repository.commit({"caraway.yaml": MANIFEST.format(name="next")}, branch="feature/next")
