@@ -9,10 +9,9 @@ JsonSchema = dict[str, Any]
 _EXCLUDED = (
     "/v1/apps",
     "/v1/health",
-    # Signing in is for people and their browsers.
-    "/v1/sessions",
-    "/v1/device-sign-ins",
 )
+_EXCLUDED_TAGS = frozenset({"oauth", "sessions", "device sign-in"})
+"""Signing in is for people and their browsers."""
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BODY = "body"
 ORG = "org"
@@ -90,7 +89,7 @@ def _tools(description: Mapping[str, Any]) -> Iterator[RouteTool]:
         if not path.startswith("/v1/") or path.startswith(_EXCLUDED):
             continue
         for method in _METHODS:
-            if method in methods:
+            if method in methods and not _EXCLUDED_TAGS & set(methods[method].get("tags", ())):
                 yield _tool(path, method.upper(), methods[method], schemas)
 
 
