@@ -55,6 +55,9 @@ class DeploymentsRoutes(Operations[Document, Text, Content, Nothing]):
         is nothing to run, 400 `unknown_image_tag` for an image that the installation does not
         have, and 409 `deployment_in_progress` while a deployment is queued or in progress. The
         codes are ours.
+
+        The manifest of a project that is connected to a repository is read there: at
+        `commit_sha`, at the head of `branch`, or at that of its production branch.
         """
         return self._object(
             Call(
