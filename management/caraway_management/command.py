@@ -15,7 +15,7 @@ from typing import Any
 
 import uvloop
 
-from caraway_core import logs, ready_pipe
+from caraway_core import logs, ready_pipe, tasks
 from caraway_core.errors import CarawayError
 from caraway_core.settings import ManagementOptions
 from caraway_management import accounts, composition, platform_file
@@ -89,7 +89,7 @@ async def _serve(options: ManagementOptions) -> int:
         listener = listeners.bind(options.http, "--http")
         address = listeners.bound_address(listener)
         server = HttpServer(app.build(_with_credentials(services, options, f"http://{address}")))
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        serving = tasks.begin(server.serve(sockets=[listener]))
         await server.is_up.wait()
         async with composition.working(services):
             print(f"Management API: http://{address}", file=sys.stderr, flush=True)

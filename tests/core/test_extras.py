@@ -67,7 +67,7 @@ def test_what_an_extra_is_for_needs_no_other_extra(extra: str) -> None:
 
 
 def test_each_extra_brings_what_it_needs_to_start() -> None:
-    of_the_client = {"", "operator", "runtime", "sqlalchemy"} | FOR_DEVELOPERS
+    of_the_client = {"", "management", "operator", "runtime", "sqlalchemy"} | FOR_DEVELOPERS
     for extra in set(EXTRAS) - of_the_client:
         assert brought("runtime") <= brought(extra), extra
 

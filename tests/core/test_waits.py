@@ -14,8 +14,10 @@ GROWING = frozenset(
 )  # fmt: skip
 BACKOFF = frozenset({"failed", "delay_s"})
 _SCHEDULER = "scheduler/caraway_scheduler"
+_MANAGEMENT = "management/caraway_management"
 _ACCELERATION = f"{_SCHEDULER}/acceleration"
 POLLS: Mapping[str, str] = {
+    "client/caraway/cli/managing/signing_in.py:_approved": "a user who signs in elsewhere",
     "client/caraway/queries.py:QueryHandle._poll": "a query that runs",
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "cluster/caraway_cluster/head_signs.py:keep_alive": "nothing: a file is touched",
@@ -27,6 +29,12 @@ POLLS: Mapping[str, str] = {
     "executor/caraway_executor/probes.py:_Handler._wait_until_ready": "a start that goes on",
     "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
     "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
+    f"{_MANAGEMENT}/api/deployments.py:get_deployment": "a deployment that goes on",
+    f"{_MANAGEMENT}/deployers/local/deployer.py:LocalDeployer.run": "processes of projects",
+    f"{_MANAGEMENT}/monitoring/judging.py:Judge.run": "a period",
+    f"{_MANAGEMENT}/monitoring/reacting.py:Reactor.run": "a period",
+    f"{_MANAGEMENT}/outbox.py:Worker.run": "entries of other instances",
+    f"{_MANAGEMENT}/passthrough/sampling.py:Sampler.run": "a period",
     "operator/caraway_operator/kube/lease.py:LeaderElection._acquire": "the Lease of another one",
     "operator/caraway_operator/kube/lease.py:LeaderElection._renew": "renewal before it expires",
     "operator/caraway_operator/operating.py:Operator._discover": "what watches do not show",
@@ -46,6 +54,7 @@ POLLS: Mapping[str, str] = {
     f"{_SCHEDULER}/jobs/scheduling.py:JobScheduler._watching": "renewal before owners expire",
     f"{_SCHEDULER}/jobs/sweeping.py:Sweeper.sweep_jobs": "jobs that expire",
     f"{_SCHEDULER}/workers/times.py:WallClock.until": "a time of a cron",
+    f"{_SCHEDULER}/composition/key_reloading.py:KeyReloader.run": "files of keys",
     f"{_SCHEDULER}/composition/limits_file.py:LimitsFile.run": "a file",
     f"{_SCHEDULER}/membership/membership.py:Membership._keep_registered": "renewal",
     f"{_SCHEDULER}/membership/membership.py:Membership._keep_following": "wishes of others",

@@ -35,7 +35,7 @@ from caraway_management.api import (
     tally,
 )
 from caraway_management.api.access import INSTANCE
-from caraway_management.api.mcp.endpoint import McpGate, Routes
+from caraway_management.api.mcp.endpoint import McpGate, ServedRoutes
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.services import Services
 
@@ -52,7 +52,7 @@ class Application:
         self.state.tally = tally.Tally()
         inner = gates.RecordGate(self.routes, services)
         repeated = idempotency.IdempotencyGate(inner, services)
-        tools = McpGate(repeated, services, Routes(self, self.openapi))
+        tools = McpGate(repeated, services, ServedRoutes(self, self.openapi))
         limited = rates.RateGate(gates.BodyGate(tools), services.rates)
         self._app = gates.RequestIdGate(tally.TallyGate(limited, self.state.tally))
 

@@ -9,6 +9,7 @@ import httpx
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from caraway_core import tasks
 from caraway_core.errors import UnavailableError
 from caraway_management.passthrough import headers
 from caraway_management.passthrough.passing import Passthrough
@@ -55,8 +56,8 @@ class Forwarded(Response):
 
     async def _pass_unless_left(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = _Body(receive)
-        passing = asyncio.ensure_future(self._pass(scope, body, send))
-        leaving = asyncio.ensure_future(body.left())
+        passing = tasks.begin(self._pass(scope, body, send))
+        leaving = tasks.begin(body.left())
         try:
             await asyncio.wait((passing, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not passing.done():

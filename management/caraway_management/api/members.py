@@ -31,7 +31,7 @@ class ChangedMember(Body):
     roles: list[str]
 
 
-class NewInvitation(Body):
+class InvitationBody(Body):
     """An invitation of somebody who may have no user yet."""
 
     email: str
@@ -134,7 +134,7 @@ async def list_invitations(
 
 @router.post("/v1/invitations", status_code=201)
 async def create_invitation(
-    body: NewInvitation, caller: Annotated[Caller, needs("members:write")]
+    body: InvitationBody, caller: Annotated[Caller, needs("members:write")]
 ) -> dict[str, Any]:
     """Invite somebody for seven days. The `value` is shown once, for you to hand on. Ours."""
     role = memberships.read_roles(body.roles)

@@ -31,7 +31,7 @@ class _Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RateStanding:
     """How a sender stands against the limit that it is nearest to."""
 
     limit: int
@@ -55,7 +55,7 @@ class RateCounter:
         self._most = most
         self._senders: OrderedDict[str, _Sender] = OrderedDict()
 
-    def count(self, sender: str) -> Standing:
+    def count(self, sender: str) -> RateStanding:
         """Count one request, unless the sender is over a limit."""
         now = self._clock()
         entry = self._senders.setdefault(sender, _Sender())
@@ -74,7 +74,7 @@ class RateCounter:
                 window.requests += 1
         return min(
             (
-                Standing(
+                RateStanding(
                     limit,
                     limit - window.requests,
                     math.ceil(window.began + length_s - now),

@@ -10,7 +10,7 @@ from caraway_management.domain.deployments import Observed
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKey:
+class RuntimeKey:
     """An API key of a project's runtime."""
 
     number: int
@@ -36,7 +36,7 @@ class Wanted:
     tags: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the manifest refers to as `${secrets:NAME}`."""
-    api_keys: Sequence[ApiKey] = ()
+    api_keys: Sequence[RuntimeKey] = ()
     """Changed keys reach the runtime within 10 s, without a restart."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """The limits of the plan, in the form of `GET /v1/limits`. They change without a restart."""

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_management.deployers.protocol import ApiKey, Wanted
+from caraway_management.deployers.protocol import RuntimeKey, Wanted
 from caraway_management.domain import limiting, plans
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.secrets import api_keys, linking
@@ -40,7 +40,7 @@ async def collect(
         config=limiting.within(deployment.config, plans.read_limits(plan.limits)),
         tags=project.tags,
         secrets=await linking.values_in_force(session, sealer, Owner(org.id, project.id)),
-        api_keys=tuple(ApiKey(number, value) for number, value in sorted(keys.items())),
+        api_keys=tuple(RuntimeKey(number, value) for number, value in sorted(keys.items())),
         limits=plan.limits,
         region=project.region,
         cluster_name=project.cluster_name,

@@ -41,7 +41,7 @@ def test_searches_of_views_are_checked() -> None:
     assert problem.startswith(f"spec.manifest.views: view 'hits': {message}")
     text = yaml_text.dump(manifest)
     (problem,) = problems(manifest_checks.check_config_map(referring(), text))
-    assert problem.startswith(f"ConfigMap shop/app.yaml view 'hits': {message}")
+    assert problem.startswith(f"ConfigMap shop/app.yaml:5 views: view 'hits': {message}")
 
 
 def test_text_that_is_not_yaml() -> None:

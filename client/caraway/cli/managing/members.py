@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("user_id", "username", "roles", "is_owner", "created_at")
 
 
-class Role(StrEnum):
+class MemberRole(StrEnum):
     """The role of a member."""
 
     OWNER = "owner"
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 Username = Annotated[str, typer.Argument(metavar="USERNAME", help="Name of a user.")]
-GivenRole = Annotated[Role, typer.Option("--role", help="What the member may do.")]
+GivenRole = Annotated[MemberRole, typer.Option("--role", help="What the member may do.")]
 
 
 def list_members(
@@ -38,7 +38,7 @@ def list_members(
 
 def add(
     username: Username,
-    role: GivenRole = Role.MEMBER,
+    role: GivenRole = MemberRole.MEMBER,
     url: service.Url = None,
     org: service.Org = None,
 ) -> None:
@@ -50,7 +50,7 @@ def add(
 
 def invite(
     email: Annotated[str, typer.Argument(metavar="EMAIL", help="Address of the invited person.")],
-    role: GivenRole = Role.MEMBER,
+    role: GivenRole = MemberRole.MEMBER,
     url: service.Url = None,
     org: service.Org = None,
     as_json: service.Json = False,
@@ -74,7 +74,7 @@ def join(url: service.Url = None, as_json: service.Json = False) -> None:
 
 def change(
     username: Username,
-    role: Annotated[Role, typer.Option("--role", help="The new role.")],
+    role: Annotated[MemberRole, typer.Option("--role", help="The new role.")],
     url: service.Url = None,
     org: service.Org = None,
 ) -> None:

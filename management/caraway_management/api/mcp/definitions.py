@@ -22,7 +22,7 @@ _ORG_SCHEMA: JsonSchema = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RouteCall:
     """A request that a tool call stands for."""
 
     method: str
@@ -52,7 +52,7 @@ class RouteTool:
     def is_read_only(self) -> bool:
         return self.method == "GET"
 
-    def call(self, arguments: Mapping[str, Any]) -> Call:
+    def call(self, arguments: Mapping[str, Any]) -> RouteCall:
         """Return the request of a call. The route itself checks the arguments."""
         path = self.path
         for name in self.in_path:
@@ -69,7 +69,7 @@ class RouteTool:
         }
         taken = self.in_path | self.in_query | set(self.in_headers)
         body = {name: value for name, value in arguments.items() if name not in taken}
-        return Call(
+        return RouteCall(
             self.method,
             path,
             query,

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from caraway_core.tasks import Tasks
 from caraway_management.api import failures
 from caraway_management.api.authenticating import authenticate
 from caraway_management.api.mcp import definitions, serving
@@ -26,11 +27,11 @@ class McpGate:
     The server starts with its first request, and ends with the process.
     """
 
-    def __init__(self, app: ASGIApp, services: Services, routes: "Routes") -> None:
+    def __init__(self, app: ASGIApp, services: Services, routes: "ServedRoutes") -> None:
         self._app = app
         self._services = services
         self._routes = routes
-        self._running: asyncio.Task[None] | None = None
+        self._tasks = Tasks()
         self._manager: StreamableHTTPSessionManager | None = None
         self._is_up = asyncio.Event()
 
@@ -70,12 +71,12 @@ class McpGate:
                     self._is_up.set()
                     await asyncio.Event().wait()
 
-            self._running = asyncio.create_task(run(), name="serve MCP")
+            self._tasks.spawn(run(), "serve MCP")
         await self._is_up.wait()
         return self._manager
 
 
-class Routes:
+class ServedRoutes:
     """What the endpoint needs of the application, and the web pages that may ask."""
 
     def __init__(

@@ -9,6 +9,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_management.deployers.local import process
 from caraway_management.deployers.local.folder import Plan, ProjectFolder
@@ -18,6 +19,8 @@ from caraway_management.domain.deployments import Observed, Phase
 
 logger = logging.getLogger(__name__)
 _NAME = "runtime-0"
+_LOCK_DELAYS = Delays(0.05, 0.5)
+_LOCK_TRIES = 8
 _CLUSTER = "cluster"
 _MOST_EXECUTORS = 16
 
@@ -59,18 +62,27 @@ class LocalDeployer:
                 f"cannot use the data directory '{self._folder.parent}': {exc.strerror}"
             ) from exc
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CarawayError(
-                    f"another service runs projects in '{self._folder.parent}'; stop it, or "
-                    "choose another directory with --data-dir DIR"
-                ) from None
+            await self._take_lock(lock)
             for id_ in self._ids():
                 self._find(id_)
             yield self
         finally:
             os.close(lock)
+
+    async def _take_lock(self, lock: int) -> None:
+        """Take the lock of the folder. A process that a service has just forked holds it, too."""
+        again = Backoff(_LOCK_DELAYS)
+        for _ in range(_LOCK_TRIES):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                await asyncio.sleep(again.failed())
+            else:
+                return
+        raise CarawayError(
+            f"another service runs projects in '{self._folder.parent}'; stop it, or choose another "
+            "directory with --data-dir DIR"
+        )
 
     async def apply(self, wanted: Wanted) -> None:
         """Write what should run; the process follows.

@@ -19,7 +19,7 @@ from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_kube.resources.limits import CarawayLimitsSpec
 from caraway_management.deployers.kubernetes import objects
 from caraway_management.deployers.kubernetes.deployer import KubernetesDeployer
-from caraway_management.deployers.protocol import ApiKey, RejectedError, Wanted
+from caraway_management.deployers.protocol import RejectedError, RuntimeKey, Wanted
 from caraway_management.domain import plans
 from caraway_management.domain.deployments import Code, Phase
 from tests.kit.kube import Emulator, emulated
@@ -41,7 +41,7 @@ WANTED = Wanted(
         "node_group": "large",
     },
     secrets={"S3_KEY": "hidden"},
-    api_keys=(ApiKey(1, "cwk_one"), ApiKey(2, "cwk_two")),
+    api_keys=(RuntimeKey(1, "cwk_one"), RuntimeKey(2, "cwk_two")),
     limits=plans.PLANS["pro"].as_json(),
 )
 
@@ -134,7 +134,7 @@ async def test_a_paused_project_is_stopped_and_a_changed_key_leaves_its_cluster_
     async with deploying() as (api, deployer):
         await deployer.apply(WANTED)
         generation = stored(api, "CarawayCluster", "runtime")["metadata"]["generation"]
-        keys = (ApiKey(1, "cwk_new"), ApiKey(2, "cwk_two"))
+        keys = (RuntimeKey(1, "cwk_new"), RuntimeKey(2, "cwk_two"))
         await deployer.apply(replace(WANTED, api_keys=keys))
         assert stored(api, "CarawayCluster", "runtime")["metadata"]["generation"] == generation
         await deployer.apply(replace(WANTED, is_paused=True))

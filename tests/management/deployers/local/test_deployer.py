@@ -13,12 +13,12 @@ from caraway_core.errors import CarawayError, UnavailableError
 from caraway_management.deployers.local import process
 from caraway_management.deployers.local.deployer import LocalDeployer
 from caraway_management.deployers.local.folder import Plan, ProjectFolder
-from caraway_management.deployers.protocol import ApiKey, RejectedError, Wanted
+from caraway_management.deployers.protocol import RejectedError, RuntimeKey, Wanted
 from caraway_management.domain.deployments import Code, Observed, Phase
 from tests.kit import deadlines, stub_runtime
 
 WANTED = Wanted(
-    7, 1, "acme", "shop", 3, "name: shop\n", api_keys=(ApiKey(1, "one"), ApiKey(2, "two")),
+    7, 1, "acme", "shop", 3, "name: shop\n", api_keys=(RuntimeKey(1, "one"), RuntimeKey(2, "two")),
     secrets={"PASSWORD": "hunter2000"}, limits={"api_rps": 5},
 )  # fmt: skip
 
@@ -161,7 +161,9 @@ async def test_files_are_private_and_keys_change_without_a_restart(
         assert (home / name).stat().st_mode & 0o077 == 0
     assert home.stat().st_mode & 0o077 == 0
     await deployer.apply(
-        replace(WANTED, api_keys=(ApiKey(1, "new"), ApiKey(2, "two")), limits={"api_rps": 9})
+        replace(
+            WANTED, api_keys=(RuntimeKey(1, "new"), RuntimeKey(2, "two")), limits={"api_rps": 9}
+        )
     )
     await _seen(deployer, Phase.READY)
     assert (home / "keys/1").read_text() == "new"

@@ -4,13 +4,13 @@ import pytest
 import yaml
 
 from caraway_management.deployers.local import manifests
-from caraway_management.deployers.protocol import ApiKey, RejectedError, Wanted
+from caraway_management.deployers.protocol import RejectedError, RuntimeKey, Wanted
 
 _FOLDER = Path("/srv/projects/7")
 
 
 def _effective(manifest: str, *, allows_files: bool = False, has_keys: bool = True) -> dict:  # type: ignore[type-arg]
-    keys = (ApiKey(1, "one"), ApiKey(2, "two")) if has_keys else ()
+    keys = (RuntimeKey(1, "one"), RuntimeKey(2, "two")) if has_keys else ()
     wanted = Wanted(7, 1, "acme", "shop", 3, manifest, api_keys=keys)
     text = manifests.effective(wanted, _FOLDER, allows_files=allows_files)
     assert "one" not in text and "two" not in text
