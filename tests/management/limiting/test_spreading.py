@@ -97,12 +97,13 @@ def test_an_entry_that_is_done_twice_has_the_same_effect(installation: Installat
 
 def test_projects_and_manifests_are_limited_by_the_plan(installation: Installation) -> None:
     shop = new_project(installation)
-    _set_plan(installation, "enterprise", apps=2, pods=0)
+    _set_plan(installation, "enterprise", apps=2, pods=1)
     body = {"name": "second", "manifest": MANIFEST}
     second = shop.caller.post("/v1/projects", body)
     assert second.status_code == 201
     third = shop.caller.post("/v1/projects", {"name": "third"})
     assert (third.status_code, third.json()["code"]) == (403, "plan_limit")
+    _set_plan(installation, "enterprise", apps=2, pods=0)
     path = f"/v1/projects/{second.json()['id']}"
     refused = shop.caller.post(f"{path}/deployments", {})
     assert (refused.status_code, refused.json()["code"]) == (403, "plan_limit")
