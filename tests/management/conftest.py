@@ -1,11 +1,13 @@
 """The databases that the tests run over."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import URL
 
+from caraway_core import logs
 from tests.kit import management, postgres
 from tests.kit.management import Installation
 
@@ -45,3 +47,16 @@ def installation(prepared_url: URL) -> Iterator[Installation]:
     """A service over each kind of database."""
     with management.installation(prepared_url, is_prepared=True) as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def unchanged_logging() -> Iterator[None]:
+    """Take back what commands that run in this process configure."""
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    loggers = [root, *map(logging.getLogger, logs._COMPONENTS)]
+    levels = [logger.level for logger in loggers]
+    yield
+    root.handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
