@@ -158,7 +158,9 @@ async def test_a_process_that_is_started_during_the_end_ends(
 
     def answer_then_close() -> None:
         answered()
-        made.close()
+        # A reader may also be called without an answer.
+        if all(forked.done() for forked in made._forked.values()):
+            made.close()
 
     monkeypatch.setattr(made, "_read", answer_then_close)
     with pytest.raises(ShuttingDownError):
