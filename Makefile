@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -69,6 +69,10 @@ test-cluster-events: setup
 # How soon pods end is judged by test-full, on a machine that does nothing else.
 test-cluster-pods: setup
 	$(PYTEST) -o timeout=600 -m full -k "not within_the_grace" tests/charts/test_processes.py
+
+# The routes of the management service over PostgreSQL; `make test` has them over SQLite.
+test-databases: setup
+	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m full -k "postgresql and not 1000" -n $(WORKERS) --dist loadfile tests/management
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py

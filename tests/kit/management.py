@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import anyio.from_thread
 import httpx2
+import pytest
 from argon2 import PasswordHasher
 from fastapi import FastAPI
 from sqlalchemy import Select
@@ -253,6 +254,14 @@ def prepared_embedded_url(folder: Path) -> URL:
     assert url.database is not None
     Path(url.database).write_bytes(_prepared_file())
     return url
+
+
+def prepared_url(request: pytest.FixtureRequest, folder: Path) -> URL:
+    """Return the URL of a new database with tables and plans; the parameter is its kind."""
+    if request.param == "sqlite":
+        return prepared_embedded_url(folder)
+    template = request.getfixturevalue("postgres_template")
+    return new_postgres_url(request.getfixturevalue("postgres_server"), template)
 
 
 def prepare_template(server: postgres.Server) -> str:

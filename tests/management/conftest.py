@@ -36,10 +36,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def prepared_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
     """A new database of each kind, with tables and plans."""
-    if request.param == "sqlite":
-        return management.prepared_embedded_url(tmp_path)
-    template = request.getfixturevalue("postgres_template")
-    return management.new_postgres_url(request.getfixturevalue("postgres_server"), template)
+    return management.prepared_url(request, tmp_path)
 
 
 @pytest.fixture

@@ -17,11 +17,13 @@ NEW = {"name": "Failures", "template": "query_failures", "spec": {"threshold": 5
 
 
 @pytest.fixture
-def installation(database_url: URL) -> Iterator[Installation]:
+def installation(prepared_url: URL) -> Iterator[Installation]:
     """An installation that can send e-mail and to Slack, with a cluster."""
     notices = NoticeSettings(MailServer("mail.test", 25, "caraway@example.com"), "xoxb-1")
     platform = Platform(clusters=(Cluster("blue", "local"),))
-    with management.installation(database_url, notices=notices, platform=platform) as made:
+    with management.installation(
+        prepared_url, is_prepared=True, notices=notices, platform=platform
+    ) as made:
         yield made
 
 
@@ -294,8 +296,8 @@ def test_changes_are_recorded(installation: Installation, owner: Caller, path: s
     assert {each.project_id for each in entries} == {int(path.split("/")[3])}
 
 
-def test_channels_that_are_not_configured_are_refused(database_url: URL) -> None:
-    with management.installation(database_url) as bare:
+def test_channels_that_are_not_configured_are_refused(prepared_url: URL) -> None:
+    with management.installation(prepared_url, is_prepared=True) as bare:
         user = bare.add_user()
         bare.add_org("acme", user)
         caller = bare.sign_in(user)

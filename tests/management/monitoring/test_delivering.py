@@ -103,8 +103,8 @@ class Alarm:
 
 
 @pytest.fixture
-def installation(database_url: URL) -> Iterator[Installation]:
-    with management.installation(database_url) as made:
+def installation(prepared_url: URL) -> Iterator[Installation]:
+    with management.installation(prepared_url, is_prepared=True) as made:
         yield made
 
 
@@ -204,8 +204,8 @@ def test_tokens_of_another_monitor_cannot_be_used(installation: Installation) ->
     assert alarm.hooks.requests == []
 
 
-def test_mail_goes_to_addresses_and_to_present_members(database_url: URL) -> None:
-    with management.installation(database_url) as bare:
+def test_mail_goes_to_addresses_and_to_present_members(prepared_url: URL) -> None:
+    with management.installation(prepared_url, is_prepared=True) as bare:
         stack = mail_kit.serving()
         box = bare.run(stack.__aenter__)
         try:

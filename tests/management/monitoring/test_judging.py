@@ -38,9 +38,9 @@ UP = {"instances": 1, "instances_ready": 1, "queries": 0}
 
 
 @pytest.fixture
-def installation(database_url: URL) -> Iterator[Installation]:
+def installation(prepared_url: URL) -> Iterator[Installation]:
     notices = NoticeSettings(MailServer("mail.test", 25, "caraway@example.com"))
-    with management.installation(database_url, notices=notices) as made:
+    with management.installation(prepared_url, is_prepared=True, notices=notices) as made:
         yield made
 
 

@@ -28,10 +28,10 @@ def adds_users() -> bool:
 
 
 @pytest.fixture
-def installation(database_url: URL, issuer: Issuer, adds_users: bool) -> Iterator[Installation]:
+def installation(prepared_url: URL, issuer: Issuer, adds_users: bool) -> Iterator[Installation]:
     """A service whose users sign in by the issuer."""
     oidc = issuer.oidc(adds_users=adds_users)
-    with management.installation(database_url, oidc=oidc) as made:
+    with management.installation(prepared_url, is_prepared=True, oidc=oidc) as made:
         yield made
 
 

@@ -30,9 +30,9 @@ PLATFORM = Platform(
 
 
 @pytest.fixture
-def installation(database_url: URL) -> Iterator[Installation]:
+def installation(prepared_url: URL) -> Iterator[Installation]:
     """An installation with two regions and three clusters."""
-    with management.installation(database_url, platform=PLATFORM) as made:
+    with management.installation(prepared_url, is_prepared=True, platform=PLATFORM) as made:
         yield made
 
 

@@ -67,10 +67,10 @@ def repository(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def installation(database_url: URL, tmp_path: Path) -> Iterator[Installation]:
+def installation(prepared_url: URL, tmp_path: Path) -> Iterator[Installation]:
     """An installation that connects to repositories in a folder."""
     platform = Platform(git=(f"file://{tmp_path}/git/", "https://127.0.0.1:9/"))
-    with management.installation(database_url, platform=platform) as made:
+    with management.installation(prepared_url, is_prepared=True, platform=platform) as made:
         yield made
 
 
