@@ -11,6 +11,7 @@ import pytest
 from caraway_core.errors import (
     CatalogMovedError,
     InvalidQueryError,
+    NotDistributableError,
     OutOfMemoryQueryError,
     QueryCancelledError,
 )
@@ -301,3 +302,30 @@ async def test_joins_of_many_tables_are_answered(cluster: InProcessCluster, coun
     answer = await cluster.execute(f"SELECT count(*) AS n FROM facts {joins}")
     one = await cluster.execute("SELECT count(*) AS n FROM facts JOIN more ON more.k = facts.k")
     assert answer == one
+
+
+@on_three
+async def test_a_statement_runs_whole_whichever_of_its_tasks_cannot_be_divided(
+    cluster: InProcessCluster,
+) -> None:
+    joins = ("LEFT", "RIGHT", "FULL")
+    sql = " UNION ".join(
+        f"SELECT f.v AS a, m.g AS b FROM facts f {join} JOIN more m ON f.k = m.k % 500"
+        for join in joins
+    )
+    asked, refused, tasks = itertools.count(), -1, 0
+
+    async def refuse(_executor_id: ExecutorId, _task: Task) -> None:
+        nonlocal tasks
+        number = next(asked)
+        tasks = max(tasks, number + 1)
+        if number == refused:
+            raise NotDistributableError("the files of a dataset cannot be divided: for the test")
+
+    cluster.fleet.before = refuse
+    order = [("a", "ascending"), ("b", "ascending")]
+    expected = (await cluster.execute(sql)).sort_by(order)
+    assert tasks > len(joins)
+    for refused in (0, tasks // 2, tasks - 1):
+        asked = itertools.count()
+        assert (await cluster.execute(sql)).sort_by(order) == expected, refused
