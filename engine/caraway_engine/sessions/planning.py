@@ -25,7 +25,7 @@ from caraway_engine.sessions import answered, distribution, plans, typed_values,
 from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions, Showable
 from caraway_engine.sessions.registered import READ_ONLY, Registered
-from caraway_engine.sessions.reruns import Reruns
+from caraway_engine.sessions.reruns import Reruns, is_wide_listing
 from caraway_engine.sessions.versions import Shown, Views
 from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
 from caraway_engine.statements.plan_facts import Operation, PlanFacts
@@ -158,7 +158,10 @@ class StatementPlanner:
 
     def _schema(self, plan: StatementPlan) -> pa.Schema:
         known = self._kept.schema(plan)
-        if known is None:
+        if known is None and is_wide_listing(plan):
+            known = pa.schema(plan.dataframe.schema())
+            self._kept.note_schema(plan, known)
+        elif known is None:
             optimized = self.reruns.optimized(plan)
             known = coercion.schema(self._contexts.main, plan.dataframe, optimized)
             self._kept.note_schema(plan, known)

@@ -14,6 +14,8 @@ from caraway_engine.execution.contexts import Contexts
 from caraway_engine.execution.streams import OnWhole
 from caraway_engine.sessions.plans import StatementPlan
 
+_WIDE = 1_000
+"""The engine holds the interpreter while it optimizes a plan ahead: 0.5 s for 5,000 columns."""
 _SHORT_S = 0.25
 """The time up to which a statement that has a core to itself runs in one partition in a crowd."""
 
@@ -42,7 +44,7 @@ class Reruns:
 
     def dataframe(self, plan: StatementPlan) -> Any:
         """Return what starts a statement: its optimized plan if every run may use the same one."""
-        if not is_repeatable(plan):
+        if not is_repeatable(plan) or is_wide_listing(plan):
             return plan.dataframe
         return self._contexts.planned.create_dataframe_from_logical_plan(self.optimized(plan))
 
@@ -86,3 +88,12 @@ class Reruns:
 def is_repeatable(plan: StatementPlan) -> bool:
     """Return whether each run of a plan may begin with the same optimized plan."""
     return plan.effect.reads_only_catalog and not plan.is_product and not plan.settings_off
+
+
+def is_wide_listing(plan: StatementPlan) -> bool:
+    """Return whether a plan lists so many columns that it is optimized only where it starts.
+
+    Nothing changes the types of columns that are only listed.
+    """
+    is_listing = plan.facts.names_columns_only and not plan.views
+    return is_listing and len(plan.dataframe.schema()) > _WIDE

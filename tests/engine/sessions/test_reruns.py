@@ -11,6 +11,7 @@ from caraway_core.ids import TableName
 from caraway_core.statements import Statement
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.sessions import reruns
+from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.sessions.reruns import Reruns
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, session
@@ -124,3 +125,30 @@ async def test_rows_of_tables_in_memory_are_those_of_the_moment(of: Session) -> 
     )
     assert [row async for batch in written for row in batch.to_pylist()] == [{"count": 1}]
     assert await rows(of, count) == [{"n": 1001}]
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM t", "SELECT k AS a, t.* FROM t", "SELECT k FROM v"])
+async def test_wide_lists_of_columns_are_not_optimized_ahead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    rows_of_t = pa.table({"k": ["a", None], "g": pa.array([1, 2], pa.int16())})
+    t = parquet(tmp_path / "w", rows_of_t, 1)
+    made = session({"t": t, "v": "SELECT k FROM t UNION ALL SELECT arrow_cast('b', 'LargeUtf8')"})
+    optimized: list[StatementPlan] = []
+    once = Reruns.optimized
+
+    def noted(self: Reruns, plan: StatementPlan) -> Any:
+        optimized.append(plan)
+        return once(self, plan)
+
+    monkeypatch.setattr(Reruns, "optimized", noted)
+    before = made.start(Statement(sql, {}))
+    assert optimized
+    expected = [batch async for batch in before]
+    monkeypatch.setattr(reruns, "_WIDE", 0)
+    optimized.clear()
+    after = made.start(Statement(sql + " ", {}))
+    # A view may hide what changes types.
+    assert bool(optimized) == ("FROM v" in sql)
+    assert after.schema == before.schema
+    assert pa.Table.from_batches([each async for each in after]) == pa.Table.from_batches(expected)
