@@ -89,7 +89,8 @@ class ExecutorActor:
         last_end = Ending(files.with_name(ENDING)).begin()
         identity = replace(identity, last_end=last_end)
         host_files = HostFiles(files, clock)
-        self._worker = Worker(identity, settings, clock, host_files, files.with_name(MODELS))
+        models = files.with_name(MODELS)
+        self._worker = Worker(identity, settings, clock, host_files, models, is_relieved=True)
         self._loop = uvloop.new_event_loop()
         # Ray keeps what an actor is made with, hence the name of the file and not the token.
         self._listen(ray_nodes.read_token(token_file), identity.executor_id)

@@ -109,6 +109,11 @@ class Catalogs:
             raise ShuttingDownError("the executor has no catalog of this scheduler yet")
         return held.executor
 
+    @property
+    def executors(self) -> Mapping[str, LocalExecutor]:
+        """The executors of all origins."""
+        return {origin: held.executor for origin, held in self._held.copy().items()}
+
     def touch(self, origin: str, pinned: Pinned | None = None) -> None:
         """Record that the scheduler is alive, and release the versions that it does not need."""
         if held := self._held.get(origin):

@@ -7,7 +7,7 @@ import asyncio
 import hmac
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from caraway_core.errors import (
     QueryCancelledError,
     QueryForbiddenError,
 )
+from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.offers import Offer, OfferOutcome
 from caraway_engine.rows import plain
@@ -34,7 +35,7 @@ _MOST_ENDED = 4096
 _AHEAD = 2
 """How many batches are read ahead of the client."""
 Start = Callable[[], Awaitable[BatchStream]]
-Place = Callable[[], AbstractAsyncContextManager[None]]
+Place = Callable[[], AbstractAsyncContextManager[object]]
 """Gives a slot for running work."""
 _GONE = "the client went away before it had read all rows"
 
@@ -289,3 +290,28 @@ class Offers:
 
 def _unknown() -> str:
     return "the rows are no longer there, because the executor has restarted; run the query again"
+
+
+class TakenStream:
+    """An offer as a stream, which ends the offer when it ends or is closed."""
+
+    reads_only_catalog = False
+    written: TableName | None = None
+
+    def __init__(self, offers: Offers, rows: OfferedRows) -> None:
+        self._offers = offers
+        self._rows = rows
+        self.schema = rows.schema
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        batch = await self._rows.take()
+        if batch is None:
+            await self._offers.end(self._rows.offer.offer_id)
+            raise StopAsyncIteration
+        return self._rows.fitted(batch)
+
+    async def aclose(self) -> None:
+        self._offers.left(self._rows)

@@ -4,8 +4,8 @@ import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -45,8 +45,9 @@ from caraway_executor.cursors import Cursors
 from caraway_executor.host_files import HostFiles
 from caraway_executor.memory_in_use import MemoryInUse
 from caraway_executor.model_copies import ModelCopies
-from caraway_executor.offers import OfferedRows, Offers
+from caraway_executor.offers import OfferedRows, Offers, TakenStream
 from caraway_executor.places import Places
+from caraway_executor.relieving import Relieving
 from caraway_executor.room import TaskMemory
 
 _Result = TypeVar("_Result")
@@ -65,14 +66,22 @@ class Worker:
         clock: Callable[[], float] = time.monotonic,
         files: HostFiles | None = None,
         models: Path | None = None,
+        *,
+        is_relieved: bool = False,
     ) -> None:
-        """Take the folder for the files of models; without one, it is temporary."""
+        """Take the folder for the files of models; without one, it is temporary.
+
+        One that `is_relieved` starts engine processes for when its own threads take no work.
+        """
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
         self._room = TaskMemory(settings.memory_limit_bytes)
         self._memory = MemoryInUse(self._room)
         self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
+        self._relieving = Relieving(
+            settings, self._catalogs, self._places, clock, has_processes=is_relieved
+        )
         self._cursors = Cursors(clock)
         self.offers = Offers(self._room)
         folder = models or Path(tempfile.gettempdir()) / "caraway-models"
@@ -96,6 +105,7 @@ class Worker:
         await self._cursors.close_forgotten()
         self.offers.end_stalled()
         await self.models.tend()
+        self._relieving.tend()
         self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins | self.offers.origins)
         active_tasks = (
@@ -225,7 +235,7 @@ class Worker:
     async def take(self, offer_id: str, call: str) -> AnswerPage:
         """Read an offer page by page, for a scheduler that has checked who asks for it."""
         rows = self.offers.take(offer_id, None)
-        return await self._first_page(call, rows.origin, _TakenStream(self.offers, rows))
+        return await self._first_page(call, rows.origin, TakenStream(self.offers, rows))
 
     async def host(self, order: CopyOrder) -> CopyStatus:
         """Host a copy of a model; see `ModelCopies.order`."""
@@ -275,6 +285,7 @@ class Worker:
         ends = ShuttingDownError("the executor ends; run the query again")
         async with AsyncExitStack() as closing:
             closing.callback(self._catalogs.close)
+            closing.callback(self._relieving.close)
             closing.push_async_callback(self.offers.aclose, ends)
             closing.push_async_callback(self.models.aclose)
             closing.push_async_callback(self._cursors.aclose)
@@ -292,12 +303,12 @@ class Worker:
     async def _open(
         self, call: str, query_id: QueryId, statement: Statement, origin: str
     ) -> AnswerPage:
-        stream = await self._catalogs.executor(origin).execute(query_id, statement)
+        stream = await self._relieving.executor(origin).execute(query_id, statement)
         return await self._first_page(call, origin, stream)
 
     async def _open_task(self, call: str, task: Task, inputs: Sequence[TaskTable]) -> AnswerPage:
-        async with self._places.place(in_background=task.in_background):
-            stream = await self._catalogs.executor(task.catalog).run(task, inputs)
+        async with self._place(task, inputs) as is_here:
+            stream = await self._relieving.run(task, inputs, is_here=is_here)
             if task.store is None:
                 stream = PlainStream(stream, task.schema)
             return await self._first_page(call, task.catalog, stream)
@@ -305,7 +316,7 @@ class Worker:
     async def _offer(
         self, call: str, task: Task, inputs: Sequence[TaskTable], offer: Offer
     ) -> None:
-        executor = self._catalogs.executor(task.catalog)
+        executor = self._relieving.executor(task.catalog)
         rows = OfferedRows(
             offer,
             call,
@@ -327,9 +338,9 @@ class Worker:
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
     ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
-        async with self._places.place(in_background=task.in_background):
+        async with self._place(task, inputs) as is_here:
             began_s = time.monotonic()
-            stream = await self._catalogs.executor(task.catalog).run(task, inputs)
+            stream = await self._relieving.run(task, inputs, is_here=is_here)
             try:
                 with self._room.place() as place:
                     tables = await collect(stream, task.schema, task.split, place)
@@ -337,6 +348,10 @@ class Worker:
                 await stream.aclose()
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)
         return TaskReport(sizes, (time.monotonic() - began_s) * 1000), tables
+
+    def _place(self, task: Task, inputs: Sequence[TaskTable]) -> AbstractAsyncContextManager[bool]:
+        may_leave = self._relieving.may_leave(task, inputs)
+        return self._places.place(in_background=task.in_background, may_leave=may_leave)
 
     async def _first_page(self, call: str, origin: str, stream: BatchStream) -> AnswerPage:
         page = await self._cursors.open(call, origin, stream)
@@ -370,28 +385,3 @@ class Worker:
             self._running[call].discard(task)
             if not self._running[call]:
                 del self._running[call]
-
-
-class _TakenStream:
-    """An offer as a stream, which ends the offer when it ends or is closed."""
-
-    reads_only_catalog = False
-    written: TableName | None = None
-
-    def __init__(self, offers: Offers, rows: OfferedRows) -> None:
-        self._offers = offers
-        self._rows = rows
-        self.schema = rows.schema
-
-    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        return self
-
-    async def __anext__(self) -> pa.RecordBatch:
-        batch = await self._rows.take()
-        if batch is None:
-            await self._offers.end(self._rows.offer.offer_id)
-            raise StopAsyncIteration
-        return self._rows.fitted(batch)
-
-    async def aclose(self) -> None:
-        self._offers.left(self._rows)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from caraway_core.errors import OverloadedError
+from caraway_executor import places as places_module
 from caraway_executor.places import Places
 
 
@@ -74,3 +75,38 @@ async def test_work_that_is_cancelled_while_it_waits_takes_no_slot() -> None:
         await asyncio.wait(waiting)
     async with asyncio.timeout(60), places.place():
         pass
+
+
+async def test_slots_that_were_lent_are_taken_back_as_they_become_free() -> None:
+    places = Places(1, longest_s=0.01)
+    async with places.place():
+        for _ in range(2):
+            places.lend(are_lent=True)
+            async with places.place():
+                with pytest.raises(OverloadedError):
+                    async with places.place():
+                        raise AssertionError("there is no slot")
+                places.lend(are_lent=False)
+        with pytest.raises(OverloadedError):
+            async with places.place():
+                raise AssertionError("the slot was taken back")
+    async with places.place():
+        pass
+
+
+async def test_a_task_leaves_when_others_keep_the_slots_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(places_module, "_LONG_S", 0.01)
+    monkeypatch.setattr(places_module, "_MOST_ELSEWHERE", 1)
+    places = Places(1, longest_s=0.05)
+    async with places.place() as is_here:
+        assert is_here
+        async with places.place(may_leave=True) as is_here:
+            assert not is_here
+            # There is no more room elsewhere.
+            with pytest.raises(OverloadedError):
+                async with places.place(may_leave=True):
+                    raise AssertionError("there is no slot")
+    async with places.place(may_leave=True) as is_here:
+        assert is_here

@@ -13,6 +13,7 @@ from caraway_core.errors import UnavailableError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport, EngineStatus
+from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.suspects import End, Suspects
 from caraway_executor import usage
@@ -25,6 +26,7 @@ from caraway_executor.engines.causes import (
     RunsInMainError,
     SilentError,
 )
+from caraway_executor.engines.crossing import CrossingTables
 from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.kept_rows import KeptRows
 from caraway_executor.engines.messages import EngineOptions
@@ -34,6 +36,7 @@ from caraway_executor.engines.seats import Seat
 from caraway_executor.engines.starting import ForkServer
 from caraway_executor.engines.trials import LongPlanning, Trials
 from caraway_executor.engines.watching import Watch
+from caraway_executor.engines.works import key_of
 
 logger = logging.getLogger(__name__)
 _TRIALS = 3
@@ -95,19 +98,33 @@ class Engines:
         self._note(catalog)
         return await self._main.install(catalog)
 
-    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+    async def execute(
+        self, query_id: QueryId, statement: Statement, *, is_suspect: bool = False
+    ) -> BatchStream:
         """Run a statement; retry it once, alone, if its engine ends before its first row.
+
+        One that `is_suspect` runs alone from the start.
 
         Raises:
             StatementRefusedError: it ended engine processes before.
             QueryError: it failed, or ended the engine process.
         """
-        run = _Run(self, query_id, statement)
+        key = suspects.key(statement.sql, statement.parameters)
+        return await self._run(_Run(self, key, "execute", query_id, statement), is_suspect)
+
+    async def run(
+        self, task: Task, inputs: CrossingTables, *, is_suspect: bool = False
+    ) -> BatchStream:
+        """Run a task like a statement; see `execute`."""
+        run = _Run(self, key_of(task), "run", task, inputs)
+        return await self._run(run, is_suspect, has_names=False)
+
+    async def _run(self, run: "_Run", is_suspect: bool, *, has_names: bool = True) -> BatchStream:
         try:
-            stream = await run.begin()
+            stream = await (run.begin_alone() if is_suspect else run.begin())
         except EngineLostError as exc:
             raise exc.told(wrote=False) from exc
-        return RerunStream(stream, run.begin_again, run.end)
+        return RerunStream(stream, run.begin_again, run.end, has_names=has_names)
 
     async def prepare(
         self, catalog: CatalogSnapshot
@@ -162,11 +179,11 @@ class Engines:
         """Return whether a statement may run next to others."""
         return self.suspects.find(key) is None and key not in self.long_planning
 
-    async def begin(self, seat: Seat, query_id: QueryId, statement: Statement) -> BatchStream:
+    async def begin(self, seat: Seat, method: str, *arguments: object) -> BatchStream:
         """Start a statement in the process of a seat, or in the process that must run it."""
 
         async def opened(process: EngineProcess) -> BatchStream:
-            return await process.open("execute", query_id, statement)
+            return await process.open(method, *arguments)
 
         try:
             stream, _ = await self._moved(seat, opened)
@@ -244,6 +261,17 @@ class Engines:
             {str(cause): count for cause, count in self.suspects.refusals.items()},
         )
 
+    async def warm(self) -> None:
+        """Start the main process before a statement has to wait for it, unless it is there."""
+        with suppress(UnavailableError):
+            await self._main.ready()
+
+    def rest(self) -> None:
+        """End all processes once they have no work; the next statement starts another one."""
+        for seat in self.seats:
+            for process in seat.processes:
+                seat.retire(process)
+
     def close(self) -> None:
         """End all engine processes."""
         self._is_closed = True
@@ -259,11 +287,7 @@ class Engines:
             stopped = [each for each in works if each.is_stopped]
             # If it hung, only the cancelled work is to blame; the rest ran next to it.
             blamed = stopped if cause is Cause.HUNG and stopped else works
-            keys = {
-                suspects.key(each.statement.sql, each.statement.parameters)
-                for each in blamed
-                if each.statement is not None and each.is_begun
-            }
+            keys = {key for each in blamed if each.is_begun and (key := each.key)}
             if keys:
                 self.suspects.ended(keys, End(cause.blamed, process.detail))
             self.restarts[cause] += 1
@@ -273,24 +297,19 @@ class Engines:
             )
         process.fail_all()
         if self._main.vacate(process) and not self._is_closed:
-            self._tasks.spawn(self._refilled(), "replace an engine process")
+            self._tasks.spawn(self.warm(), "replace an engine process")
         for seat in (self._apart, *self._trial_seats):
             seat.vacate(process)
 
-    async def _refilled(self) -> None:
-        """Start the next main process before a statement has to wait for it."""
-        with suppress(UnavailableError):
-            await self._main.ready()
-
 
 class _Run:
-    """One statement: where it runs first, and where it is retried."""
+    """One statement or task: where it runs first, and where it is retried."""
 
-    def __init__(self, engines: Engines, query_id: QueryId, statement: Statement) -> None:
+    def __init__(self, engines: Engines, key: str, method: str, *arguments: object) -> None:
         self._engines = engines
-        self._query_id = query_id
-        self._statement = statement
-        self._key = suspects.key(statement.sql, statement.parameters)
+        self._key = key
+        self._method = method
+        self._arguments = arguments
         self._leave: Callable[[], None] = lambda: None
 
     async def begin(self) -> BatchStream:
@@ -298,9 +317,7 @@ class _Run:
         self._engines.suspects.check(self._key)
         if self._engines.runs_in_main(self._key):
             try:
-                return await self._engines.begin(
-                    self._engines.main, self._query_id, self._statement
-                )
+                return await self._engines.begin(self._engines.main, self._method, *self._arguments)
             except SilentError:
                 pass
             except EngineLostError as exc:
@@ -319,7 +336,7 @@ class _Run:
         try:
             await seat.newest()
             began_s = time.monotonic()
-            stream = await self._engines.begin(seat, self._query_id, self._statement)
+            stream = await self._engines.begin(seat, self._method, *self._arguments)
         except BaseException:
             self._leave()
             raise

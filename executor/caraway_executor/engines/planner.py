@@ -114,7 +114,7 @@ class IsolatedPlanner:
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Run a task over rows in this process; see `LocalExecutor.run`."""
-        return await self._engines.open("run", task, CrossingTables.of(inputs))
+        return await self._engines.run(task, CrossingTables.of(inputs))
 
     async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
         """Store rows in this process; see `LocalExecutor.stored`."""

@@ -17,6 +17,7 @@ from caraway_core.channels.channel import Channel
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.embedding import TextVectors
+from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, ViewFacts
 from caraway_core.tasks import Tasks
 from caraway_executor.engines import embedding, messages
@@ -229,9 +230,10 @@ class EngineProcess:
         self.begun += 1
         number = self.begun
         statement = next(filter(None, map(statement_of, arguments)), None)
+        task = next((each for each in arguments if isinstance(each, Task)), None)
         crossing = tuple(map(self._crossing, arguments))
         answer = self._waiting[number] = self._loop.create_future()
-        self.works[number] = Work(statement, self._loop.time())
+        self.works[number] = Work(statement, self._loop.time(), task)
         try:
             self._channel.send(kind(number, method, crossing))
         except BaseException:

@@ -24,8 +24,14 @@ class RerunStream:
         stream: BatchStream,
         again: Callable[[EngineLostError], Awaitable[BatchStream]],
         ended: EngineEnded,
+        *,
+        has_names: bool = True,
     ) -> None:
-        """Take a stream, and what starts it again after the error that ended it."""
+        """Take a stream, and what starts it again after the error that ended it.
+
+        Without names that mean something, as in tasks, columns are compared by their types.
+        """
+        self._has_names = has_names
         self._stream = stream
         self._batches = aiter(stream)
         self._again: Callable[[EngineLostError], Awaitable[BatchStream]] | None = again
@@ -76,11 +82,7 @@ class RerunStream:
                 return await anext(self._batches)
             except EngineLostError as exc:
                 stream = await self._rerun(exc)
-            if stream.schema != self.schema:
-                await stream.aclose()
-                raise AnswerCutError(
-                    "the catalog changed while the statement was run again; run it again"
-                )
+            await check_columns(stream, self.schema, has_names=self._has_names)
             if self.stays_plain:
                 leave_plain(stream, uncut=self.stays_uncut)
             self._stream, self._batches = stream, aiter(stream)
@@ -108,3 +110,15 @@ class RerunStream:
         ended, self._ended = self._ended, None
         if ended is not None:
             ended(is_whole=is_whole)
+
+
+async def check_columns(stream: BatchStream, schema: pa.Schema, *, has_names: bool) -> None:
+    """Close a stream whose columns are not those of the stream that it replaces.
+
+    Raises:
+        AnswerCutError: they are others.
+    """
+    is_same = stream.schema == schema if has_names else stream.schema.types == schema.types
+    if not is_same:
+        await stream.aclose()
+        raise AnswerCutError("the catalog changed while the statement was run again; run it again")

@@ -47,7 +47,7 @@ class ServedExecutor:
             "parameters_of": executor.parameters_of,
             "sql_of": executor.sql_of,
         }
-        self.streams: Streams = {"execute": executor.execute}
+        self.streams: Streams = {"execute": executor.execute, "run": executor.run}
 
     async def _install(self, catalog: CatalogSnapshot) -> tuple[Failed, Views]:
         failed = await asyncio.to_thread(self.executor.install, catalog)

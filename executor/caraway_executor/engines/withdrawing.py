@@ -13,7 +13,7 @@ from caraway_executor.engines.process import EngineProcess
 def from_silent(process: EngineProcess) -> None:
     """Withdraw work without results: statements, and whatever was not started."""
     for number, work, answer, _ in process.under_way():
-        if answer is None or (work.is_begun and work.statement is None):
+        if answer is None or (work.is_begun and not work.is_users):
             continue
         process.abandon(number)
         if not answer.done():
@@ -30,10 +30,10 @@ def from_starved(process: EngineProcess, since_s: float, before_s: float) -> Non
         is_later = work.began_s >= since_s
         if work.is_stopped or work.began_s < since_s - before_s:
             continue
-        if answer is not None and (is_later or work.statement is not None):
+        if answer is not None and (is_later or work.is_users):
             process.abandon(number)
             if not answer.done():
                 answer.set_exception(NotBegunError() if is_later else SilentError())
-        elif stream is not None and work.statement is not None and not stream.has_rows:
+        elif stream is not None and work.is_users and not stream.has_rows:
             process.abandon(number)
             stream.end(EngineMovedError() if is_later else EngineLostError(Cause.HUNG))

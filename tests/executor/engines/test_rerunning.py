@@ -55,11 +55,13 @@ class _Stream:
 class _Run:
     """A statement whose streams are given one after the other."""
 
-    def __init__(self, first: _Stream, *others: _Stream | Exception) -> None:
+    def __init__(
+        self, first: _Stream, *others: _Stream | Exception, has_names: bool = True
+    ) -> None:
         self._others = list(others)
         self.runs = 1
         self.ends: list[bool] = []
-        self.stream = RerunStream(first, self._again, self._end)
+        self.stream = RerunStream(first, self._again, self._end, has_names=has_names)
 
     async def _again(self, lost: EngineLostError) -> _Stream:
         self.runs += 1
@@ -158,3 +160,16 @@ async def test_a_closed_stream_ends_once_and_does_not_run_again() -> None:
     await run.stream.aclose()
     assert first.is_closed and run.ends == [False] and run.runs == 1
     assert run.stream.wrapped is first
+
+
+async def test_columns_of_tasks_are_compared_by_their_types() -> None:
+    other, text = pa.schema([("m", pa.int64())]), pa.schema([("n", pa.string())])
+    for schema, is_same in ((other, True), (text, False)):
+        second = _Stream(1, schema=schema)
+        run = _Run(_Stream(error=_lost()), second, has_names=False)
+        if is_same:
+            assert await run.numbers() == [1]
+        else:
+            with pytest.raises(AnswerCutError, match="catalog changed"):
+                await run.numbers()
+            assert second.is_closed
