@@ -78,7 +78,8 @@ def _fetch(url: str, sql: str) -> bytes:
 def _manifest(file: Path) -> Path:
     path = file.with_name("caraway.yaml")
     path.write_text(
-        "version: v1\nkind: Caraway\nname: wide\nruntime: {query: {timeout: 30m, planning_timeout: 10m}}\n"
+        "version: v1\nkind: Caraway\nname: wide\n"
+        "runtime: {query: {timeout: 30m, planning_timeout: 10m}}\n"
         f"datasets:\n  - from: file:{file}\n    name: wide\n"
     )
     return path
