@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 _JOINS = ("LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-_COLUMNS = {
+_COLUMNS: dict[str, dict[str, tuple[str, ...]]] = {
     "first": {"int": ("k", "v"), "text": ("s",), "date": ("d",)},
     "second": {"int": ("k", "v"), "text": ("s",), "date": ("d",)},
     "again": {"int": ("k", "v"), "text": ("s",), "date": ("d",)},
