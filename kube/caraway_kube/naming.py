@@ -59,6 +59,11 @@ VERSION_LABEL = "app.kubernetes.io/version"
 PART_OF_LABEL = "app.kubernetes.io/part-of"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 
+REFERENCES = f"{GROUP}/references"
+"""An annotation of a cluster. The operator reads what the spec refers to as soon as it changes."""
+KEYS_CHECKSUM = f"{GROUP}/api-keys-checksum"
+"""An annotation of a scheduler pod that runs: the API keys that the kubelet has to give it."""
+
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.-]+")
 
 

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from caraway_kube import naming
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import Object, ObjectRef
 from caraway_kube.resources import manifest_checks, parsing
@@ -130,7 +131,7 @@ class DesiredStateReader:
         cache.referenced = await referenced_objects.read_referenced(
             self._kube, desired, now, cache.referenced.checksums
         )
-        cache.read_for, cache.read_at = _revision(cluster), self._clock()
+        cache.read_for, cache.read_at = _references(cluster), self._clock()
         return cache.referenced.created
 
     def _is_due(self, cache: ReconcileCache, cluster: Object) -> bool:
@@ -138,7 +139,7 @@ class DesiredStateReader:
         spec = cluster.get("spec") or {}
         is_users = bool(spec.get("manifestFrom")) or cache.referenced.has_users
         age = self._clock() - cache.read_at
-        return cache.read_for != _revision(cluster) or age >= (FRESH_S if is_users else _REREAD_S)
+        return cache.read_for != _references(cluster) or age >= (FRESH_S if is_users else _REREAD_S)
 
 
 def _invalid(base: ClusterFacts, problems: Sequence[object]) -> ClusterFacts:
@@ -156,3 +157,9 @@ def _image(desired: DesiredCluster) -> str:
 
 def _revision(cluster: Object) -> tuple[int, str]:
     return cluster["metadata"].get("generation", 0), cluster["metadata"]["uid"]
+
+
+def _references(cluster: Object) -> tuple[int, str, str]:
+    """Return what is different as soon as the objects that a spec refers to may be different."""
+    annotations = cluster["metadata"].get("annotations") or {}
+    return *_revision(cluster), annotations.get(naming.REFERENCES, "")

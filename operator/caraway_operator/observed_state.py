@@ -46,6 +46,17 @@ def volume_claims(objects: ObjectCache, facts: ClusterFacts) -> list[Object]:
     return [each for which, each in live.items() if which.kind == VOLUME_CLAIM.name]
 
 
+def scheduler_pods(objects: ObjectCache, facts: ClusterFacts) -> list[Object]:
+    """Return the pods of the cluster's schedulers."""
+    live = objects.of_cluster(facts.namespace, facts.name)
+    return [
+        each
+        for which, each in live.items()
+        if which.kind == POD.name
+        and each["metadata"]["labels"].get(naming.COMPONENT_LABEL) == SCHEDULER
+    ]
+
+
 def managed_objects(objects: ObjectCache, facts: ClusterFacts) -> dict[ObjectRef, Object]:
     """Return the live objects that the operator writes."""
     return {

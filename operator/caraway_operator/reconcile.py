@@ -18,6 +18,7 @@ from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_operator import (
     cluster_events,
     decisions,
+    key_refreshing,
     observed_state,
     sampling,
     status,
@@ -152,6 +153,7 @@ class Reconciler:
             await self._recorder.record_event(cluster, event)
         failures = [*written.failures, *cache.referenced.missing]
         failures += await self._expand_volumes(facts, settled)
+        failures += await self._refresh_keys(facts, spec)
         failures += await self._drain_and_delete(cache, facts, decision)
         broken = replace(facts.observed, unreachable=_unreachable(written))
         facts = replace(facts, failures=failures, observed=broken)
@@ -271,6 +273,22 @@ class Reconciler:
                 failures.append(
                     f"the volume '{expansion.claim}' cannot be expanded to {expansion.size}: "
                     f"{error.message}"
+                )
+            else:
+                self._objects.put(answer)
+        return failures
+
+    async def _refresh_keys(self, facts: ClusterFacts, desired: DesiredCluster) -> list[str]:
+        failures = []
+        pods = observed_state.scheduler_pods(self._objects, facts)
+        for pod, patch in key_refreshing.refreshes(desired, pods):
+            try:
+                answer = await self._kube.merge(POD, facts.namespace, pod, patch)
+            except errors.ObjectNotFoundError:
+                continue
+            except errors.KubeError as error:
+                failures.append(
+                    f"the pod '{pod}' cannot be given changed API keys: {error.message}"
                 )
             else:
                 self._objects.put(answer)

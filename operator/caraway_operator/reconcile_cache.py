@@ -19,8 +19,8 @@ class ReconcileCache:
     referenced: ReferencedObjects = field(default_factory=ReferencedObjects)
     manifest_text: str | None = None
     """The manifest, if it is in a ConfigMap."""
-    read_for: tuple[int, str] = (0, "")
-    """Generation and uid of the cluster that `referenced` was read for."""
+    read_for: tuple[int, str, str] = (0, "", "")
+    """Generation, uid and references of the cluster that `referenced` was read for."""
     read_at: float = float("-inf")
     accepted_for: tuple[int, str] = (0, "")
     """Generation and uid of the cluster for which all referenced objects existed at one time."""

@@ -17,7 +17,8 @@ RULES: Sequence[Rule] = (
     Rule("", ("configmaps", "services", "serviceaccounts"), _WRITE),
     # Secrets are read by name, never listed and never deleted.
     Rule("", ("secrets",), ("create", "get", "update")),
-    Rule("", ("pods",), ("delete", "list", "watch")),
+    # Annotations of pods, so that the kubelet gives them changed API keys.
+    Rule("", ("pods",), ("delete", "list", "patch", "watch")),
     Rule("", ("persistentvolumeclaims",), ("list", "patch", "watch")),
     Rule("apps", ("deployments", "statefulsets"), _WRITE),
     Rule("networking.k8s.io", ("networkpolicies",), _WRITE),

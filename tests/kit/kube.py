@@ -43,6 +43,10 @@ class Emulator(kmock.KubernetesEmulator):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
+        self.home = "web"
+        """The namespace that tests mean if they name none."""
+        self.is_away = False
+        """Whether it breaks every connection, as an API server that is down."""
         self.there: dict[ObjectRef, Object] = {}
         self.owned: dict[str, set[ObjectRef]] = {}
         """The objects that each uid owns, because a search takes seconds for a hundred clusters."""
@@ -82,8 +86,8 @@ class Emulator(kmock.KubernetesEmulator):
 
     # Actions of tests
 
-    def get(self, kind: str, name: str, namespace: str = "web") -> Object:  # type: ignore[override]
-        return self.there[ObjectRef(kind, namespace, name)]
+    def get(self, kind: str, name: str, namespace: str = "") -> Object:  # type: ignore[override]
+        return self.there[ObjectRef(kind, namespace or self.home, name)]
 
     def names(self, kind: str) -> list[str]:
         return sorted(which.name for which in self.there if which.kind == kind)
@@ -91,7 +95,7 @@ class Emulator(kmock.KubernetesEmulator):
     def put(self, object_: Object) -> Object:  # type: ignore[override]
         """Create or change an object like another client; the API's rules apply."""
         kind, metadata = object_["kind"], object_["metadata"]
-        which = ObjectRef(kind, metadata.setdefault("namespace", "web"), metadata["name"])
+        which = ObjectRef(kind, metadata.setdefault("namespace", self.home), metadata["name"])
         known = self.there.get(which)
         made = kube_rules.admitted(copy.deepcopy(object_), known)
         stored = self._store(which, made, known)
@@ -102,19 +106,26 @@ class Emulator(kmock.KubernetesEmulator):
         """Merge changes into an object, status included."""
         known = self.get(kind, name)
         made = kube_rules.admitted(_merge(known, changes), known)
-        return self._store(ObjectRef(kind, "web", name), made, known)
+        return self._store(ObjectRef(kind, self.home, name), made, known)
 
     def remove(self, kind: str, name: str, *, orphans: bool = False) -> None:
-        self._delete(ObjectRef(kind, "web", name), orphans=orphans)
+        self._delete(ObjectRef(kind, self.home, name), orphans=orphans)
 
     def expire(self) -> None:
         """Expire every watch, so that clients must list again."""
         self._expired = self.version = next(self.versions)
         self._wake()
 
+    def go_away(self) -> None:
+        """Break every connection, and every new one until `is_away` is taken back."""
+        self.is_away = True
+        self._wake()
+
     # Requests
 
     async def _handle(self, request: Any) -> aiohttp.web.StreamResponse:
+        if self.is_away:
+            return _broken(request)
         request = _of_namespace(request)
         plural = request.resource.plural if request.resource is not None else None
         kind = _BY_PLURAL.get(plural or "")
@@ -325,8 +336,11 @@ class Emulator(kmock.KubernetesEmulator):
                     position >= len(self._events)
                     and not self._closed.is_set()
                     and at >= self._expired
+                    and not self.is_away
                 ):
                     await self._news.wait()
+            if self.is_away:
+                return _broken(request)
             if at < self._expired:
                 error = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
                 await response.write(json.dumps(error).encode() + b"\n")
@@ -363,9 +377,15 @@ async def emulated() -> AsyncIterator[Emulator]:
             await emulator.close()
 
 
+def _broken(request: Any) -> aiohttp.web.StreamResponse:
+    """Break the connection of a request, which then has no answer."""
+    request._raw_request.transport.abort()
+    return aiohttp.web.Response(status=503)
+
+
 def _of_namespace(request: Any) -> Any:
-    """Return a request for a namespace itself, which kmock takes for one of something within it."""
-    found = re.fullmatch(r"/api/v1/namespaces/([^/]+)/?", request.url.path)
+    """Return a request for namespaces themselves; kmock takes it for one of something in them."""
+    found = re.fullmatch(r"/api/v1/namespaces(?:/([^/]+))?/?", request.url.path)
     if found is None:
         return request
     return SimpleNamespace(

@@ -176,14 +176,14 @@ class Controllers:
         )  # fmt: skip
 
     def _claim(self, name: str, template: Object) -> None:
-        if ObjectRef("PersistentVolumeClaim", "web", name) in self._api.there:
+        if ObjectRef("PersistentVolumeClaim", self._api.home, name) in self._api.there:
             return
         labels = template["metadata"].get("labels") or {}
         self._api.put(
             {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
-                "metadata": {"name": name, "namespace": "web", "labels": labels},
+                "metadata": {"name": name, "namespace": self._api.home, "labels": labels},
                 "spec": template["spec"],
                 "status": {"phase": "Bound" if self.binds else "Pending"},
             }

@@ -141,7 +141,7 @@ class Harness:
             {
                 "apiVersion": CLUSTER.api_version,
                 "kind": CLUSTER.name,
-                "metadata": {"name": name, "namespace": "web"},
+                "metadata": {"name": name, "namespace": self.api.home},
                 "spec": body,
             }
         )
@@ -170,7 +170,7 @@ class Harness:
 
     async def reconcile_observed(self, name: str = "shop") -> ReconcileResult:
         """Reconcile a cluster once, with the caches as they are."""
-        return await self.reconciler.reconcile(self.resources.clusters["web", name])
+        return await self.reconciler.reconcile(self.resources.clusters[self.api.home, name])
 
     async def observe(self) -> None:
         """Fill the caches from the API, as the watches would."""
@@ -180,7 +180,7 @@ class Harness:
         for cluster in (await self.kube.list(CLUSTER, None)).items:
             self.resources.put_cluster(cluster)
         self.resources.limits = {
-            ("web", each["metadata"]["name"]): each
+            (self.api.home, each["metadata"]["name"]): each
             for each in (await self.kube.list(LIMITS, None)).items
         }
 

@@ -44,7 +44,9 @@ async def used_rights() -> set[tuple[str, str, str]]:
         by_hand.reconciler.kinds = frozenset(kind.name for kind in MONITORS)
         by_hand.api.put({"kind": LIMITS.name, "metadata": {"name": "plan"}, "spec": {}})
         monitors = {"serviceMonitor": True, "podMonitor": True}
-        by_hand.create(tls={"enabled": True}, monitoring=monitors)
+        by_hand.api.put({"kind": "Secret", "metadata": {"name": "keys"}, "data": {"one": "b25l"}})
+        keys = {"apiKeys": [{"name": "keys", "key": "one"}]}
+        by_hand.create(tls={"enabled": True}, monitoring=monitors, auth=keys)
         await by_hand.settle()
         by_hand.clock.now += 330 * 86400
         by_hand.change(executor={"replicas": 2, "cache": {"size": "20Gi"}})

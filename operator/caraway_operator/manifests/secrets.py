@@ -1,7 +1,7 @@
 """Secrets: those that the operator creates, and which ones each component reads."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from caraway_kube import naming
 from caraway_kube.resources.pods import ComponentSpec
@@ -29,7 +29,10 @@ def tls(desired: DesiredCluster, name: str, content: Mapping[str, str]) -> Objec
 def read_by(desired: DesiredCluster, component: str | None = None) -> tuple[str, ...]:
     """Return the names of all Secrets that a component, or the whole cluster, reads."""
     components = [component] if component else list(_READERS)
-    return tuple(sorted({name for each in components for name in _READERS[each](desired)}))
+    names = {name for each in components for name in _READERS[each](desired)}
+    if naming.SCHEDULER in components:
+        names.update(key.name for key in desired.spec.auth.api_keys)
+    return tuple(sorted(names))
 
 
 def required_keys(desired: DesiredCluster) -> Mapping[str, set[str]]:
@@ -44,18 +47,28 @@ def required_keys(desired: DesiredCluster) -> Mapping[str, set[str]]:
 
 
 def checksum(desired: DesiredCluster, component: str) -> str | None:
-    """Return a checksum of the Secrets that a component reads, or None if none exists yet."""
-    known = [
-        f"{name}={desired.secrets[name]}"
-        for name in read_by(desired, component)
-        if name in desired.secrets
-    ]
-    return meta.checksum("\n".join(known)) if known else None
+    """Return a checksum of the Secrets whose changes replace the pods of a component.
+
+    None if none exists yet. Schedulers take over changed API keys while they run.
+    """
+    return _checksum(desired, _READERS[component](desired))
+
+
+def keys_checksum(desired: DesiredCluster) -> str | None:
+    """Return a checksum of the Secrets with API keys, or None if there is none."""
+    return _checksum(desired, (key.name for key in desired.spec.auth.api_keys))
 
 
 def redis_secret(desired: DesiredCluster) -> str:
     """Return the name of the Secret with the password of the managed Redis."""
     return desired.spec.state.secret_name or naming.state_secret(desired.name)
+
+
+def _checksum(desired: DesiredCluster, names: Iterable[str]) -> str | None:
+    known = [
+        f"{name}={desired.secrets[name]}" for name in sorted(set(names)) if name in desired.secrets
+    ]
+    return meta.checksum("\n".join(known)) if known else None
 
 
 def _secret(desired: DesiredCluster, name: str, content: Mapping[str, str]) -> Object:
@@ -127,7 +140,6 @@ def _scheduler(desired: DesiredCluster) -> Iterator[str]:
     yield from _redis(desired)
     if spec.tls.enabled:
         yield spec.tls.secret_name or naming.tls_secret(desired.name)
-    yield from (key.name for key in spec.auth.api_keys)
     if spec.result_store:
         yield from (param.name for param in spec.result_store.secret_params)
     yield from (mount.secret_name for mount in spec.secrets)
