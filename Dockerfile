@@ -110,7 +110,18 @@ EXPOSE 9090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 CMD ["alive"]
 CMD ["executor"]
 
-FROM cluster AS management
+# The management service reads manifests from repositories. The packages come from the distribution's
+# index, which a build without a network needs a mirror of.
+FROM cluster AS cluster-with-git
+USER 0:0
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates git \
+    && rm -rf /var/lib/apt/lists/* \
+    && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
+USER 10001:10001
+
+FROM cluster-with-git AS management
 LABEL org.opencontainers.image.title="caraway-management" \
       org.opencontainers.image.description="Serves organizations, projects and deployments."
 ENV CARAWAY_HTTP=0.0.0.0:8070 CARAWAY_DATA_DIR=/var/lib/caraway
@@ -126,7 +137,7 @@ EXPOSE 8080
 CMD ["operator"]
 
 # The last stage is what is built when no target is named.
-FROM cluster AS caraway
+FROM cluster-with-git AS caraway
 LABEL org.opencontainers.image.title="caraway" \
       org.opencontainers.image.description="A data and AI runtime: head, scheduler, executor, state and operator."
 ENV CARAWAY_HTTP=0.0.0.0:8090 CARAWAY_FLIGHT=0.0.0.0:50051

@@ -57,6 +57,19 @@ def test_instances_get_database_and_keys_from_secrets() -> None:
     assert volume["secret"]["defaultMode"] == 0o440
 
 
+def test_the_platform_is_a_file_of_a_config_map() -> None:
+    assert not [each for each in container(render(), "Deployment")["args"] if "platform" in each]
+    found = render(platform={"configMapName": "places", "key": "ours.yaml"})
+    made = container(found, "Deployment")
+    [file] = [each.partition("=")[2] for each in made["args"] if each.startswith("--platform=")]
+    [mount] = [each for each in made["volumeMounts"] if each["name"] == "platform"]
+    pod = helm.the(found, "Deployment", NAME)["spec"]["template"]["spec"]
+    [volume] = [each for each in pod["volumes"] if each["name"] == "platform"]
+    [item] = volume["configMap"]["items"]
+    assert (volume["configMap"]["name"], item["key"]) == ("places", "ours.yaml")
+    assert file == f"{mount['mountPath']}/{item['path']}"
+
+
 def test_the_database_is_migrated_before_new_instances_start() -> None:
     found = render()
     job = helm.the(found, "Job")

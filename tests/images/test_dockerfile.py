@@ -53,7 +53,8 @@ def test_all_images_run_as_the_user_of_the_pods() -> None:
     for stage in STAGES:
         text = lineage(stage)
         assert "useradd --uid 10001 --gid 10001 --home-dir /var/lib/caraway" in text
-        assert re.findall(r"^USER (\S+)$", text, re.MULTILINE) == ["10001:10001"]
+        users = re.findall(r"^USER (\S+)$", text, re.MULTILINE)
+        assert (users[0], users[-1]) == ("10001:10001", "10001:10001")
 
 
 def test_images_hold_no_installer_and_no_index() -> None:
@@ -79,6 +80,16 @@ def test_stages_that_install_trust_a_private_authority_and_images_do_not_name_it
 def test_images_hold_nothing_that_runs_as_another_user() -> None:
     for stage in STAGES:
         assert "find / -xdev -type f -perm /6000 -exec chmod a-s {} +" in lineage(stage)
+
+
+def test_images_that_serve_the_management_api_hold_git_and_others_do_not() -> None:
+    installing = [
+        stage for stage in STAGES if re.search(r"apt-get install .*\bgit\b", lineage(stage))
+    ]
+    assert installing == ["management", "caraway"]
+    for stage in installing:
+        _, after = lineage(stage).split("apt-get install")
+        assert "rm -rf /var/lib/apt/lists/*" in after and "chmod a-s" in after
 
 
 def test_bytecode_of_the_standard_library_is_in_the_images(tmp_path: Path) -> None:
