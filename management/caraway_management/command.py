@@ -23,6 +23,7 @@ from caraway_management.api import app
 from caraway_management.credentials import settings
 from caraway_management.credentials.oidc import Oidc
 from caraway_management.credentials.settings import CredentialSettings, OidcSettings
+from caraway_management.deployments import strays as finding
 from caraway_management.domain.platform import Platform
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.notices import settings as notice_settings
@@ -69,6 +70,16 @@ def rotate_keys(options: ManagementOptions) -> int:
     return _run(_rotate_keys(options))
 
 
+def strays(options: ManagementOptions, *, removes: bool) -> int:
+    """Print the runtimes that are of no project of the database, and remove them if wanted.
+
+    Raises:
+        CarawayError: the runtimes or the database cannot be used.
+    """
+    logs.configure(options.log_format)
+    return _run(_strays(options, removes))
+
+
 def migrate(options: ManagementOptions) -> int:
     """Bring the database to the revision of this release. Needs no keys.
 
@@ -84,7 +95,7 @@ async def _serve(options: ManagementOptions) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    async with _opened(options) as opened, composition.deployer(options) as deployer:
+    async with _opened(options) as opened, composition.deployer(options, opened) as deployer:
         services = dataclasses.replace(opened, deployer=deployer)
         listener = listeners.bind(options.http, "--http")
         address = listeners.bound_address(listener)
@@ -122,6 +133,16 @@ async def _rotate_keys(options: ManagementOptions) -> int:
             await asyncio.to_thread(source.add)
         key_id = await services.sealer.rotate(session)
     print(json.dumps({"key_encryption_key_id": key_id}))
+    return 0
+
+
+async def _strays(options: ManagementOptions, removes: bool) -> int:
+    async with _opened(options) as services, composition.deployer(options, services) as deployer:
+        async with services.database.read() as session:
+            found = await finding.find(session, deployer)
+        for project_id in found if removes else ():
+            await deployer.remove(project_id)
+    print(json.dumps({"removed" if removes else "strays": found}))
     return 0
 
 

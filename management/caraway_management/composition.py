@@ -4,16 +4,18 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from caraway_core import tasks
 from caraway_core.settings import ManagementOptions
 from caraway_kube.api import access, client
-from caraway_management import outbox
+from caraway_management import outbox, tenancy
 from caraway_management.deployers.kubernetes.deployer import KubernetesDeployer
 from caraway_management.deployers.kubernetes.objects import MANAGER
 from caraway_management.deployers.local.deployer import LocalDeployer
 from caraway_management.deployers.protocol import Deployer, NoDeployer
+from caraway_management.deployments import strays
 from caraway_management.deployments.working import DeploymentWork
 from caraway_management.limiting.spreading import LimitWork
 from caraway_management.monitoring import announcing, leases
@@ -37,11 +39,11 @@ class Job:
 
 
 @asynccontextmanager
-async def deployer(options: ManagementOptions) -> AsyncIterator[Deployer]:
+async def deployer(options: ManagementOptions, services: Services) -> AsyncIterator[Deployer]:
     """Return what runs projects, until the block ends. Runtimes outlive it.
 
     Raises:
-        CarawayError: another service uses the same data directory.
+        CarawayError: another service uses the same data directory, or runs the same projects.
     """
     if options.deployer == "none":
         yield NoDeployer()
@@ -54,6 +56,7 @@ async def deployer(options: ManagementOptions) -> AsyncIterator[Deployer]:
     folder = options.data_dir / "projects"
     local = LocalDeployer(folder, allows_files=options.allow_local_files)
     async with local.opened():
+        await tenancy.take(services, local)
         yield local
 
 
@@ -86,7 +89,22 @@ def jobs(services: Services) -> list[Job]:
         Job("sample metrics", sampler.run),
         Job("send notices", notices.run),
         Job("run the deployer", services.deployer.run),
+        *_of_deployer(services),
     ]
+
+
+def _of_deployer(services: Services) -> list[Job]:
+    deployer = services.deployer
+    if isinstance(deployer, NoDeployer):
+        return []
+    found = [
+        # Once; it begins again only after a failure.
+        Job("compare runtimes with projects", partial(strays.reconcile, services)),
+        Job("wake deployments", DeploymentWork(services).run_wakeups),
+    ]
+    if isinstance(deployer, LocalDeployer):
+        found.append(Job("hold the projects", partial(tenancy.hold, services, deployer)))
+    return found
 
 
 @asynccontextmanager

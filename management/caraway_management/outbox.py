@@ -78,6 +78,24 @@ async def enqueue(
     await session.flush()
 
 
+async def hasten(session: AsyncSession, now: datetime, kind: str, subject: str) -> None:
+    """Have entries of a subject done now that were to be looked at later.
+
+    Those that failed keep their waits, and one that is being done decides by itself.
+    """
+    await session.execute(
+        update(OutboxEntry)
+        .where(
+            OutboxEntry.kind == kind,
+            OutboxEntry.subject == subject,
+            OutboxEntry.next_at > now,
+            OutboxEntry.owner.is_(None),
+            OutboxEntry.failures == 0,
+        )
+        .values(next_at=now)
+    )
+
+
 async def release_all(database: Database) -> None:
     """Release the entries of every worker, in a database that only one instance uses."""
     async with database.change() as session:

@@ -1,5 +1,6 @@
 """A deployer that runs nothing."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,8 @@ class FakeDeployer:
     """The deployments whose runtimes were started, in order."""
     phase: Phase = Phase.READY
     problem: Problem | None = None
+    strays: set[int] = field(default_factory=set)
+    """Projects that have something here which was not asked for."""
     failure: Callable[[str], None] = lambda _call: None
     """Called before and after every call; may raise."""
 
@@ -59,3 +62,13 @@ class FakeDeployer:
 
     async def run(self) -> None:
         """Do nothing."""
+
+    async def project_ids(self) -> set[int]:
+        return {*self.running, *self.strays}
+
+    @property
+    def is_watching(self) -> bool:
+        return False
+
+    async def changed(self) -> set[int]:
+        return await asyncio.Future()

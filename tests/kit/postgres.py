@@ -57,7 +57,7 @@ class Server:
         flags = [f"-c{name}={value}" for name, value in settings.items()]
         with (self._folder / "log.txt").open("a") as log:
             self._process = subprocess.Popen(
-                [_program("postgres"), "-D", str(self._folder / "data"), *flags],
+                [program("postgres"), "-D", str(self._folder / "data"), *flags],
                 stdout=log, stderr=log, start_new_session=True, **_identity(),
             )  # fmt: skip
         until(self._answers, "PostgreSQL answers", _START_S)
@@ -129,7 +129,7 @@ def _new_data() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     atexit.register(shutil.rmtree, folder)
     _give_away(folder)
-    command = [_program("initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
+    command = [program("initdb"), "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
                "-E", "UTF8", "--locale=C", "--no-sync"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True, **_identity())
     return folder / "data"
@@ -149,7 +149,8 @@ def _identity() -> dict[str, Any]:
     return {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """Return the path of a program of PostgreSQL."""
     # Only the files of the package are used; its server runs as another user.
     import importlib.util
 

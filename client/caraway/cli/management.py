@@ -122,6 +122,7 @@ def build() -> typer.Typer:
     app.command("init")(init)
     app.command("rotate-keys")(rotate_keys)
     app.command("migrate")(migrate)
+    app.command("strays")(strays)
     return app
 
 
@@ -213,3 +214,25 @@ def migrate(
     options = ManagementOptions(data_dir=data_dir, database=database, log_format=log_format)
     start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management migrate")
     raise typer.Exit(start(options))
+
+
+def strays(
+    remove: Annotated[bool, typer.Option("--remove", help="Remove them and their data.")] = False,
+    data_dir: server_options.DataDir = _DATA_DIR,
+    database: Database = None,
+    key_file: KeyFile = None,
+    deployer: Deployer = "local",
+    installation: Installation = "caraway",
+    log_format: server_options.LogFormatOption = "text",
+) -> None:
+    """Print the runtimes of projects that the database does not know, as JSON.
+
+    There are such after the restore of an earlier database. With the local deployer, stop the
+    service first; it removes them after its next start.
+    """
+    options = ManagementOptions(
+        data_dir=data_dir, database=database, key_file=key_file, deployer=deployer,
+        installation=installation, log_format=log_format,
+    )  # fmt: skip
+    start: Callable[..., int] = registry.COMMANDS.load("management strays")
+    raise typer.Exit(start(options, removes=remove))

@@ -57,6 +57,8 @@ class ObjectWatcher:
         self._again = Backoff(_DELAYS)
         self.listed = asyncio.Event()
         """Set after the first list."""
+        self.is_live = False
+        """Whether the objects are as the API server last said, and nothing has broken since."""
 
     async def run_watch(self) -> None:
         """List and watch until cancelled."""
@@ -68,6 +70,7 @@ class ObjectWatcher:
             except errors.ExpiredError:
                 version = ""
             except errors.KubeError as error:
+                self.is_live = False
                 version = "" if error.is_lasting else version
                 logger.warning(
                     "the watch broke",
@@ -84,6 +87,7 @@ class ObjectWatcher:
         listing = await self._kube.list(self._kind, self._namespace, self._selector)
         within = None if self._namespace is None else (self._namespace,)
         self._objects.replace(self._kind, within, listing.items)
+        self.is_live = True
         self.listed.set()
         return listing.version
 
@@ -92,6 +96,7 @@ class ObjectWatcher:
             self._kind, self._namespace, self._selector, version
         ):
             self._again.succeeded()
+            self.is_live = True
             version = object_["metadata"].get("resourceVersion", version)
             self._store_event(type_, object_)
         return version

@@ -1,5 +1,6 @@
 """What a deployer does. It is handed what should be, and makes it so."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,6 +45,9 @@ class Wanted:
     cluster_name: str | None = None
     is_paused: bool = False
     """Whether no runtime runs; its data stay."""
+    created: int = 0
+    """When the project was created, in seconds since 1970. After the restore of an earlier
+    database, a new project may have the id of one whose runtime is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,9 @@ class Deployer(Protocol):
     async def remove(self, project_id: int) -> None:
         """Remove the runtime of a project and its data."""
 
+    async def project_ids(self) -> set[int]:
+        """Return the projects that runtimes or data are here of."""
+
     async def instances(self, project_id: int) -> Sequence[Instance]:
         """Return the processes or pods of the runtime of a project."""
 
@@ -84,6 +91,13 @@ class Deployer(Protocol):
 
     async def run(self) -> None:
         """Do what has to be done all the time, until cancelled."""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether `changed` names every deployment whose runtime has changed."""
+
+    async def changed(self) -> set[int]:
+        """Wait until runtimes have changed, and return their deployments. May wait for ever."""
 
 
 class RejectedError(CarawayError):
@@ -105,6 +119,10 @@ class NoDeployer:
         """Refuse it."""
         raise _no_deployer()
 
+    async def project_ids(self) -> set[int]:
+        """Return none."""
+        return set()
+
     async def instances(self, project_id: int) -> Sequence[Instance]:
         """Return none."""
         return ()
@@ -115,6 +133,23 @@ class NoDeployer:
 
     async def run(self) -> None:
         """Do nothing."""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether changes are seen: there are none."""
+        return False
+
+    async def changed(self) -> set[int]:
+        """Wait for ever."""
+        return await asyncio.Future()
+
+
+def taken() -> RejectedError:
+    """Return the refusal of a project whose place something else has."""
+    return RejectedError(
+        "the place that the project would run in exists already and belongs to something else; "
+        "ask the administrator of the installation to run `caraway management strays`"
+    )
 
 
 def _no_deployer() -> UnavailableError:

@@ -1,5 +1,6 @@
 """Asks that the runtime of a project becomes what it should be, in the transaction of a change."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -35,8 +36,18 @@ async def remove_project(session: AsyncSession, now: datetime, project: Project)
 async def observe_deployment(session: AsyncSession, now: datetime, deployment_id: int) -> None:
     """Look at the runtime of a deployment until it has come to an end."""
     await outbox.enqueue(
-        session, now, OBSERVE, f"deployment:{deployment_id}", {"deployment_id": deployment_id}
+        session, now, OBSERVE, _subject(deployment_id), {"deployment_id": deployment_id}
     )
+
+
+async def look_now(session: AsyncSession, now: datetime, deployment_ids: Iterable[int]) -> None:
+    """Look at the runtimes of deployments now, if their ends are waited for."""
+    for each in deployment_ids:
+        await outbox.hasten(session, now, OBSERVE, _subject(each))
+
+
+def _subject(deployment_id: int) -> str:
+    return f"deployment:{deployment_id}"
 
 
 async def _enqueue(session: AsyncSession, now: datetime, kind: str, project_id: int) -> None:

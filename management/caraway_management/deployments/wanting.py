@@ -45,4 +45,5 @@ async def collect(
         region=project.region,
         cluster_name=project.cluster_name,
         is_paused=project.paused_at is not None,
+        created=int(project.created_at.timestamp()),
     )

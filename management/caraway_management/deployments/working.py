@@ -80,7 +80,18 @@ class DeploymentWork:
                 await self._return_to_last(session, project)
             elif deployments.is_overdue(progress, now) and not progress.is_finished:
                 await applying.apply_project(session, now, project.id)
-        return None if progress.is_finished else Again(deployments.next_look_s(progress, now))
+        if progress.is_finished:
+            return None
+        is_watched = services.deployer.is_watching
+        return Again(deployments.next_look_s(progress, now, is_watched=is_watched))
+
+    async def run_wakeups(self) -> None:
+        """Look at the deployments whose runtimes change, as soon as they do, until cancelled."""
+        services = self._services
+        while True:
+            changed = await services.deployer.changed()
+            async with services.database.change() as session:
+                await applying.look_now(session, services.now(), changed)
 
     async def _begin(self, project_id: int) -> Wanted | None:
         """Begin the deployment that is queued, and return what should run; None for nothing."""

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 RECHECK_AFTER = timedelta(minutes=15)
 _YOUNG = timedelta(minutes=1)
+_WATCHED_S = 15.0
 
 
 class Status(StrEnum):
@@ -122,8 +123,13 @@ def is_overdue(progress: Progress, now: datetime) -> bool:
     return progress.started_at is not None and now - progress.started_at >= RECHECK_AFTER
 
 
-def next_look_s(progress: Progress, now: datetime) -> float:
-    """Return the seconds until the runtime is looked at again."""
+def next_look_s(progress: Progress, now: datetime, *, is_watched: bool = False) -> float:
+    """Return the seconds until the runtime is looked at again.
+
+    One that is watched is looked at as soon as it changes, and this is for what a watch misses.
+    """
+    if is_watched and not is_overdue(progress, now):
+        return _WATCHED_S
     if progress.started_at is None or now - progress.started_at < _YOUNG:
         return 0.5
     return 60.0 if is_overdue(progress, now) else 5.0

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management import accounts
-from caraway_management.api.access import Caller, ProjectId, needs
+from caraway_management.api.access import Caller, Change, ProjectId, needs
 from caraway_management.api.paging import Paged
 from caraway_management.api.projects import views
 from caraway_management.api.projects.bodies import ChangedProject, NewProject
@@ -19,6 +19,7 @@ from caraway_management.monitoring.targets import TargetKeeper
 from caraway_management.organizations import editing as organizations
 from caraway_management.projects import editing, finding, manifests
 from caraway_management.projects.editing import Surroundings
+from caraway_management.store.tables import Project
 
 router = APIRouter(tags=["projects"])
 
@@ -53,6 +54,14 @@ async def checked(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "manifest": await manifests.check_apart(settings["manifest"])}
 
 
+async def add_storage_alert(caller: Caller, change: Change, project: Project) -> None:
+    """Add the alert on the storage quota to a new project of the caller."""
+    services = caller.services
+    keeper = TargetKeeper(change.session, services.sealer, services.notices.channels)
+    user_id = caller.credential.user_id
+    await resources.add_storage_alert(change.session, change.now, project, user_id, keeper)
+
+
 @router.get("")
 async def list_projects(
     request: Request,
@@ -77,11 +86,7 @@ async def create_project(
             settings.setdefault("region", around.platform.region_of(body.cname))
         project = await editing.create(change.session, around, body.name, settings)
         change.on("project", project.id, project.name)
-        services = caller.services
-        keeper = TargetKeeper(change.session, services.sealer, services.notices.channels)
-        await resources.add_storage_alert(
-            change.session, change.now, project, caller.credential.user_id, keeper
-        )
+        await add_storage_alert(caller, change, project)
     set_etag(response, project.revision)
     return views.view(project)
 

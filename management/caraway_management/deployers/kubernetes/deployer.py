@@ -9,8 +9,11 @@ from caraway_kube import naming
 from caraway_kube.api import errors
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import CLUSTER, NAMESPACE, NODE, POD, Object
+from caraway_kube.api.watching import ObjectWatcher
 from caraway_kube.resources import quantities
+from caraway_management.deployers import protocol
 from caraway_management.deployers.kubernetes import objects, observing
+from caraway_management.deployers.kubernetes.cluster_cache import ClusterCache
 from caraway_management.deployers.protocol import Instance, RejectedError, Wanted
 from caraway_management.domain.deployments import Observed, Phase
 
@@ -38,6 +41,11 @@ class KubernetesDeployer:
             )
         self._kube = kube
         self._installation = installation
+        self._clusters = ClusterCache()
+        self._selector = naming.selector_text(
+            {objects.MANAGED_LABEL: objects.MANAGER, objects.INSTALLATION_LABEL: installation}
+        )
+        self._watcher = ObjectWatcher(kube, CLUSTER, None, self._selector, self._clusters)
 
     async def apply(self, wanted: Wanted) -> None:
         """Apply the namespace of a project, and what is in it.
@@ -48,18 +56,22 @@ class KubernetesDeployer:
         """
         name = objects.namespace_name(self._installation, wanted.project_id)
         with _answers():
-            await self._check_namespace(name, wanted.project_id)
+            await self._check_namespace(name, wanted)
             await self._kube.apply(objects.namespace(wanted, self._installation))
-            for each in objects.contents(wanted, self._installation):
+            # The operator refuses a cluster whose Secrets do not exist.
+            applied = [
                 await self._kube.apply(each)
+                for each in objects.contents(wanted, self._installation)
+            ]
+            cluster = objects.cluster(wanted, self._installation, applied)
+            self._clusters.put(await self._kube.apply(cluster))
 
     async def observe(self, project_id: int) -> Observed:
         """Return what the operator says of the cluster of a project."""
         name = objects.namespace_name(self._installation, project_id)
         with _answers():
-            try:
-                cluster = await self._kube.get(CLUSTER, name, objects.CLUSTER)
-            except errors.ObjectNotFoundError:
+            cluster = await self._cluster(name)
+            if cluster is None:
                 return Observed(Phase.ABSENT)
             if (cluster.get("status") or {}).get("phase") == "Ready":
                 return observing.observe(cluster, (), {})
@@ -77,6 +89,19 @@ class KubernetesDeployer:
                 return
             if self._is_ours(found, project_id):
                 await self._kube.delete(NAMESPACE, None, name, found["metadata"]["uid"])
+
+    async def project_ids(self) -> set[int]:
+        """Return the projects that have a namespace of this installation."""
+        with _answers():
+            found = await self._kube.list(NAMESPACE, None, self._selector)
+        ids = [
+            (each["metadata"]["labels"].get(objects.PROJECT_LABEL), each["metadata"])
+            for each in found.items
+        ]
+        return {
+            int(text) for text, metadata in ids
+            if text and text.isdecimal() and not metadata.get("deletionTimestamp")
+        }  # fmt: skip
 
     async def instances(self, project_id: int) -> Sequence[Instance]:
         """Return the pods of a project's cluster."""
@@ -98,7 +123,26 @@ class KubernetesDeployer:
                 return None
 
     async def run(self) -> None:
-        """Do nothing: the operator and Kubernetes keep runtimes running."""
+        """Watch the clusters. The operator and Kubernetes keep runtimes running."""
+        await self._watcher.run_watch()
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether `changed` names every deployment whose runtime has changed."""
+        return self._watcher.is_live
+
+    async def changed(self) -> set[int]:
+        """Wait until clusters change, and return their deployments."""
+        return await self._clusters.changed()
+
+    async def _cluster(self, namespace: str) -> Object | None:
+        """Return the cluster of a project: from the watch, or from the API while that is broken."""
+        if self._watcher.is_live:
+            return self._clusters.get(namespace)
+        try:
+            return await self._kube.get(CLUSTER, namespace, objects.CLUSTER)
+        except errors.ObjectNotFoundError:
+            return None
 
     async def _pods(self, namespace: str) -> list[Object]:
         selector = naming.selector_text(naming.cluster_selector(objects.CLUSTER))
@@ -117,16 +161,15 @@ class KubernetesDeployer:
             if allocatable and all(name in each for each in allocatable)
         }
 
-    async def _check_namespace(self, name: str, project_id: int) -> None:
+    async def _check_namespace(self, name: str, wanted: Wanted) -> None:
         try:
             found = await self._kube.get(NAMESPACE, None, name)
         except errors.ObjectNotFoundError:
             return
-        if not self._is_ours(found, project_id):
-            raise RejectedError(
-                "the namespace that the project would get exists already and belongs to somebody "
-                "else; ask the administrator of the installation"
-            )
+        created = (found["metadata"].get("labels") or {}).get(objects.CREATED_LABEL)
+        is_other = created not in (None, str(wanted.created))
+        if is_other or not self._is_ours(found, wanted.project_id):
+            raise protocol.taken()
         if found["metadata"].get("deletionTimestamp"):
             raise UnavailableError("the project's earlier runtime is being removed", _AWAY_S)
 

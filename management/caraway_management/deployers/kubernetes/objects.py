@@ -1,9 +1,11 @@
 """The objects of a project in Kubernetes, as values: a namespace of its own, and what is in it."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
+from caraway_kube import naming
 from caraway_kube.api.kinds import CLUSTER as CLUSTER_KIND
 from caraway_kube.api.kinds import CONFIG_MAP, LIMITS, NAMESPACE, SECRET, Object, ResourceKind
 from caraway_management.deployers.protocol import Wanted
@@ -17,6 +19,7 @@ MANAGED_LABEL = "app.kubernetes.io/managed-by"
 INSTALLATION_LABEL = "caraway.dev/installation"
 PROJECT_LABEL = "caraway.dev/project"
 ORGANIZATION_LABEL = "caraway.dev/organization"
+CREATED_LABEL = "caraway.dev/created"
 DEPLOYMENT_ANNOTATION = "caraway.dev/deployment"
 _NODE_GROUP_LABEL = "caraway.dev/node-group"
 
@@ -27,13 +30,14 @@ def namespace_name(installation: str, project_id: int) -> str:
 
 
 def namespace(wanted: Wanted, installation: str) -> Object:
-    """Return the namespace of a project."""
+    """Return the namespace of a project, which says which of the projects of its id it is for."""
+    created = {CREATED_LABEL: str(wanted.created)} if wanted.created else {}
     return {
         "apiVersion": NAMESPACE.api_version,
         "kind": NAMESPACE.name,
         "metadata": {
             "name": namespace_name(installation, wanted.project_id),
-            "labels": labels(wanted, installation),
+            "labels": {**labels(wanted, installation), **created},
         },
     }
 
@@ -49,32 +53,40 @@ def labels(wanted: Wanted, installation: str) -> dict[str, str]:
 
 
 def contents(wanted: Wanted, installation: str) -> list[Object]:
-    """Return what is in the namespace, in the order in which it is applied.
-
-    The cluster comes last, because the operator refuses one whose Secrets do not exist.
-    """
-    of_project = labels(wanted, installation)
-
-    def made(kind: ResourceKind, name: str, **fields: Any) -> Object:
-        metadata = {
-            "name": name,
-            "namespace": namespace_name(installation, wanted.project_id),
-            "labels": of_project,
-        }
-        return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **fields}
-
-    cluster = made(CLUSTER_KIND, CLUSTER, spec=cluster_spec(wanted))
-    cluster["metadata"]["annotations"] = {DEPLOYMENT_ANNOTATION: str(wanted.deployment_id)}
+    """Return what is in the namespace besides the cluster, which refers to it."""
+    keys = {f"key-{key.number}": key.value for key in wanted.api_keys}
+    made = partial(_made, wanted, installation)
     return [
         made(SECRET, SECRETS, type="Opaque", data=_encoded(wanted.secrets)),
-        made(
-            SECRET, KEYS, type="Opaque",
-            data=_encoded({f"key-{key.number}": key.value for key in wanted.api_keys}),
-        ),
+        made(SECRET, KEYS, type="Opaque", data=_encoded(keys)),
         made(CONFIG_MAP, MANIFEST, data={MANIFEST_KEY: wanted.manifest}),
         made(LIMITS, PLAN, spec={**wanted.limits, "organization": wanted.org}),
-        cluster,
-    ]  # fmt: skip
+    ]
+
+
+def cluster(wanted: Wanted, installation: str, applied: Iterable[Object]) -> Object:
+    """Return the cluster of a project, which refers to objects that have been applied.
+
+    It changes with their versions: the operator does not watch Secrets, and reads them again then.
+    """
+    versions = ".".join(str(each["metadata"].get("resourceVersion", "")) for each in applied)
+    made = _made(wanted, installation, CLUSTER_KIND, CLUSTER, spec=cluster_spec(wanted))
+    made["metadata"]["annotations"] = {
+        DEPLOYMENT_ANNOTATION: str(wanted.deployment_id),
+        naming.REFERENCES: versions,
+    }
+    return made
+
+
+def _made(
+    wanted: Wanted, installation: str, kind: ResourceKind, name: str, **fields: Any
+) -> Object:
+    metadata = {
+        "name": name,
+        "namespace": namespace_name(installation, wanted.project_id),
+        "labels": labels(wanted, installation),
+    }
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **fields}
 
 
 def cluster_spec(wanted: Wanted) -> Object:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from caraway_kube.rbac import Rule
 
 RULES: Sequence[Rule] = (
-    Rule("", ("namespaces",), ("create", "delete", "get", "patch")),
-    Rule("caraway.dev", ("carawayclusters",), ("create", "get", "patch")),
+    Rule("", ("namespaces",), ("create", "delete", "get", "list", "patch")),
+    Rule("caraway.dev", ("carawayclusters",), ("create", "get", "list", "patch", "watch")),
     Rule("caraway.dev", ("carawaylimits",), ("create", "patch")),
     Rule("", ("configmaps",), ("create", "patch")),
     # Secrets are written and never read.

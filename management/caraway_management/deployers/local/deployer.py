@@ -6,11 +6,13 @@ import fcntl
 import importlib.util
 import logging
 import os
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, UnavailableError
+from caraway_management.deployers import protocol
 from caraway_management.deployers.local import process
 from caraway_management.deployers.local.folder import Plan, ProjectFolder
 from caraway_management.deployers.local.runtime import Command, LocalRuntime
@@ -46,6 +48,8 @@ class LocalDeployer:
         self._command = command
         self._runtimes: dict[int, LocalRuntime] = {}
         self._locks: dict[int, asyncio.Lock] = {}
+        self.id = ""
+        """A name of the folder that no other one has. It is kept in the folder."""
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator["LocalDeployer"]:
@@ -63,6 +67,7 @@ class LocalDeployer:
             ) from exc
         try:
             await self._take_lock(lock)
+            self.id = _identity(lock)
             for id_ in self._ids():
                 self._find(id_)
             yield self
@@ -97,6 +102,8 @@ class LocalDeployer:
             runtime = self._find(id_)
             if runtime is not None and runtime.plan.is_removed:
                 raise UnavailableError("the project is still being removed", 1)
+            if runtime is not None and runtime.plan.created not in (0, wanted.created):
+                raise protocol.taken()
             folder = self._folder_of(id_)
             if wanted.is_paused and runtime is None:
                 return
@@ -109,6 +116,7 @@ class LocalDeployer:
                 id_, wanted.deployment_id, not wanted.is_paused,
                 before.ports if before else self._new_ports(), executors,
                 has_served=before is not None and is_same and before.has_served,
+                created=wanted.created,
             )  # fmt: skip
             await asyncio.to_thread(folder.write_plan, plan)
             if runtime is None:
@@ -134,6 +142,10 @@ class LocalDeployer:
                 await asyncio.to_thread(self._folder_of(project_id).write_plan, plan)
                 runtime.set_plan(plan, restarts=False)
 
+    async def project_ids(self) -> set[int]:
+        """Return the projects that have a folder which is not being removed."""
+        return {id_ for id_, each in self._runtimes.items() if not each.plan.is_removed}
+
     async def instances(self, project_id: int) -> Sequence[Instance]:
         """Return the process, if there should be one."""
         phase = (await self.observe(project_id)).phase
@@ -150,6 +162,15 @@ class LocalDeployer:
         while True:
             await self.step()
             await asyncio.sleep(self._every_s)
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether changes are seen: processes are looked at when somebody asks."""
+        return False
+
+    async def changed(self) -> set[int]:
+        """Wait for ever."""
+        return await asyncio.Future()
 
     async def step(self) -> None:
         """Look at every process once, and do what is next."""
@@ -197,6 +218,15 @@ class LocalDeployer:
 
     def _lock(self, id_: int) -> asyncio.Lock:
         return self._locks.setdefault(id_, asyncio.Lock())
+
+
+def _identity(lock: int) -> str:
+    """Return the name in the file of the lock, which the first service writes."""
+    if not (found := os.pread(lock, 64, 0).decode(errors="replace")):
+        found = secrets.token_hex(16)
+        os.pwrite(lock, found.encode(), 0)
+        os.fsync(lock)
+    return found
 
 
 def _executors(wanted: Wanted) -> int:

@@ -29,6 +29,8 @@ class Plan:
     is_removed: bool = False
     has_served: bool = False
     """Whether the runtime of this deployment has been ready."""
+    created: int = 0
+    """When the project was created; 0 if that is not known."""
 
     def with_(self, **changes: object) -> "Plan":
         return replace(self, **changes)  # type: ignore[arg-type]

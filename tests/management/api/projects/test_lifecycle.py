@@ -160,6 +160,9 @@ def test_a_fork_has_manifest_and_settings_of_its_source(
     (listed,) = owner.get(path).json()["forks"]
     assert listed["id"] == fork["id"]
     assert owner.get(f"/v1/projects/{fork['id']}/forks").json() == {"forks": []}
+    for project in (source, fork):
+        (alert,) = owner.get(f"/v1/projects/{project['id']}/monitors").json()["monitors"]
+        assert alert["template"] == "storage"
 
 
 def test_links_to_secrets_of_the_organization_are_copied_to_a_fork(

@@ -1,5 +1,7 @@
 """The rights of the management service are those that its requests use."""
 
+import asyncio
+
 from caraway_management.deployers.kubernetes.rules import RULES
 from tests.management.deployers.kubernetes.test_deployer import (
     WANTED,
@@ -21,6 +23,10 @@ async def test_every_request_is_allowed_and_every_right_is_used() -> None:
         await deployer.observe(7)
         await deployer.instances(7)
         assert await deployer.logs(7, "runtime-executor-0", 10) is not None
+        watching = asyncio.create_task(deployer.run())
+        assert await deployer.project_ids() == {7}
+        await deployer.changed()
+        watching.cancel()
         await deployer.remove(7)
 
         assert api.used == RIGHTS
