@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -73,6 +73,11 @@ test-cluster-pods: setup
 # The routes of the management service over PostgreSQL; `make test` has them over SQLite.
 test-databases: setup
 	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m full -k "postgresql and not 1000" -n $(WORKERS) --dist loadfile tests/management
+
+# The management service as people use it: the commands, the clients, real runtimes and a real cluster, mail and
+# webhooks, and a service that is killed, over both databases.
+test-management: setup
+	$(PYTEST) -o timeout=900 -m full tests/e2e/test_management.py
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
