@@ -23,7 +23,7 @@ from caraway_scheduler.acceleration.versions.claims import Claim
 from caraway_scheduler.acceleration.versions.marks import Marks
 from caraway_scheduler.acceleration.versions.reads import Reads
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
-from caraway_scheduler.acceleration.versions.wishes import Wishes
+from caraway_scheduler.acceleration.versions.wishes import ManifestNames, Wishes
 from caraway_scheduler.jobs import codec
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, Totals
 from caraway_scheduler.membership.drains import Drains
@@ -36,6 +36,7 @@ NAME = TableName("orders")
 RESPONSE = "resp_" + "a" * 48
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("at", pa.timestamp("us", "UTC"))])
 REQUEST = JobRequest("SELECT * FROM orders WHERE id = $1", {"1": 5}, 30.0, 1_000_000)
+MANIFEST = ManifestNames("later", "manifest")
 JOB = Job(
     JobId("01J-A"), PrincipalId("key:one"), False, REQUEST, "FAILED", "s-1/one", 3, AT, AT, AT, AT,
     2, True, JobError("INTERNAL", "no reason"), Totals(10, 200, 1),
@@ -50,7 +51,7 @@ VERSION = DatasetVersion(
     7, tuple(PARTS.values()), "s3://bucket/rows", AT, "SELECT * FROM orders", "v2-0011223344556677",
     (Superseded("v0", AT),), PartitionBy((parse("bucket(4, id)"), parse("region"))),
     (LogEntry(ChunkInfo(0, 1, 20, "ef", key="log-1"), 1_767_270_600_000, ("r1", "r2")),),
-    "0/16B3748", 11, ("r0", "r1"), 2, 1,
+    "0/16B3748", 11, ("r0", "r1"), 2, 1, "v2-8899aabbccddeeff",
 )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ async def records() -> dict[str, str]:
     store = _Store()
     state = cast(StateStore, store)
     await Wishes(state, NAME).ask({"refresh_sql": "SELECT 1", "refresh_mode": "full"})
-    await Wishes(state, NAME).set_sql("SELECT 2", "manifest")
+    await Wishes(state, NAME).set_sql("SELECT 2", MANIFEST)
     await Drains(state, lambda: 0.0).ask(ExecutorId("e-0"), "first")
     await Marks(state, lambda: AT).renew(NAME)
     await Reads(state, "s-1/one").write(["v1", "log-1"])

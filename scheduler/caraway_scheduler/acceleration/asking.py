@@ -132,6 +132,6 @@ def _configure(kept: Accelerated, sql: RefreshSql) -> None:
     kept.refresher.configure(replace(kept.plan.settings, refresh_sql=sql))
 
 
-def _manifest_sql(kept: Accelerated) -> str:
+def _manifest_sql(kept: Accelerated) -> wishes.ManifestNames:
     written = kept.plan.settings.refresh_sql
-    return wishes.manifest(kept.current.subject.origin, written.text if written else "")
+    return wishes.manifest(kept.current.subject.names, written.text if written else "")

@@ -126,15 +126,19 @@ class Feed:
             CarawayError: the current version has other columns or keys, and would be lost.
         """
         current = self._current
-        if standing is not None and standing.version.origin and not current.subject.is_followed:
-            is_earlier = fingerprints.is_earlier_form(standing.version.origin)
+        if (
+            standing is not None
+            and standing.version.fingerprint
+            and not current.subject.is_followed
+        ):
+            is_earlier = fingerprints.is_earlier_form(standing.version.fingerprint)
             if is_earlier and standing.version.schema.equals(self._stored_schema()):
                 logger.warning(
                     "an earlier release stored the rows of this dataset and cannot say with which "
                     "settings; they are used, because their columns are the same",
                     extra={"dataset": current.name},
                 )
-                return current.next(standing, origin=current.subject.origin)
+                return current.next(standing, **current.subject.names)
             raise CarawayError(
                 "its rows were stored with another source, other columns, another primary "
                 "key or other unique indexes, and came as changes, which cannot be loaded "

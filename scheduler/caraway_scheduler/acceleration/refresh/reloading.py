@@ -176,7 +176,7 @@ class Reloading:
         if begin.has_own_sql:
             return begin
         plan, written = self._plan, self._plan.settings.refresh_sql
-        manifest = wishes.manifest(self._current.subject.origin, written.text if written else "")
+        manifest = wishes.manifest(self._current.subject.names, written.text if written else "")
         text = await self._current.wishes().sql(manifest)
         if text is None:
             return begin

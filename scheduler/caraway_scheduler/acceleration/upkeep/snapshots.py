@@ -10,7 +10,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -128,7 +128,7 @@ class DatasetSnapshots:
     async def _first(self, found: Found) -> Successor | None:
         document = await self._read(found)
         subject = self._current.subject
-        if not subject.accepts(document["origin"]):
+        if not subject.accepts(_fingerprint(document)):
             logger.warning(
                 "the snapshot has another source, key or selection of rows and is not used",
                 extra={"dataset": self._current.name},
@@ -142,7 +142,7 @@ class DatasetSnapshots:
     async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
         document = await self._read(found)
         is_same = document["state"] == state_of(held.version) and not held.version.pending
-        if not is_same or not self._current.subject.accepts(document["origin"]):
+        if not is_same or not self._current.subject.accepts(_fingerprint(document)):
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
@@ -173,6 +173,7 @@ class DatasetSnapshots:
             "position": version.position,
             "sql": version.sql,
             "state": state_of(version),
+            "definition": version.definition,
         }
         identity = uuid.uuid4().hex
         row = pa.record_batch([pa.array([json.dumps(document).encode()])], schema=_SCHEMA)
@@ -232,6 +233,10 @@ def state_of(version: DatasetVersion) -> str:
     """Return an identifier of the rows that readers see of a version."""
     log = version.read_log
     return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
+
+
+def _fingerprint(document: Mapping[str, Any]) -> str:
+    return str(document.get("definition") or document["origin"])
 
 
 def _cut(written: Sequence[Any]) -> PartitionBy:

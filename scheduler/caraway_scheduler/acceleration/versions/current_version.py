@@ -6,7 +6,7 @@ process see complete versions in order, and never go back to an older one.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -41,8 +41,8 @@ class Subject:
     """A dataset and how its rows are kept.
 
     `origin` changes when versions of an earlier definition must not be used any more.
-    `earlier_origin` is what an earlier release stored for the same definition. A dataset that
-    `is_followed` gets its rows from a source of changes, and is not read before they came.
+    `earlier_origin` is what the release before stores and reads for the same definition. A dataset
+    that `is_followed` gets its rows from a source of changes, and is not read before they came.
     """
 
     name: TableName
@@ -53,9 +53,14 @@ class Subject:
     is_followed: bool = False
     earlier_origin: str = ""
 
-    def accepts(self, origin: str) -> bool:
-        """Return whether a version with this origin has the rows of this definition."""
-        return bool(origin) and origin in (self.origin, self.earlier_origin)
+    def accepts(self, fingerprint: str) -> bool:
+        """Return whether a version with this fingerprint has the rows of this definition."""
+        return bool(fingerprint) and fingerprint in (self.origin, self.earlier_origin)
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The fields of a version that name this definition, also to the release before."""
+        return {"origin": self.earlier_origin or self.origin, "definition": self.origin}
 
 
 class CurrentVersion:
@@ -101,7 +106,7 @@ class CurrentVersion:
 
     def own(self, held: HeldVersion | None) -> HeldVersion | None:
         """Return a version if it has this origin, otherwise None."""
-        if held is None or not self.subject.accepts(held.version.origin):
+        if held is None or not self.subject.accepts(held.version.fingerprint):
             return None
         return held
 
@@ -110,7 +115,7 @@ class CurrentVersion:
         before = self.held
         found = await self._versions.current(self.name)
         if found is not None and found.version.location != self.maker.place.title:
-            found = replace(found, version=replace(found.version, origin=""))
+            found = replace(found, version=replace(found.version, origin="", definition=""))
         self._learn(before, found)
         return self.ours
 
@@ -221,23 +226,21 @@ class CurrentVersion:
         self, held: HeldVersion | None, part: VersionPart, sql: str, cut: PartitionBy
     ) -> Successor:
         """Return a successor that consists of one part only."""
-        now, location, origin = self.clock(), self.maker.place.title, self.subject.origin
-        if held is not None and held.version.origin == self.subject.earlier_origin:
-            # In a rollout, schedulers of the earlier release read it, too.
-            origin = held.version.origin
+        now, location, names = self.clock(), self.maker.place.title, self.subject.names
         if held is None:
-            return Successor(None, DatasetVersion(1, (part,), location, now, sql, origin, cut=cut))
+            first = DatasetVersion(1, (part,), location, now, sql, cut=cut, **names)
+            return Successor(None, first)
         return self.next(
             held,
             parts=(part,),
             location=location,
             made_at=now,
             sql=sql,
-            origin=origin,
             cut=cut,
             log=(),
             pending=0,
             live_rows=None,
+            **names,
         )
 
     async def loaded(self, successor: Successor) -> Successor:

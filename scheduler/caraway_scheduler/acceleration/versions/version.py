@@ -32,8 +32,9 @@ class VersionPart:
 class DatasetVersion:
     """The rows of a dataset's parts, and the changes of its log.
 
-    `sql` made it from the source `origin`. `location` is where its chunks are stored; versions of
-    other locations are unusable here. `position` is how far the source of changes was read.
+    `sql` made it from the source `origin`, which is the fingerprint that the release before reads;
+    later ones read `definition`. `location` is where its chunks are stored; versions of other
+    locations are unusable here. `position` is how far the source of changes was read.
     `requests` are records of the latest change requests. `live_rows` is the number of visible rows,
     if it differs from the stored rows.
     """
@@ -54,6 +55,12 @@ class DatasetVersion:
     """The number of pages of earlier requests; see `requests`."""
     pending: int = 0
     """How many of the last log entries are incomplete, and therefore not read yet."""
+    definition: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the definition of its rows, as the release that wrote it has it."""
+        return self.definition or self.origin
 
     @property
     def key(self) -> str:

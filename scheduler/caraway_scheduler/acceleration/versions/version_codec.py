@@ -43,6 +43,7 @@ def encode(version: DatasetVersion) -> bytes:
         "requests": list(version.requests),
         "pending": version.pending,
         "request_pages": version.request_pages,
+        "definition": version.definition,
     }
     return _text(document)
 
@@ -97,6 +98,7 @@ def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
             tuple(document["requests"]),
             document.get("request_pages", 0),
             document["pending"],
+            document.get("definition", ""),
         )
     except _DAMAGE as exc:
         raise _damaged(exc) from exc

@@ -67,11 +67,12 @@ class Wishes:
         if entry is not None and ask_of(entry).id == ask_id:
             await self._store.compare_and_set(self._asked, None, expected=entry.revision)
 
-    async def set_sql(self, sql: str, manifest: str) -> None:
+    async def set_sql(self, sql: str, manifest: "ManifestNames") -> None:
         """Store the statement to load with; it applies while the manifest is unchanged."""
-        await self._write(self._settings, {"sql": sql, "manifest": manifest}, SETTINGS_TTL_S)
+        names = {"manifest": manifest.earlier, "definition": manifest.current}
+        await self._write(self._settings, {"sql": sql, **names}, SETTINGS_TTL_S)
 
-    async def sql(self, manifest: str) -> str | None:
+    async def sql(self, manifest: "ManifestNames") -> str | None:
         """Return the stored statement, and renew it."""
         entry = await self._store.get(self._settings)
         if entry is None or (found := sql_of(entry, manifest)) is None:
@@ -91,9 +92,20 @@ class Wishes:
         raise UnavailableError("too many requests at once for one dataset; send it again")
 
 
-def manifest(origin: str, sql: str) -> str:
-    """Return the identity of the manifest to which stored settings belong."""
-    return f"{origin}\n{sql}"
+@dataclass(frozen=True, slots=True)
+class ManifestNames:
+    """The identity of a manifest: the one of this release, and what the release before reads."""
+
+    current: str
+    earlier: str
+
+
+def manifest(names: Mapping[str, str], sql: str) -> ManifestNames:
+    """Return the identity of the manifest to which stored settings belong.
+
+    `names` are those of the dataset's definition, see `Subject.names`.
+    """
+    return ManifestNames(f"{names['definition']}\n{sql}", f"{names['origin']}\n{sql}")
 
 
 def name_in(entry: StateEntry) -> TableName:
@@ -107,7 +119,8 @@ def ask_of(entry: StateEntry) -> Ask:
     return Ask(document["id"], document["body"])
 
 
-def sql_of(entry: StateEntry, manifest: str) -> str | None:
+def sql_of(entry: StateEntry, manifest: ManifestNames) -> str | None:
     """Return the statement of stored settings, or None if they belong to another manifest."""
     document = json.loads(entry.value)
-    return str(document["sql"]) if document["manifest"] == manifest else None
+    found = document.get("definition", document["manifest"])
+    return str(document["sql"]) if found in (manifest.current, manifest.earlier) else None

@@ -266,7 +266,7 @@ async def test_rows_that_an_earlier_release_stored_are_used(
         async with made.taking(origin="v2-2d09eeca1d929f19") as taking:
             assert await taking.ids() == [1]
             assert taking.current.ours is not None
-            assert taking.current.ours.version.origin == "v2-2d09eeca1d929f19"
+            assert taking.current.ours.version.fingerprint == "v2-2d09eeca1d929f19"
             await taking.apply(changes((2, "b")))
             assert await taking.ids() == [1, 2]
         assert "an earlier release stored the rows" in caplog.text

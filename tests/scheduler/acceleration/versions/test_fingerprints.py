@@ -40,6 +40,12 @@ def test_an_earlier_version_is_accepted_and_nothing_else() -> None:
     assert not is_earlier_form("") and not is_earlier_form(subject.origin)
 
 
+def test_versions_name_their_definition_for_this_release_and_the_one_before() -> None:
+    # The release before refuses rows of `cdc:` whose `origin` is another one.
+    names = subject_of(ORDERS, KEPT).names
+    assert names == {"origin": "c28cc9683b7dd3ce", "definition": "v2-2d09eeca1d929f19"}
+
+
 @pytest.mark.parametrize(
     "dataset",
     [

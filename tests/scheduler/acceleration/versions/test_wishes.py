@@ -1,7 +1,9 @@
 """Refreshes and settings that were asked for: they outlive the scheduler that took them."""
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,11 +14,17 @@ from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateEntry
 from caraway_scheduler.acceleration.versions import wishes
-from caraway_scheduler.acceleration.versions.wishes import SETTINGS_TTL_S, Wishes
+from caraway_scheduler.acceleration.versions.wishes import SETTINGS_TTL_S, ManifestNames, Wishes
 from tests.kit.interleaving import SteppedLoop, SteppedStore, run
 
 T = TableName("t")
-MANIFEST = wishes.manifest("origin", "SELECT 1")
+
+
+def named(definition: str, sql: str, origin: str = "earlier") -> ManifestNames:
+    return wishes.manifest({"definition": definition, "origin": origin}, sql)
+
+
+MANIFEST = named("v2", "SELECT 1")
 
 
 def play(
@@ -95,10 +103,24 @@ def test_statement_that_was_set_counts_with_its_manifest_only() -> None:
         assert await one.sql(MANIFEST) is None
         await one.set_sql("SELECT 2", MANIFEST)
         assert await Wishes(store, T).sql(MANIFEST) == "SELECT 2"
-        assert await one.sql(wishes.manifest("origin", "SELECT 3")) is None
-        assert await one.sql(wishes.manifest("other", "SELECT 1")) is None
+        assert await one.sql(named("v2", "SELECT 3")) is None
+        assert await one.sql(named("other", "SELECT 1")) is None
         await one.set_sql("SELECT 4", MANIFEST)
         assert await one.sql(MANIFEST) == "SELECT 4"
+
+    play(work)
+
+
+def test_statement_that_was_set_is_read_by_the_release_before_and_from_it() -> None:
+    async def work(store: SteppedStore) -> None:
+        await Wishes(store, T).set_sql("SELECT 2", MANIFEST)
+        [entry] = await store.scan(wishes.SETTINGS)
+        # The release before compares this field.
+        assert json.loads(entry.value)["manifest"] == "earlier\nSELECT 1"
+
+        kept = json.dumps({"sql": "SELECT 5", "manifest": "earlier\nSELECT 1"}).encode()
+        assert wishes.sql_of(replace(entry, value=kept), MANIFEST) == "SELECT 5"
+        assert wishes.sql_of(replace(entry, value=kept), named("v2", "SELECT 1", "x")) is None
 
     play(work)
 
@@ -146,4 +168,5 @@ def test_endless_contention_is_an_error_that_can_be_tried_again() -> None:
 
 def test_settings_of_another_manifest_are_no_statement() -> None:
     entry = StateEntry("k", b'{"sql":"SELECT 2","manifest":"m"}', 1)
-    assert wishes.sql_of(entry, "m") == "SELECT 2" and wishes.sql_of(entry, "n") is None
+    assert wishes.sql_of(entry, ManifestNames("later", "m")) == "SELECT 2"
+    assert wishes.sql_of(entry, ManifestNames("later", "n")) is None
