@@ -49,6 +49,7 @@ from caraway_operator.writing import WriteResult, write_plan
 logger = logging.getLogger(__name__)
 RESYNC_S = 60.0
 _SOON_S = 2.0
+_LEAST_S = 0.1
 _ROLLING_S = 5.0
 
 
@@ -167,7 +168,9 @@ class Reconciler:
         )
         after_s = _requeue_after_s(spec.spec, decision, written, bool(failures))
         if spec.spec.manifest_from is not None or cache.referenced.has_users:
-            after_s = min(after_s, FRESH_S)
+            # An event may have led here: what was read before is still due at its own time.
+            age_s = self._clock() - cache.read_at
+            after_s = min(after_s, max(FRESH_S - age_s, _LEAST_S))
         if facts.unready_parts or facts.refusal:
             after_s = min(after_s, sampling.EVERY_S)
         result = await self._publish_status(cluster, cache, facts, progress, after_s)
