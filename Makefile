@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check format bench bench-paired lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -137,6 +137,14 @@ test-npm: setup
 EARLIER ?=
 test-upgrade: setup
 	CARAWAY_EARLIER=$(EARLIER) $(PYTEST) -s -rs -o timeout=2400 -m full tests/e2e/test_upgrade.py
+
+# The first part of it, and the data of each release read by the other.
+test-upgrade-short: setup
+	CARAWAY_UPGRADE=short $(PYTEST) -s -rs -o timeout=600 -m full tests/e2e/test_release_data.py tests/e2e/test_upgrade.py -k "not downgraded"
+
+# Manifests, keys and certificates reach runtimes under load, and no request fails.
+test-rollouts: setup
+	$(PYTEST) -s -o timeout=600 -m full tests/e2e/test_rollouts.py
 
 test-full: SEED = $(shell date +%s)
 test-full: setup
