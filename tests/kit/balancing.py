@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Sequence
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import httpx
@@ -65,6 +66,8 @@ class KeptClient:
     url: str
     content: str
     pause_s: float
+    headers: Mapping[str, str] = field(default_factory=dict)
+    tls: ssl.SSLContext | bool = True
     answers: int = 0
     closes: int = 0
     """Answers that announced the end of their connection."""
@@ -73,7 +76,9 @@ class KeptClient:
     async def run(self) -> None:
         """Send requests until cancelled."""
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
-        async with httpx.AsyncClient(limits=limits, timeout=60, trust_env=False) as http:
+        async with httpx.AsyncClient(
+            limits=limits, timeout=60, trust_env=False, headers=self.headers, verify=self.tls
+        ) as http:
             while True:
                 try:
                     answer = await http.post(self.url, content=self.content)
