@@ -28,6 +28,7 @@ POLLS: Mapping[str, str] = {
     "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
     "executor/caraway_executor/probes.py:_Handler._wait_until_ready": "a start that goes on",
     "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
+    "executor/caraway_executor/starving.py:OwnThreads._watch": "the threads of the engine",
     "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
     f"{_MANAGEMENT}/api/deployments.py:get_deployment": "a deployment that goes on",
     f"{_MANAGEMENT}/deployers/local/deployer.py:LocalDeployer.run": "processes of projects",

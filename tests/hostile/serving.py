@@ -37,6 +37,10 @@ datasets:
     name: orders
     columns: [{{name: id, type: bigint}}, {{name: v, type: text}}]
     acceleration: {{enabled: true, primary_key: id}}
+  - from: memory:uploaded
+    name: uploaded
+    access: read_write
+    columns: [{{name: v, type: bigint}}]
 views:
 {views}
 """
