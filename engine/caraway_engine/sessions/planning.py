@@ -118,7 +118,9 @@ class StatementPlanner:
                 plan.dataframe,
                 plan.facts,
                 is_product=plan.is_product,
-                optimized=plan.optimized,
+                optimized=plan.dataframe.logical_plan()
+                if is_wide_listing(plan)
+                else plan.optimized,
                 specs=self._registered.snapshot.tables,
                 found={each.name for each in statement.found or ()},
             )

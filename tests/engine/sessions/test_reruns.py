@@ -152,3 +152,14 @@ async def test_wide_lists_of_columns_are_not_optimized_ahead(
     assert bool(optimized) == ("FROM v" in sql)
     assert after.schema == before.schema
     assert pa.Table.from_batches([each async for each in after]) == pa.Table.from_batches(expected)
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM t", "SELECT k AS a, g FROM t x"])
+def test_wide_lists_of_columns_are_divided_as_others(
+    of: Session, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    before = of.analyse(Statement(sql, {}))
+    monkeypatch.setattr(reruns, "_WIDE", 0)
+    after = of.analyse(Statement(sql + " ", {}))
+    assert before.plan is not None and after.plan is not None
+    assert (after.schema, after.tables, after.reads) == (before.schema, before.tables, before.reads)
