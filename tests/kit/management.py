@@ -23,6 +23,8 @@ from starlette.testclient import TestClient
 from caraway_management import accounts, composition
 from caraway_management.api import app
 from caraway_management.api.app import Application
+from caraway_management.api.authenticating import CSRF_HEADER, SESSION_COOKIE
+from caraway_management.credentials import sessions
 from caraway_management.credentials.passwords import Passwords
 from caraway_management.credentials.settings import CredentialSettings
 from caraway_management.domain.scopes import EVERYTHING, Role
@@ -64,6 +66,21 @@ class Caller:
         self.token = token
         self._client = client
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self.act_in(org)
+
+    @classmethod
+    def with_cookie(cls, client: TestClient, session: str, org: str | None = None) -> "Caller":
+        """Return a caller that sends a session as the pages of a browser do."""
+        made = cls(client, None, org)
+        made._headers |= {
+            "cookie": f"{SESSION_COOKIE}={session}",
+            CSRF_HEADER: sessions.csrf_value(session),
+        }
+        return made
+
+    def act_in(self, org: str | None) -> None:
+        """Name the organization of all further requests."""
+        self._headers.pop("x-org-name", None)
         if org is not None:
             self._headers["x-org-name"] = org
 
@@ -190,9 +207,8 @@ def installation(
         clock,
         Rates(1_000_000, 1_000_000),
         deployer=deployer,
-        credentials=CredentialSettings(PUBLIC_URL),
         passwords=Passwords(FAST_HASHER),
-        **parts,
+        **{"credentials": CredentialSettings(PUBLIC_URL), **parts},
     )
     application = Application(services, routes)
     with TestClient(application, raise_server_exceptions=False) as client:

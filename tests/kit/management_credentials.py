@@ -1,4 +1,8 @@
-"""A caller with each kind of credential of a user in an organization."""
+"""A caller with each kind of credential of a user in an organization.
+
+The command line's is what a device sign-in gives; the granted program registered itself, as clients
+of MCP do.
+"""
 
 from collections.abc import Mapping
 
@@ -11,11 +15,14 @@ from caraway_management.domain.scopes import EVERYTHING, Role
 from caraway_management.store.tables import Org, User
 from tests.kit.management import Caller, Installation
 
+COOKIE = "session cookie"
+"""The session as browsers send it, with the text against forged requests."""
 KINDS = (
     "personal token",
     "token of one organization",
     "command line",
     "session",
+    COOKIE,
     "machine",
     "granted program",
 )
@@ -53,6 +60,8 @@ def callers(
         return values + [each["access_token"] for each in signed]
 
     values = installation.change(make)
-    return {
-        kind: Caller(installation.client, value) for kind, value in zip(KINDS, values, strict=True)
+    kinds = [kind for kind in KINDS if kind != COOKIE]
+    found = {
+        kind: Caller(installation.client, value) for kind, value in zip(kinds, values, strict=True)
     }
+    return found | {COOKIE: Caller.with_cookie(installation.client, found["session"].token or "")}

@@ -92,7 +92,7 @@ def test_the_table_of_errors_of_the_spec_for_each_kind_of_credential(
     caller = callers(installation, owner, org)[kind]
     limited = callers(installation, owner, org, "secrets:read")[kind]
     # What a credential of one organization, and a machine, get where a user's gets something else.
-    is_machine, is_session = kind == "machine", kind == "session"
+    is_machine, is_session = kind == "machine", kind.startswith("session")
     foreign: tuple[int, str | None] = OK
     if is_machine:
         foreign = (403, "org_assertion_mismatch")
