@@ -13,6 +13,7 @@ from caraway_core import tasks
 from caraway_core.errors import NotInstalledError
 from caraway_scheduler.mcp.sessions import McpSession, McpSessions
 from caraway_serving.access import Principal
+from caraway_serving.replaying import replayed
 
 if TYPE_CHECKING:
     from caraway_scheduler.mcp.serving import McpServing
@@ -58,7 +59,7 @@ class McpEndpoint:
         if scope["method"] == "DELETE":
             send = _without_content(send)
         send = self.sessions.following(principal.id, scope, send)
-        await serving.manager.asgi_app(asked, _replayed(body, receive), send)
+        await serving.manager.asgi_app(asked, replayed(body, receive), send)
 
     async def aclose(self) -> None:
         """End all sessions."""
@@ -95,20 +96,6 @@ async def _run(serving: "McpServing", is_up: asyncio.Event) -> None:
     async with serving.manager.run():
         is_up.set()
         await asyncio.Event().wait()
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Give the body again, and then whatever the connection says."""
-    is_given = False
-
-    async def replay() -> Message:
-        nonlocal is_given
-        if is_given:
-            return await receive()
-        is_given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
 
 
 def _accepts_only_events(scope: Scope) -> bool:

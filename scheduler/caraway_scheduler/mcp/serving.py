@@ -8,10 +8,9 @@ from typing import Any
 import mcp_types as types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
 from starlette.types import Message
 
 from caraway_ai import json_values
@@ -22,6 +21,7 @@ from caraway_core.ids import PrincipalId
 from caraway_scheduler.mcp.sessions import MOST_SESSIONS
 from caraway_scheduler.tools.data import caller_of
 from caraway_serving import scopes
+from caraway_serving.mcp_pings import answer_pings
 
 logger = logging.getLogger(__name__)
 MOST_BODY_BYTES = 32 * 1024 * 1024
@@ -50,7 +50,7 @@ class McpServing:
             on_list_prompts=_no_prompts,
             get_tool_input_schema=self._schema,
         )
-        server.middleware.append(_answer_pings)
+        server.middleware.append(answer_pings)
         self.manager = StreamableHTTPSessionManager(
             server,
             json_response=True,
@@ -114,16 +114,6 @@ async def _unsent(message: Message) -> None:
 def user_of(principal: PrincipalId) -> AuthenticatedUser:
     """Return what ties a session to the key that began it."""
     return AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
-
-
-async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer `ping` in versions of the protocol that no longer have it: clients still send it."""
-    try:
-        return await call_next(ctx)
-    except MCPError as exc:
-        if ctx.method != "ping" or exc.code != types.METHOD_NOT_FOUND:
-            raise
-        return {"resultType": "complete"}
 
 
 # Some clients list these before they list tools, whatever the server can do.

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from caraway_management.api.gates import MOST_BODY_BYTES
 from caraway_management.api.mcp.definitions import RouteTool
+from caraway_serving.mcp_pings import answer_pings
 
 _INSTRUCTIONS = (
     "Manages organizations, projects, deployments, secrets and monitors of Caraway. Each tool is a "
@@ -32,7 +33,7 @@ def build_manager(app: ASGIApp, tools: dict[str, RouteTool]) -> StreamableHTTPSe
         on_list_tools=calls.list_tools,
         on_call_tool=calls.call_tool,
     )
-    server.middleware.append(_answer_pings)
+    server.middleware.append(answer_pings)
     return StreamableHTTPSessionManager(
         server, json_response=True, stateless=True, max_request_body_size=MOST_BODY_BYTES
     )
@@ -94,13 +95,3 @@ def _body(answer: httpx.Response) -> Any:
     if answer.headers.get("content-type", "").startswith("application/json"):
         return answer.json()
     return answer.text or None
-
-
-async def _answer_pings(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Answer `ping` in versions of the protocol that no longer have it: clients still send it."""
-    try:
-        return await call_next(ctx)
-    except MCPError as exc:
-        if ctx.method != "ping" or exc.code != types.METHOD_NOT_FOUND:
-            raise
-        return {"resultType": "complete"}

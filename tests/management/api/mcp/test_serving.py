@@ -63,3 +63,22 @@ def test_pages_of_other_origins_are_refused(installation: Installation) -> None:
         "/mcp", message, headers={**_ACCEPT, "origin": "https://evil.example"}
     )
     assert answer.status_code == 403
+
+
+def test_a_call_counts_once_against_the_rates(installation: Installation) -> None:
+    owner = installation.add_user()
+    installation.add_org("acme", owner)
+    caller = installation.sign_in(owner)
+
+    def remaining() -> int:
+        return int(caller.get("/v1/orgs").headers["x-ratelimit-remaining"])
+
+    before = remaining()
+    assert _call(caller, "get_limits")["structuredContent"]["status"] == 200
+    assert remaining() == before - 2
+
+
+def test_a_ping_is_answered(installation: Installation) -> None:
+    owner = installation.add_user()
+    installation.add_org("acme", owner)
+    assert _ask(installation.sign_in(owner), "ping").json()["result"] is not None
