@@ -199,6 +199,8 @@ class ManagementOptions:
     allow_local_files: bool = False
     public_url: str | None = None
     """How users and clients reach the service; None for the address that it listens on."""
+    trusted_proxies: tuple[str, ...] = ()
+    """The networks of proxies that name the addresses of clients."""
     oidc_issuer: str | None = None
     oidc_client_id: str = ""
     oidc_client_secret: str | None = field(default=None, repr=False)

@@ -24,6 +24,7 @@ from caraway_management.credentials import settings
 from caraway_management.credentials.oidc import Oidc
 from caraway_management.credentials.settings import CredentialSettings, OidcSettings
 from caraway_management.deployments import strays as finding
+from caraway_management.domain import proxies
 from caraway_management.domain.platform import Platform
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.notices import settings as notice_settings
@@ -31,7 +32,7 @@ from caraway_management.sealing import keys
 from caraway_management.sealing.keys import KeyFile, KeySource
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.services import Services, utc_now
-from caraway_management.store import database, migrations
+from caraway_management.store import database, fitting, migrations
 from caraway_management.store.database import Database
 from caraway_serving import listeners
 from caraway_serving.listeners import HttpServer
@@ -147,8 +148,8 @@ async def _strays(options: ManagementOptions, removes: bool) -> int:
 
 
 async def _migrate(options: ManagementOptions) -> int:
-    async with _migrated(options):
-        print(json.dumps({"revision": migrations.scripts().get_current_head()}))
+    async with _migrated(options) as opened:
+        print(json.dumps({"revision": await migrations.present(opened)}))
     return 0
 
 
@@ -179,6 +180,8 @@ async def _migrated(options: ManagementOptions) -> AsyncIterator[Database]:
     opened = Database(url)
     try:
         await migrations.upgrade(opened)
+        if problem := await fitting.problem(opened):
+            raise CarawayError(problem)
         yield opened
     finally:
         await opened.close()
@@ -190,7 +193,7 @@ def _key_source(options: ManagementOptions) -> KeySource:
 
 
 def _with_credentials(services: Services, options: ManagementOptions, address: str) -> Services:
-    """Return the services with the public URL and the OIDC issuer of the options.
+    """Return the services with the public URL, the proxies and the OIDC issuer of the options.
 
     Raises:
         CarawayError: one of them cannot be used.
@@ -208,7 +211,10 @@ def _with_credentials(services: Services, options: ManagementOptions, address: s
                 options.oidc_adds_users,
             )
         )
-    return replace(services, credentials=CredentialSettings(public), oidc=oidc)
+    trusted = proxies.read_networks(options.trusted_proxies)
+    return replace(
+        services, credentials=CredentialSettings(public), oidc=oidc, trusted_proxies=trusted
+    )
 
 
 def _make_private(folder: Path) -> None:

@@ -9,6 +9,7 @@ from caraway_management.credentials.passwords import Passwords
 from caraway_management.credentials.settings import CredentialSettings
 from caraway_management.deployers.protocol import Deployer, NoDeployer
 from caraway_management.domain.platform import Platform
+from caraway_management.domain.proxies import Network
 from caraway_management.notices.settings import NoticeSettings
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.store.database import Database
@@ -36,6 +37,8 @@ class Services:
     now: Callable[[], datetime] = utc_now
     rates: Rates = Rates()
     deployer: Deployer = field(default_factory=NoDeployer)
+    trusted_proxies: tuple[Network, ...] = ()
+    """The proxies whose X-Forwarded-For is read."""
     notices: NoticeSettings = field(default_factory=NoticeSettings)
     platform: Platform = field(default_factory=Platform)
     credentials: CredentialSettings = field(default_factory=CredentialSettings)

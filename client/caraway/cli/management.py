@@ -43,6 +43,16 @@ PublicUrl = Annotated[
         "tokens, equal for all instances. Default: the address that it listens on.",
     ),
 ]
+TrustedProxies = Annotated[
+    str,
+    typer.Option(
+        "--trusted-proxies",
+        envvar="CARAWAY_MANAGEMENT_TRUSTED_PROXIES",
+        metavar="CIDR,...",
+        help="Networks of proxies whose X-Forwarded-For names the client, such as 10.0.0.0/8. "
+        "Default: none; the sender of a connection is the client.",
+    ),
+]
 OidcIssuer = Annotated[
     str | None,
     typer.Option(
@@ -137,6 +147,7 @@ def serve(
     installation: Installation = "caraway",
     allow_local_files: AllowLocalFiles = False,
     public_url: PublicUrl = None,
+    trusted_proxies: TrustedProxies = "",
     oidc_issuer: OidcIssuer = None,
     oidc_client_id: OidcClientId = "",
     oidc_adds_users: OidcAddsUsers = False,
@@ -156,6 +167,7 @@ def serve(
         installation=installation,
         allow_local_files=allow_local_files,
         public_url=public_url,
+        trusted_proxies=tuple(filter(None, trusted_proxies.split(","))),
         oidc_issuer=oidc_issuer,
         oidc_client_id=oidc_client_id,
         oidc_client_secret=os.environ.get(_OIDC_SECRET),

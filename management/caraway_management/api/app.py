@@ -35,6 +35,8 @@ from caraway_management.api import (
     tally,
 )
 from caraway_management.api.access import INSTANCE
+from caraway_management.api.forwarded import ForwardedGate
+from caraway_management.api.json_bodies import JsonGate
 from caraway_management.api.mcp.endpoint import McpGate, ServedRoutes
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.services import Services
@@ -50,16 +52,26 @@ class Application:
         self.state.services = services
         self.state.passthrough = Passthrough()
         self.state.tally = tally.Tally()
-        inner = gates.RecordGate(self.routes, services)
+        inner = gates.RecordGate(JsonGate(self.routes), services)
         repeated = idempotency.IdempotencyGate(inner, services)
-        tools = McpGate(repeated, services, ServedRoutes(self, self.openapi))
+        # The calls of tools are no requests of their own to the rates.
+        called = gates.RequestIdGate(tally.TallyGate(repeated, self.state.tally))
+        tools = McpGate(repeated, services, ServedRoutes(self._within(called), self.openapi))
         limited = rates.RateGate(gates.BodyGate(tools), services.rates)
-        self._app = gates.RequestIdGate(tally.TallyGate(limited, self.state.tally))
+        counted = gates.RequestIdGate(tally.TallyGate(limited, self.state.tally))
+        self._app = self._within(ForwardedGate(counted, services.trusted_proxies))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[INSTANCE] = self.state
-        app: ASGIApp = self._app if scope["type"] == "http" else self.routes
-        await app(scope, receive, send)
+        await self._app(scope, receive, send)
+
+    def _within(self, app: ASGIApp) -> ASGIApp:
+        """Return an application that gives requests the parts of this instance."""
+
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            scope[INSTANCE] = self.state
+            await (app if scope["type"] == "http" else self.routes)(scope, receive, send)
+
+        return serve
 
     def openapi(self) -> dict[str, Any]:
         """Return the description of the API."""

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_management.api.access import services_of
 from caraway_management.services import Services
+from caraway_management.store import fitting
 
 router = APIRouter()
 
@@ -20,9 +21,11 @@ async def get_health(services: Annotated[Services, Depends(services_of)]) -> dic
 
 @router.get("/readyz", include_in_schema=False)
 async def get_readiness(services: Annotated[Services, Depends(services_of)]) -> dict[str, Any]:
-    """Say that the process and its database serve."""
+    """Say that the process and its database serve, and that the tables are of this release."""
     try:
-        await services.database.check()
+        problem = await fitting.problem(services.database)
     except CarawayError as exc:
         raise UnavailableError(exc.message) from exc
+    if problem:
+        raise UnavailableError(problem)
     return {"status": "ok"}

@@ -20,6 +20,7 @@ from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.services import Services
 from caraway_management.store.tables import IdempotentAnswer
+from caraway_serving.replaying import replayed
 
 logger = logging.getLogger(__name__)
 HEADER = "idempotency-key"
@@ -64,7 +65,7 @@ class IdempotencyGate:
         body = await request.body()
         owner = await self._owner(request)
         if owner is None:  # The application says what is wrong with the credential.
-            await self._app(scope, _replayed(body, request.receive), send)
+            await self._app(scope, replayed(body, request.receive), send)
             return None
         digest = _digest(request, body)
         if (present := await self._begin(owner, key, digest)) is not None:
@@ -72,7 +73,7 @@ class IdempotencyGate:
         request.state.idempotent = (owner, key)
         recording = _Recording(send)
         try:
-            await self._app(scope, _replayed(body, request.receive), recording)
+            await self._app(scope, replayed(body, request.receive), recording)
         finally:
             await self._end(owner, key, recording)
         return None
@@ -220,16 +221,6 @@ def _digest(request: Request, body: bytes) -> str:
     org = request.headers.get("x-org-name", "").lower()
     head = json.dumps([request.url.path, request.url.query, org])
     return hashlib.sha256(head.encode() + b"\n" + body).hexdigest()
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a receiver that gives a body that was read, and then what comes next."""
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return receive_again
 
 
 async def _forget(session: AsyncSession, condition: Any) -> None:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event, make_url, text
+from sqlalchemy import event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -85,11 +85,6 @@ class Database:
             session.begin(),
         ):
             yield session
-
-    async def check(self) -> None:
-        """Check that the database responds."""
-        async with self.read() as session:
-            await session.execute(text("SELECT 1"))
 
     @property
     def engine(self) -> AsyncEngine:

@@ -17,9 +17,9 @@ async def test_migrations_make_the_tables_that_the_code_declares(database_url: U
         return list(compare_metadata(MigrationContext.configure(connection), Base.metadata))
 
     try:
-        assert not await migrations.is_current(database)
+        assert await migrations.present(database) is None
         await migrations.upgrade(database)
-        assert await migrations.is_current(database)
+        assert await migrations.present(database) == migrations.newest()
         async with database.read() as session:
             assert await (await session.connection()).run_sync(differences) == []
     finally:
@@ -30,7 +30,7 @@ async def test_instances_that_start_at_once_upgrade_once(database_url: URL) -> N
     instances = [Database(database_url) for _ in range(3)]
     try:
         await asyncio.gather(*(migrations.upgrade(each) for each in instances))
-        assert await migrations.is_current(instances[0])
+        assert await migrations.present(instances[0]) == migrations.newest()
     finally:
         for each in instances:
             await each.close()

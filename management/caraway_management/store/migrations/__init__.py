@@ -1,5 +1,6 @@
 """Brings a database from any earlier revision to that of this release."""
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -8,7 +9,6 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from caraway_core.errors import CarawayError
 from caraway_management.store.database import Database
 
 _LOCK = 4_270_116_502
@@ -17,8 +17,7 @@ _LOCK = 4_270_116_502
 async def upgrade(database: Database, revision: str = "head") -> None:
     """Upgrade the database in one transaction; instances that start at once wait for each other.
 
-    Raises:
-        CarawayError: the database is of a newer release.
+    A database of a newer release stays as it is.
     """
     async with database.change() as session:
         connection = await session.connection()
@@ -27,11 +26,17 @@ async def upgrade(database: Database, revision: str = "head") -> None:
         await connection.run_sync(_upgrade, revision)
 
 
-async def is_current(database: Database) -> bool:
-    """Return whether the database has the revision of this release."""
+async def present(database: Database) -> str | None:
+    """Return the revision of a database, or None if it has no tables."""
     async with database.read() as session:
         connection = await session.connection()
-        return await connection.run_sync(_revision) == scripts().get_current_head()
+        return await connection.run_sync(revision_of)
+
+
+@cache
+def newest() -> str | None:
+    """Return the revision of this release."""
+    return scripts().get_current_head()
 
 
 def scripts() -> ScriptDirectory:
@@ -40,19 +45,17 @@ def scripts() -> ScriptDirectory:
 
 
 def _upgrade(connection: Connection, revision: str) -> None:
-    present = _revision(connection)
+    present = revision_of(connection)
     known = {script.revision for script in scripts().walk_revisions()}
     if present is not None and present not in known:
-        raise CarawayError(
-            f"the database has the revision '{present}', which this release does not know; "
-            "start the release that wrote it, or a later one"
-        )
+        return
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
 
 
-def _revision(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
+    """Return the revision of a database, or None if it has no tables."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
