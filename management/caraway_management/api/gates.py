@@ -41,7 +41,9 @@ class RequestIdGate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message.setdefault("headers", []).append((b"x-request-id", id_.encode()))
+                message.setdefault("headers", []).extend(
+                    [(b"x-request-id", id_.encode()), (b"x-content-type-options", b"nosniff")]
+                )
             await send(message)
 
         try:

@@ -36,6 +36,7 @@ def page(
     headers = {
         "content-security-policy": policy,
         "x-frame-options": "DENY",
+        "cross-origin-opener-policy": "same-origin",
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
     }

@@ -1,11 +1,12 @@
 """What all ways to sign in on the web page end with: a new session and its cookie."""
 
 import logging
+from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 from sqlalchemy import select
 
-from caraway_management.api.access import Caller
+from caraway_management.api.access import Caller, services_of
 from caraway_management.api.authenticating import SESSION_COOKIE
 from caraway_management.credentials import attempts, sessions
 from caraway_management.credentials.sessions import NewSession
@@ -31,7 +32,13 @@ def check_same_site(request: Request) -> None:
     Raises:
         RefusedError: it does.
     """
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    own = (
+        request.headers.get("host"),
+        urlsplit(services_of(request).credentials.public_url).netloc,
+    )
+    is_foreign = origin is not None and urlsplit(origin).netloc not in own
+    if is_foreign or site not in (None, "same-origin", "none"):
         raise refusals.forbidden("the form is not one of this service", "csrf_mismatch")
 
 
