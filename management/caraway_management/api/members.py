@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 
 from caraway_management.api.access import MOST_ID, Caller, needs, needs_credential
 from caraway_management.api.bodies import Body
 from caraway_management.api.paging import Paged
+from caraway_management.api.revisions import TAKES_IF_MATCH, check_if_match, set_etag
 from caraway_management.domain import memberships
 from caraway_management.domain.scopes import Role
 from caraway_management.organizations import invitations, members
@@ -67,45 +68,56 @@ async def list_members(
 
 @router.post("/v1/members", status_code=201)
 async def add_member(
-    body: NewMember, caller: Annotated[Caller, needs("members:write")]
+    body: NewMember, caller: Annotated[Caller, needs("members:write")], response: Response
 ) -> dict[str, Any]:
     """Make a user of the installation a member, with at most the role of the caller."""
     role = memberships.read_roles(body.roles)
     async with caller.change() as change:
         added = await members.add(change.session, change.now, caller.within, body.username, role)
         change.on("member", added.row.user_id, added.username)
+    set_etag(response, added.row.revision)
     return view(added)
 
 
 @router.get("/v1/members/{userId}")
 async def get_member(
-    user_id: UserId, caller: Annotated[Caller, needs("members:read")]
+    user_id: UserId, caller: Annotated[Caller, needs("members:read")], response: Response
 ) -> dict[str, Any]:
     """Return a member."""
     async with caller.services.database.read() as session:
-        return view(await members.find(session, caller.org.id, user_id))
+        found = await members.find(session, caller.org.id, user_id)
+    set_etag(response, found.row.revision)
+    return view(found)
 
 
-@router.patch("/v1/members/{userId}")
+@router.patch("/v1/members/{userId}", dependencies=TAKES_IF_MATCH)
 async def update_member(
-    user_id: UserId, body: ChangedMember, caller: Annotated[Caller, needs("members:write")]
+    user_id: UserId,
+    body: ChangedMember,
+    caller: Annotated[Caller, needs("members:write")],
+    response: Response,
 ) -> dict[str, Any]:
     """Give a member another role. Owners are changed by themselves only."""
     role = memberships.read_roles(body.roles)
     async with caller.change() as change:
-        changed = await members.change(change.session, caller.within, user_id, role)
+        changed = await members.find(change.session, caller.org.id, user_id, locks=True)
         change.on("member", user_id, changed.username)
+        check_if_match(caller.request, changed.row.revision)
+        await members.change(change.session, caller.within, changed, role)
+    set_etag(response, changed.row.revision)
     return view(changed)
 
 
-@router.delete("/v1/members/{userId}", status_code=204)
+@router.delete("/v1/members/{userId}", status_code=204, dependencies=TAKES_IF_MATCH)
 async def remove_member(
     user_id: UserId, caller: Annotated[Caller, needs("members:delete")]
 ) -> None:
     """Remove a member. Owners are removed by themselves only."""
     async with caller.change() as change:
-        removed = await members.remove(change.session, caller.within, user_id)
+        removed = await members.find(change.session, caller.org.id, user_id, locks=True)
         change.on("member", user_id, removed.username)
+        check_if_match(caller.request, removed.row.revision)
+        await members.remove(change.session, caller.within, removed)
 
 
 def view_invitation(invitation: Invitation) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Response
 from pydantic import Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -12,13 +12,14 @@ from caraway_management.api.access import Caller, Change, ProjectId, needs
 from caraway_management.api.bodies import Body
 from caraway_management.api.notice_bodies import Targets
 from caraway_management.api.paging import Paged
+from caraway_management.api.revisions import TAKES_IF_MATCH
 from caraway_management.domain import refusals
 from caraway_management.domain.monitors import LONGEST_SUSTAIN_S, Op, Severity, Window
 from caraway_management.monitoring import resources
 from caraway_management.monitoring.resources import Place
 from caraway_management.monitoring.targets import TargetKeeper
 from caraway_management.projects import finding
-from caraway_management.store.tables import Org
+from caraway_management.store.tables import Monitor, Org
 
 router = APIRouter(tags=["monitors"])
 of_clusters = APIRouter(prefix="/v1/clusters", tags=["monitors"])
@@ -78,45 +79,47 @@ async def list_monitors(caller: Reader, project_id: ProjectId, page: Paged) -> d
 
 
 @router.post("/{projectId}/monitors", status_code=201)
-async def create_monitor(caller: Writer, project_id: ProjectId, body: NewMonitor) -> dict[str, Any]:
+async def create_monitor(
+    caller: Writer, project_id: ProjectId, body: NewMonitor, response: Response
+) -> dict[str, Any]:
     """Add a monitor. Its condition is judged every 60 s."""
     async with caller.change() as change:
         place = await _project(change.session, caller, project_id, locks=True)
-        return await _create(caller, change, place, body)
+        return await _create(caller, change, place, body, response)
 
 
 @router.get("/{projectId}/monitors/{monitorId}")
 async def get_monitor(
-    caller: Reader, project_id: ProjectId, monitor_id: MonitorId
+    caller: Reader, project_id: ProjectId, monitor_id: MonitorId, response: Response
 ) -> dict[str, Any]:
     """Return a monitor."""
     async with caller.services.database.read() as session:
         place = await _project(session, caller, project_id)
-        return resources.view(await resources.find_monitor(session, place, monitor_id))
+        return _shown(response, await resources.find_monitor(session, place, monitor_id))
 
 
-@router.patch("/{projectId}/monitors/{monitorId}")
+@router.patch("/{projectId}/monitors/{monitorId}", dependencies=TAKES_IF_MATCH)
 async def update_monitor(
-    request: Request,
     caller: Writer,
     project_id: ProjectId,
     monitor_id: MonitorId,
     body: ChangedMonitor,
+    response: Response,
 ) -> dict[str, Any]:
     """Change a monitor. 409 `monitor_changed` if it was changed since `revision` was read."""
     async with caller.change() as change:
         place = await _project(change.session, caller, project_id, locks=True)
-        return await _update(request, caller, change, place, monitor_id, body)
+        return await _update(caller, change, place, monitor_id, body, response)
 
 
-@router.delete("/{projectId}/monitors/{monitorId}")
+@router.delete("/{projectId}/monitors/{monitorId}", dependencies=TAKES_IF_MATCH)
 async def delete_monitor(
     caller: Writer, project_id: ProjectId, monitor_id: MonitorId
 ) -> dict[str, Any]:
     """Delete a monitor."""
     async with caller.change() as change:
         place = await _project(change.session, caller, project_id, locks=True)
-        return await _delete(change, place, monitor_id)
+        return await _delete(caller, change, place, monitor_id)
 
 
 @of_clusters.get("/{clusterName}/monitors")
@@ -132,48 +135,48 @@ async def list_cluster_monitors(
 
 @of_clusters.post("/{clusterName}/monitors", status_code=201)
 async def create_cluster_monitor(
-    caller: Writer, cluster_name: ClusterName, body: NewMonitor
+    caller: Writer, cluster_name: ClusterName, body: NewMonitor, response: Response
 ) -> dict[str, Any]:
     """Add a monitor of the organization on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.change() as change:
         # Monitors of a cluster are counted per organization.
         await change.session.get_one(Org, place.org_id, with_for_update=True)
-        return await _create(caller, change, place, body)
+        return await _create(caller, change, place, body, response)
 
 
 @of_clusters.get("/{clusterName}/monitors/{monitorId}")
 async def get_cluster_monitor(
-    caller: Reader, cluster_name: ClusterName, monitor_id: MonitorId
+    caller: Reader, cluster_name: ClusterName, monitor_id: MonitorId, response: Response
 ) -> dict[str, Any]:
     """Return a monitor on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.services.database.read() as session:
-        return resources.view(await resources.find_monitor(session, place, monitor_id))
+        return _shown(response, await resources.find_monitor(session, place, monitor_id))
 
 
-@of_clusters.patch("/{clusterName}/monitors/{monitorId}")
+@of_clusters.patch("/{clusterName}/monitors/{monitorId}", dependencies=TAKES_IF_MATCH)
 async def update_cluster_monitor(
-    request: Request,
     caller: Writer,
     cluster_name: ClusterName,
     monitor_id: MonitorId,
     body: ChangedMonitor,
+    response: Response,
 ) -> dict[str, Any]:
     """Change a monitor on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.change() as change:
-        return await _update(request, caller, change, place, monitor_id, body)
+        return await _update(caller, change, place, monitor_id, body, response)
 
 
-@of_clusters.delete("/{clusterName}/monitors/{monitorId}")
+@of_clusters.delete("/{clusterName}/monitors/{monitorId}", dependencies=TAKES_IF_MATCH)
 async def delete_cluster_monitor(
     caller: Writer, cluster_name: ClusterName, monitor_id: MonitorId
 ) -> dict[str, Any]:
     """Delete a monitor on a cluster."""
     place = _cluster(caller, cluster_name)
     async with caller.change() as change:
-        return await _delete(change, place, monitor_id)
+        return await _delete(caller, change, place, monitor_id)
 
 
 def keeper(caller: Caller, session: AsyncSession) -> TargetKeeper:
@@ -196,7 +199,9 @@ def _cluster(caller: Caller, name: str) -> Place:
     return Place(caller.org.id, cluster_name=found.name)
 
 
-async def _create(caller: Caller, change: Change, place: Place, body: NewMonitor) -> dict[str, Any]:
+async def _create(
+    caller: Caller, change: Change, place: Place, body: NewMonitor, response: Response
+) -> dict[str, Any]:
     monitor, secret = await resources.create_monitor(
         change.session,
         change.now,
@@ -205,33 +210,39 @@ async def _create(caller: Caller, change: Change, place: Place, body: NewMonitor
         keeper(caller, change.session),
     )
     _name(change, place, monitor.id, monitor.name)
-    return resources.view(monitor, secret)
+    return _shown(response, monitor, secret)
 
 
 async def _update(
-    request: Request,
     caller: Caller,
     change: Change,
     place: Place,
     monitor_id: str,
     body: ChangedMonitor,
+    response: Response,
 ) -> dict[str, Any]:
     monitor = await resources.find_monitor(change.session, place, monitor_id, locks=True)
     _name(change, place, monitor.id, monitor.name)
     resources.check_revision("monitor", monitor.revision, body.revision)
-    revisions.check_if_match(request, monitor.revision)
+    revisions.check_if_match(caller.request, monitor.revision)
     given: Mapping[str, Any] = body.model_dump(exclude_unset=True)
     secret = await resources.update_monitor(
         change.session, change.now, place, monitor, given, keeper(caller, change.session)
     )
-    return resources.view(monitor, secret)
+    return _shown(response, monitor, secret)
 
 
-async def _delete(change: Change, place: Place, monitor_id: str) -> dict[str, Any]:
+async def _delete(caller: Caller, change: Change, place: Place, monitor_id: str) -> dict[str, Any]:
     monitor = await resources.find_monitor(change.session, place, monitor_id, locks=True)
     _name(change, place, monitor.id, monitor.name)
+    revisions.check_if_match(caller.request, monitor.revision)
     await change.session.delete(monitor)
     return {"ok": True}
+
+
+def _shown(response: Response, monitor: Monitor, secret: str | None = None) -> dict[str, Any]:
+    revisions.set_etag(response, monitor.revision)
+    return resources.view(monitor, secret)
 
 
 def _name(change: Change, place: Place, id_: str, name: str) -> None:

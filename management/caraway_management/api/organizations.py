@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from sqlalchemy import select
 
 from caraway_management import accounts
@@ -14,6 +14,7 @@ from caraway_management.api.access import (
     parse_org_id,
 )
 from caraway_management.api.bodies import Body
+from caraway_management.api.revisions import TAKES_IF_MATCH, check_if_match, set_etag
 from caraway_management.deployments import applying
 from caraway_management.domain import identity, refusals
 from caraway_management.domain.identity import CredentialKind
@@ -79,7 +80,9 @@ async def list_organizations(
 
 @router.post("/v1/orgs", status_code=201)
 async def create_organization(
-    body: NewOrganization, caller: Annotated[Caller, needs_credential("orgs:write")]
+    body: NewOrganization,
+    caller: Annotated[Caller, needs_credential("orgs:write")],
+    response: Response,
 ) -> dict[str, Any]:
     """Create an organization. Its owner is the user of the credential. Ours."""
     credential = caller.credential
@@ -90,32 +93,39 @@ async def create_organization(
     async with caller.change() as change:
         org = await editing.create(change.session, change.now, body.name, credential.user_id)
         change.on("organization", org.id, org.name, org_id=org.id)
+    set_etag(response, org.revision)
     return view(org, Role.OWNER)
 
 
 @router.get("/v1/orgs/{orgId}")
 async def get_organization(
-    caller: Annotated[Caller, needs_in_path("apps:read")],
+    caller: Annotated[Caller, needs_in_path("apps:read")], response: Response
 ) -> dict[str, Any]:
     """Return an organization, with the role of the caller. Ours."""
     async with caller.services.database.read() as session:
-        return view(await session.get_one(Org, caller.org.id), caller.role)
+        org = await session.get_one(Org, caller.org.id)
+    set_etag(response, org.revision)
+    return view(org, caller.role)
 
 
-@router.patch("/v1/orgs/{orgId}")
+@router.patch("/v1/orgs/{orgId}", dependencies=TAKES_IF_MATCH)
 async def update_organization(
-    body: ChangedOrganization, caller: Annotated[Caller, needs_in_path("orgs:write")]
+    body: ChangedOrganization,
+    caller: Annotated[Caller, needs_in_path("orgs:write")],
+    response: Response,
 ) -> dict[str, Any]:
     """Change the handle of an organization. Ours."""
     async with caller.change() as change:
         org = await editing.find(change.session, caller.org.id)
+        check_if_match(caller.request, org.revision)
         if body.name is not None:
             await editing.rename(change.session, org, body.name)
         change.on("organization", org.id, org.name)
+    set_etag(response, org.revision)
     return view(org, caller.role)
 
 
-@router.delete("/v1/orgs/{orgId}", status_code=204)
+@router.delete("/v1/orgs/{orgId}", status_code=204, dependencies=TAKES_IF_MATCH)
 async def delete_organization(
     caller: Annotated[Caller, needs_in_path("orgs:delete")],
 ) -> None:
@@ -123,6 +133,7 @@ async def delete_organization(
     async with caller.change() as change:
         org = await editing.find(change.session, caller.org.id)
         change.on("organization", org.id, org.name)
+        check_if_match(caller.request, org.revision)
         for project in await finding.lock_all(change.session, org.id):
             editing_projects.delete(project, change.now)
             await applying.remove_project(change.session, change.now, project)
@@ -139,20 +150,26 @@ async def leave_organization(
     if user_id is None:
         raise refusals.forbidden("a machine is no member; delete its OAuth client instead")
     async with caller.change() as change:
-        left = await members.remove(change.session, caller.within, user_id)
+        left = await members.find(change.session, caller.org.id, user_id, locks=True)
+        await members.remove(change.session, caller.within, left)
         change.on("member", user_id, left.username)
 
 
-@router.put("/v1/orgs/{orgId}/plan")
+@router.put("/v1/orgs/{orgId}/plan", dependencies=TAKES_IF_MATCH)
 async def set_organization_plan(
-    orgId: OrgId, body: ChosenPlan, caller: Annotated[Caller, needs_credential("orgs:write")]
+    orgId: OrgId,
+    body: ChosenPlan,
+    caller: Annotated[Caller, needs_credential("orgs:write")],
+    response: Response,
 ) -> dict[str, Any]:
     """Set the plan of any organization. For administrators of the installation. Ours."""
     caller.require_administrator()
     async with caller.change() as change:
         org = await editing.find(change.session, parse_org_id(orgId))
+        check_if_match(caller.request, org.revision)
         await editing.set_plan(change.session, org, body.plan)
         await spreading.organization_changed(change.session, change.now, org.id)
         change.on("organization", org.id, org.name, org_id=org.id)
         limits = await accounts.read_plan(change.session, org.plan)
+    set_etag(response, org.revision)
     return {**view(org), "limits": limits.as_json()}

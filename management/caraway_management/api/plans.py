@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from caraway_management.api.access import Caller, needs_credential
 from caraway_management.api.bodies import Body
+from caraway_management.api.revisions import TAKES_IF_MATCH, check_if_match, set_etag
 from caraway_management.limiting import spreading
 from caraway_management.organizations import plan_rows
 from caraway_management.store.tables import PlanRow
@@ -37,15 +38,22 @@ async def list_plans(caller: Annotated[Caller, needs_credential()]) -> dict[str,
 
 
 @router.get("/v1/plans/{planName}")
-async def get_plan(planName: str, caller: Annotated[Caller, needs_credential()]) -> dict[str, Any]:
+async def get_plan(
+    planName: str, caller: Annotated[Caller, needs_credential()], response: Response
+) -> dict[str, Any]:
     """Return a plan. Ours."""
     async with caller.services.database.read() as session:
-        return view(await plan_rows.find(session, planName))
+        plan = await plan_rows.find(session, planName)
+    set_etag(response, plan.revision)
+    return view(plan)
 
 
-@router.put("/v1/plans/{planName}")
+@router.put("/v1/plans/{planName}", dependencies=TAKES_IF_MATCH)
 async def write_plan(
-    planName: str, body: WrittenPlan, caller: Annotated[Caller, needs_credential("orgs:write")]
+    planName: str,
+    body: WrittenPlan,
+    caller: Annotated[Caller, needs_credential("orgs:write")],
+    response: Response,
 ) -> dict[str, Any]:
     """Change limits of a plan, or make one. For administrators of the installation. Ours.
 
@@ -53,18 +61,21 @@ async def write_plan(
     """
     caller.require_administrator()
     async with caller.change() as change:
+        check_if_match(caller.request, await plan_rows.lock(change.session, planName))
         plan = await plan_rows.write(change.session, change.now, planName, body.limits)
         await spreading.plan_changed(change.session, change.now, plan.name)
         change.on("plan", plan.name, plan.name)
+    set_etag(response, plan.revision)
     return view(plan)
 
 
-@router.delete("/v1/plans/{planName}", status_code=204)
+@router.delete("/v1/plans/{planName}", status_code=204, dependencies=TAKES_IF_MATCH)
 async def delete_plan(
     planName: str, caller: Annotated[Caller, needs_credential("orgs:write")]
 ) -> None:
     """Delete a plan that no organization has. For administrators of the installation. Ours."""
     caller.require_administrator()
     async with caller.change() as change:
+        check_if_match(caller.request, await plan_rows.lock(change.session, planName))
         await plan_rows.delete(change.session, planName)
         change.on("plan", planName, planName)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Path, Response
 from pydantic import Field
 
 from caraway_management.api import revisions
@@ -11,9 +11,11 @@ from caraway_management.api.bodies import Body
 from caraway_management.api.monitors import keeper
 from caraway_management.api.notice_bodies import Targets
 from caraway_management.api.paging import Paged
+from caraway_management.api.revisions import TAKES_IF_MATCH
 from caraway_management.domain.monitors import Severity
 from caraway_management.monitoring import reactions, resources
 from caraway_management.projects import finding
+from caraway_management.store.tables import Reaction
 
 router = APIRouter(tags=["reactions"])
 
@@ -69,7 +71,7 @@ async def list_reactions(caller: Reader, project_id: ProjectId, page: Paged) -> 
 
 @router.post("/{projectId}/reactions", status_code=201)
 async def create_reaction(
-    caller: Writer, project_id: ProjectId, body: NewReaction
+    caller: Writer, project_id: ProjectId, body: NewReaction, response: Response
 ) -> dict[str, Any]:
     """Add a reaction: a notice of the tasks that failed, timed out or were slow in a minute.
 
@@ -84,26 +86,26 @@ async def create_reaction(
             session, change.now, project, given, keeper(caller, session)
         )
         change.on("reaction", reaction.id, reaction.name, project_id=project.id)
-    return reactions.view(reaction, secret)
+    return _shown(response, reaction, secret)
 
 
 @router.get("/{projectId}/reactions/{reactionId}")
 async def get_reaction(
-    caller: Reader, project_id: ProjectId, reaction_id: ReactionId
+    caller: Reader, project_id: ProjectId, reaction_id: ReactionId, response: Response
 ) -> dict[str, Any]:
     """Return a reaction."""
     async with caller.services.database.read() as session:
         project = await finding.find_project(session, caller.org.id, project_id)
-        return reactions.view(await reactions.find_reaction(session, project.id, reaction_id))
+        return _shown(response, await reactions.find_reaction(session, project.id, reaction_id))
 
 
-@router.patch("/{projectId}/reactions/{reactionId}")
+@router.patch("/{projectId}/reactions/{reactionId}", dependencies=TAKES_IF_MATCH)
 async def update_reaction(
-    request: Request,
     caller: Writer,
     project_id: ProjectId,
     reaction_id: ReactionId,
     body: ChangedReaction,
+    response: Response,
 ) -> dict[str, Any]:
     """Change a reaction; its kind stays. 409 `reaction_changed` if `revision` is stale."""
     async with caller.change() as change:
@@ -112,15 +114,15 @@ async def update_reaction(
         reaction = await reactions.find_reaction(session, project.id, reaction_id, locks=True)
         change.on("reaction", reaction.id, reaction.name, project_id=project.id)
         resources.check_revision("reaction", reaction.revision, body.revision)
-        revisions.check_if_match(request, reaction.revision)
+        revisions.check_if_match(caller.request, reaction.revision)
         given = body.model_dump(exclude_unset=True)
         secret = await reactions.update_reaction(
             session, change.now, reaction, given, keeper(caller, session)
         )
-    return reactions.view(reaction, secret)
+    return _shown(response, reaction, secret)
 
 
-@router.delete("/{projectId}/reactions/{reactionId}")
+@router.delete("/{projectId}/reactions/{reactionId}", dependencies=TAKES_IF_MATCH)
 async def delete_reaction(
     caller: Writer, project_id: ProjectId, reaction_id: ReactionId
 ) -> dict[str, Any]:
@@ -130,5 +132,11 @@ async def delete_reaction(
         project = await finding.find_project(session, caller.org.id, project_id, locks=True)
         reaction = await reactions.find_reaction(session, project.id, reaction_id, locks=True)
         change.on("reaction", reaction.id, reaction.name, project_id=project.id)
+        revisions.check_if_match(caller.request, reaction.revision)
         await session.delete(reaction)
     return {"ok": True}
+
+
+def _shown(response: Response, reaction: Reaction, secret: str | None = None) -> dict[str, Any]:
+    revisions.set_etag(response, reaction.revision)
+    return reactions.view(reaction, secret)

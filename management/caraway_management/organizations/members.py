@@ -42,12 +42,16 @@ async def list_members(
     return [Membership(member, username) for member, username in found]
 
 
-async def find(session: AsyncSession, org_id: int, user_id: int) -> Membership:
-    """Return a member.
+async def find(
+    session: AsyncSession, org_id: int, user_id: int, *, locks: bool = False
+) -> Membership:
+    """Return a member; with `locks` the members of the organization change one after another.
 
     Raises:
         RefusedError: the user is none.
     """
+    if locks:
+        await lock(session, org_id)
     query = select(Member, User.username).join(User, User.id == Member.user_id)
     found = (
         await session.execute(query.where(Member.org_id == org_id, Member.user_id == user_id))
@@ -98,30 +102,27 @@ async def join(
     return Membership(member, user.username)
 
 
-async def change(session: AsyncSession, access: Access, user_id: int, role: Role) -> Membership:
-    """Give a member another role.
+async def change(session: AsyncSession, access: Access, found: Membership, role: Role) -> None:
+    """Give a member, who was found with `locks`, another role.
 
     Raises:
-        RefusedError: there is no such member, or the caller may not give or take the role.
+        RefusedError: the caller may not give or take the role.
     """
-    await lock(session, access.org.id)
-    found = await find(session, access.org.id, user_id)
-    memberships.check_changed(access, user_id, found.role)
+    memberships.check_changed(access, found.row.user_id, found.role)
     memberships.check_given(access, role)
     if role is not Role.OWNER:
         await _check_owners(session, found)
     found.row.role = role
-    return found
+    found.row.revision += 1
 
 
-async def remove(session: AsyncSession, access: Access, user_id: int) -> Membership:
-    """Remove a member.
+async def remove(session: AsyncSession, access: Access, found: Membership) -> None:
+    """Remove a member, who was found with `locks`.
 
     Raises:
-        RefusedError: there is no such member, or the caller may not remove them.
+        RefusedError: the caller may not remove them.
     """
-    await lock(session, access.org.id)
-    found = await find(session, access.org.id, user_id)
+    user_id = found.row.user_id
     memberships.check_changed(access, user_id, found.role)
     await _check_owners(session, found)
     await session.delete(found.row)
@@ -131,7 +132,6 @@ async def remove(session: AsyncSession, access: Access, user_id: int) -> Members
         others = select(Member.org_id).join(Org, Org.id == Member.org_id)
         present = others.where(Member.user_id == user_id, Org.deleted_at.is_(None))
         user.home_org_id = await session.scalar(present.order_by(Member.org_id).limit(1))
-    return found
 
 
 async def lock(session: AsyncSession, org_id: int) -> Org:

@@ -34,6 +34,12 @@ async def find(session: AsyncSession, name: str, *, locks: bool = False) -> Plan
     return found
 
 
+async def lock(session: AsyncSession, name: str) -> int | None:
+    """Return the revision of a plan that is to change, or None if there is none of this name."""
+    query = select(PlanRow.revision).where(PlanRow.name == name).with_for_update()
+    return await session.scalar(query) if plans.is_name(name) else None
+
+
 async def write(
     session: AsyncSession, now: datetime, name: str, limits: Mapping[str, Any]
 ) -> PlanRow:

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from caraway.management.calls import (
+    UNSET,
     Call,
     Content,
     Document,
     Nothing,
     Operations,
     Text,
+    Unset,
     part,
 )
 
@@ -33,13 +35,24 @@ class LimitsRoutes(Operations[Document, Text, Content, Nothing]):
         """Return a plan. Ours."""
         return self._object(Call("GET", f"/v1/plans/{part(plan_name)}"))
 
-    def write_plan(self, plan_name: str, *, limits: Mapping[str, Any]) -> Document:
+    def write_plan(
+        self, plan_name: str, *, limits: Mapping[str, Any], if_match: str | Unset | None = UNSET
+    ) -> Document:
         """Change limits of a plan, or make one. For administrators of the installation. Ours.
 
         The runtimes of all projects that it applies to go on with the new limits within seconds.
         """
-        return self._object(Call("PUT", f"/v1/plans/{part(plan_name)}", body={"limits": limits}))
+        return self._object(
+            Call(
+                "PUT",
+                f"/v1/plans/{part(plan_name)}",
+                body={"limits": limits},
+                headers={"if-match": if_match},
+            )
+        )
 
-    def delete_plan(self, plan_name: str) -> Nothing:
+    def delete_plan(self, plan_name: str, *, if_match: str | None = None) -> Nothing:
         """Delete a plan that no organization has. For administrators of the installation. Ours."""
-        return self._nothing(Call("DELETE", f"/v1/plans/{part(plan_name)}"))
+        return self._nothing(
+            Call("DELETE", f"/v1/plans/{part(plan_name)}", headers={"if-match": if_match})
+        )

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from caraway.management.calls import (
+    UNSET,
     Call,
     Content,
     Document,
     Nothing,
     Operations,
     Text,
+    Unset,
     members,
     part,
 )
@@ -38,15 +40,30 @@ class MembersRoutes(Operations[Document, Text, Content, Nothing]):
         """Return a member."""
         return self._object(Call("GET", f"/v1/members/{part(user_id)}", names_org=True))
 
-    def update_member(self, user_id: int, *, roles: Sequence[str]) -> Document:
+    def update_member(
+        self, user_id: int, *, roles: Sequence[str], if_match: str | Unset | None = UNSET
+    ) -> Document:
         """Give a member another role. Owners are changed by themselves only."""
         return self._object(
-            Call("PATCH", f"/v1/members/{part(user_id)}", body={"roles": roles}, names_org=True)
+            Call(
+                "PATCH",
+                f"/v1/members/{part(user_id)}",
+                body={"roles": roles},
+                headers={"if-match": if_match},
+                names_org=True,
+            )
         )
 
-    def remove_member(self, user_id: int) -> Nothing:
+    def remove_member(self, user_id: int, *, if_match: str | None = None) -> Nothing:
         """Remove a member. Owners are removed by themselves only."""
-        return self._nothing(Call("DELETE", f"/v1/members/{part(user_id)}", names_org=True))
+        return self._nothing(
+            Call(
+                "DELETE",
+                f"/v1/members/{part(user_id)}",
+                headers={"if-match": if_match},
+                names_org=True,
+            )
+        )
 
     def list_invitations(self, *, limit: int | None = None, offset: int | None = None) -> Document:
         """List the open invitations of the organization. Ours."""

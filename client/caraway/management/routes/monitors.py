@@ -79,6 +79,7 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
+        if_match: str | Unset | None = UNSET,
     ) -> Document:
         """Change a monitor on a cluster."""
         return self._object(
@@ -95,16 +96,20 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
                     },
                     nullable={"revision": revision},
                 ),
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )
 
-    def delete_cluster_monitor(self, cluster_name: str, monitor_id: str) -> Document:
+    def delete_cluster_monitor(
+        self, cluster_name: str, monitor_id: str, *, if_match: str | None = None
+    ) -> Document:
         """Delete a monitor on a cluster."""
         return self._object(
             Call(
                 "DELETE",
                 f"/v1/clusters/{part(cluster_name)}/monitors/{part(monitor_id)}",
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )
@@ -166,6 +171,7 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
+        if_match: str | Unset | None = UNSET,
     ) -> Document:
         """Change a monitor. 409 `monitor_changed` if it was changed since `revision` was read."""
         return self._object(
@@ -182,16 +188,20 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
                     },
                     nullable={"revision": revision},
                 ),
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )
 
-    def delete_monitor(self, project_id: int, monitor_id: str) -> Document:
+    def delete_monitor(
+        self, project_id: int, monitor_id: str, *, if_match: str | None = None
+    ) -> Document:
         """Delete a monitor."""
         return self._object(
             Call(
                 "DELETE",
                 f"/v1/projects/{part(project_id)}/monitors/{part(monitor_id)}",
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )

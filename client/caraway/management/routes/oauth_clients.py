@@ -66,6 +66,7 @@ class OauthClientsRoutes(Operations[Document, Text, Content, Nothing]):
         description: str | None = None,
         scopes: Sequence[str] | None = None,
         expires_at: datetime | str | Unset | None = UNSET,
+        if_match: str | Unset | None = UNSET,
     ) -> Document:
         """Change an OAuth client.
 
@@ -79,13 +80,21 @@ class OauthClientsRoutes(Operations[Document, Text, Content, Nothing]):
                     optional={"name": name, "description": description, "scopes": scopes},
                     nullable={"expires_at": expires_at},
                 ),
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )
 
-    def delete_oauth_client(self, client_id: str) -> Nothing:
+    def delete_oauth_client(self, client_id: str, *, if_match: str | None = None) -> Nothing:
         """Delete an OAuth client. Ours. Its tokens are refused at once."""
-        return self._nothing(Call("DELETE", f"/v1/oauth-clients/{part(client_id)}", names_org=True))
+        return self._nothing(
+            Call(
+                "DELETE",
+                f"/v1/oauth-clients/{part(client_id)}",
+                headers={"if-match": if_match},
+                names_org=True,
+            )
+        )
 
     def regenerate_oauth_client_secret(self, client_id: str) -> Document:
         """Give an OAuth client a new secret. Ours. `client_secret` is shown only here.

@@ -29,20 +29,38 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         """Return an organization, with the role of the caller. Ours."""
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}"))
 
-    def update_organization(self, org_id: int, *, name: str | Unset | None = UNSET) -> Document:
+    def update_organization(
+        self, org_id: int, *, name: str | Unset | None = UNSET, if_match: str | Unset | None = UNSET
+    ) -> Document:
         """Change the handle of an organization. Ours."""
         return self._object(
-            Call("PATCH", f"/v1/orgs/{part(org_id)}", body=members(nullable={"name": name}))
+            Call(
+                "PATCH",
+                f"/v1/orgs/{part(org_id)}",
+                body=members(nullable={"name": name}),
+                headers={"if-match": if_match},
+            )
         )
 
-    def delete_organization(self, org_id: int) -> Nothing:
+    def delete_organization(self, org_id: int, *, if_match: str | None = None) -> Nothing:
         """Delete an organization. Its runtimes end, and it refuses requests from then on. Ours."""
-        return self._nothing(Call("DELETE", f"/v1/orgs/{part(org_id)}"))
+        return self._nothing(
+            Call("DELETE", f"/v1/orgs/{part(org_id)}", headers={"if-match": if_match})
+        )
 
     def leave_organization(self, org_id: int) -> Nothing:
         """End the caller's own membership. The last owner cannot. Ours."""
         return self._nothing(Call("POST", f"/v1/orgs/{part(org_id)}/leave"))
 
-    def set_organization_plan(self, org_id: int, *, plan: str) -> Document:
+    def set_organization_plan(
+        self, org_id: int, *, plan: str, if_match: str | Unset | None = UNSET
+    ) -> Document:
         """Set the plan of any organization. For administrators of the installation. Ours."""
-        return self._object(Call("PUT", f"/v1/orgs/{part(org_id)}/plan", body={"plan": plan}))
+        return self._object(
+            Call(
+                "PUT",
+                f"/v1/orgs/{part(org_id)}/plan",
+                body={"plan": plan},
+                headers={"if-match": if_match},
+            )
+        )

@@ -110,6 +110,7 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
         resources: Mapping[str, Any] | Unset | None = UNSET,
         executor: Mapping[str, Any] | Unset | None = UNSET,
         revision: int | Unset | None = UNSET,
+        if_match: str | Unset | None = UNSET,
     ) -> Document:
         """Change settings of a project. What runs takes them with the next deployment."""
         return self._object(
@@ -138,13 +139,21 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
                         "revision": revision,
                     }
                 ),
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )
 
-    def delete_project(self, project_id: int) -> Nothing:
+    def delete_project(self, project_id: int, *, if_match: str | None = None) -> Nothing:
         """Delete a project. Its runtime ends; creating it again revives it."""
-        return self._nothing(Call("DELETE", f"/v1/projects/{part(project_id)}", names_org=True))
+        return self._nothing(
+            Call(
+                "DELETE",
+                f"/v1/projects/{part(project_id)}",
+                headers={"if-match": if_match},
+                names_org=True,
+            )
+        )
 
     def pause_project(self, project_id: int) -> Document:
         """Pause a project: its runtime ends, and its settings stay editable."""

@@ -80,6 +80,7 @@ class ReactionsRoutes(Operations[Document, Text, Content, Nothing]):
         targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
+        if_match: str | Unset | None = UNSET,
     ) -> Document:
         """Change a reaction; its kind stays. 409 `reaction_changed` if `revision` is stale."""
         return self._object(
@@ -90,16 +91,20 @@ class ReactionsRoutes(Operations[Document, Text, Content, Nothing]):
                     optional={"name": name, "spec": spec, "targets": targets, "enabled": enabled},
                     nullable={"revision": revision},
                 ),
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )
 
-    def delete_reaction(self, project_id: int, reaction_id: str) -> Document:
+    def delete_reaction(
+        self, project_id: int, reaction_id: str, *, if_match: str | None = None
+    ) -> Document:
         """Delete a reaction."""
         return self._object(
             Call(
                 "DELETE",
                 f"/v1/projects/{part(project_id)}/reactions/{part(reaction_id)}",
+                headers={"if-match": if_match},
                 names_org=True,
             )
         )

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from sqlalchemy import select
 
@@ -101,19 +101,18 @@ async def get_oauth_client(
     return _shown(row)
 
 
-@router.patch("/{clientId}")
+@router.patch("/{clientId}", dependencies=revisions.TAKES_IF_MATCH)
 async def update_oauth_client(
     body: ClientChanges,
     caller: Annotated[Caller, needs("credentials:write")],
     clientId: ClientId,
-    request: Request,
     response: Response,
 ) -> dict[str, Any]:
     """Change an OAuth client. Ours. Scopes that are taken away are gone from its tokens at once."""
     fields = body.model_fields_set
     async with caller.change() as change:
         row = await clients.get_client(change.session, caller.org.id, clientId)
-        revisions.check_if_match(request, row.revision)
+        revisions.check_if_match(caller.request, row.revision)
         if "name" in fields:
             row.name = names.check_text(body.name, "name")
         if "description" in fields:
@@ -129,13 +128,14 @@ async def update_oauth_client(
     return _shown(row)
 
 
-@router.delete("/{clientId}", status_code=204)
+@router.delete("/{clientId}", status_code=204, dependencies=revisions.TAKES_IF_MATCH)
 async def delete_oauth_client(
     caller: Annotated[Caller, needs("credentials:write")], clientId: ClientId
 ) -> None:
     """Delete an OAuth client. Ours. Its tokens are refused at once."""
     async with caller.change() as change:
         row = await clients.get_client(change.session, caller.org.id, clientId)
+        revisions.check_if_match(caller.request, row.revision)
         row.deleted_at = change.now
         row.secret_hash = None
         change.on("oauth_client", row.client_id, row.name)

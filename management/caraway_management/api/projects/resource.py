@@ -10,7 +10,7 @@ from caraway_management.api.access import Caller, Change, ProjectId, needs
 from caraway_management.api.paging import Paged
 from caraway_management.api.projects import views
 from caraway_management.api.projects.bodies import ChangedProject, NewProject
-from caraway_management.api.revisions import check_if_match, set_etag
+from caraway_management.api.revisions import TAKES_IF_MATCH, check_if_match, set_etag
 from caraway_management.deployments import applying
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.identity import Organization
@@ -102,7 +102,7 @@ async def get_project(
     return views.view(project)
 
 
-@router.put("/{projectId}")
+@router.put("/{projectId}", dependencies=TAKES_IF_MATCH)
 async def update_project(
     project_id: ProjectId,
     body: ChangedProject,
@@ -123,7 +123,7 @@ async def update_project(
     return views.view(project)
 
 
-@router.delete("/{projectId}", status_code=204)
+@router.delete("/{projectId}", status_code=204, dependencies=TAKES_IF_MATCH)
 async def delete_project(
     project_id: ProjectId, caller: Annotated[Caller, needs("apps:delete")]
 ) -> None:

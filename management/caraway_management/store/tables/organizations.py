@@ -41,6 +41,7 @@ class Member(Base):
     org_id: Mapped[int] = mapped_column(ForeignKey("orgs.id"), primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"), primary_key=True, index=True)
     role: Mapped[str]
+    revision: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
 
 

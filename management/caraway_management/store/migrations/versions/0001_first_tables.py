@@ -283,6 +283,7 @@ def upgrade() -> None:
         sa.Column("org_id", types.Number, nullable=False),
         sa.Column("user_id", types.Number, nullable=False),
         sa.Column("role", sa.String(), nullable=False),
+        sa.Column("revision", types.Number, nullable=False),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.ForeignKeyConstraint(["org_id"], ["orgs.id"], name=op.f("fk_members_org_id")),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_members_user_id")),
