@@ -11,7 +11,7 @@ import tempfile
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +76,14 @@ class Operation:
 
     def arguments(self, place: str) -> list[Argument]:
         """Return the arguments of the path, the query or the headers."""
+        # None leaves one out: no text stands for null there.
         return [
-            self._argument(each["name"], each["schema"], is_required=each.get("required", False))
+            replace(
+                self._argument(
+                    each["name"], each["schema"], is_required=each.get("required", False)
+                ),
+                is_nullable=False,
+            )
             for each in self.spec.get("parameters", ())
             if each["in"] == place and each["name"].lower() not in ("x-org-name", "authorization")
         ]

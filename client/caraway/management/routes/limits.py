@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from caraway.management.calls import (
-    UNSET,
     Call,
     Content,
     Document,
     Nothing,
     Operations,
     Text,
-    Unset,
     part,
 )
 
@@ -36,7 +34,7 @@ class LimitsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("GET", f"/v1/plans/{part(plan_name)}"))
 
     def write_plan(
-        self, plan_name: str, *, limits: Mapping[str, Any], if_match: str | Unset | None = UNSET
+        self, plan_name: str, *, limits: Mapping[str, Any], if_match: str | None = None
     ) -> Document:
         """Change limits of a plan, or make one. For administrators of the installation. Ours.
 

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 from caraway.management.calls import (
-    UNSET,
     Call,
     Content,
     Document,
     Nothing,
     Operations,
     Text,
-    Unset,
     members,
     part,
 )
@@ -41,7 +39,7 @@ class MembersRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("GET", f"/v1/members/{part(user_id)}", names_org=True))
 
     def update_member(
-        self, user_id: int, *, roles: Sequence[str], if_match: str | Unset | None = UNSET
+        self, user_id: int, *, roles: Sequence[str], if_match: str | None = None
     ) -> Document:
         """Give a member another role. Owners are changed by themselves only."""
         return self._object(

@@ -79,7 +79,7 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
-        if_match: str | Unset | None = UNSET,
+        if_match: str | None = None,
     ) -> Document:
         """Change a monitor on a cluster."""
         return self._object(
@@ -171,7 +171,7 @@ class MonitorsRoutes(Operations[Document, Text, Content, Nothing]):
         targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
-        if_match: str | Unset | None = UNSET,
+        if_match: str | None = None,
     ) -> Document:
         """Change a monitor. 409 `monitor_changed` if it was changed since `revision` was read."""
         return self._object(

@@ -66,7 +66,7 @@ class OauthClientsRoutes(Operations[Document, Text, Content, Nothing]):
         description: str | None = None,
         scopes: Sequence[str] | None = None,
         expires_at: datetime | str | Unset | None = UNSET,
-        if_match: str | Unset | None = UNSET,
+        if_match: str | None = None,
     ) -> Document:
         """Change an OAuth client.
 

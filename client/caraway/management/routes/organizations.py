@@ -30,7 +30,7 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._object(Call("GET", f"/v1/orgs/{part(org_id)}"))
 
     def update_organization(
-        self, org_id: int, *, name: str | Unset | None = UNSET, if_match: str | Unset | None = UNSET
+        self, org_id: int, *, name: str | Unset | None = UNSET, if_match: str | None = None
     ) -> Document:
         """Change the handle of an organization. Ours."""
         return self._object(
@@ -53,7 +53,7 @@ class OrganizationsRoutes(Operations[Document, Text, Content, Nothing]):
         return self._nothing(Call("POST", f"/v1/orgs/{part(org_id)}/leave"))
 
     def set_organization_plan(
-        self, org_id: int, *, plan: str, if_match: str | Unset | None = UNSET
+        self, org_id: int, *, plan: str, if_match: str | None = None
     ) -> Document:
         """Set the plan of any organization. For administrators of the installation. Ours."""
         return self._object(

@@ -110,7 +110,7 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
         resources: Mapping[str, Any] | Unset | None = UNSET,
         executor: Mapping[str, Any] | Unset | None = UNSET,
         revision: int | Unset | None = UNSET,
-        if_match: str | Unset | None = UNSET,
+        if_match: str | None = None,
     ) -> Document:
         """Change settings of a project. What runs takes them with the next deployment."""
         return self._object(

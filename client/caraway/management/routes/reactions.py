@@ -80,7 +80,7 @@ class ReactionsRoutes(Operations[Document, Text, Content, Nothing]):
         targets: Mapping[str, Any] | None = None,
         enabled: bool | None = None,
         revision: int | Unset | None = UNSET,
-        if_match: str | Unset | None = UNSET,
+        if_match: str | None = None,
     ) -> Document:
         """Change a reaction; its kind stays. 409 `reaction_changed` if `revision` is stale."""
         return self._object(
