@@ -48,8 +48,8 @@ def _missing(connection: Connection) -> str:
         for column in table.columns:
             if column.name not in columns:
                 return f"there is no column '{table.name}.{column.name}'"
-        for name, column in columns.items():
-            if name not in table.columns and _is_asked_for(column):
+        for name, reflected in columns.items():
+            if name not in table.columns and _is_asked_for(reflected):
                 return f"the column '{table.name}.{name}' must be written, which is unknown here"
     return ""
 
