@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.credentials import sessions
@@ -14,6 +14,7 @@ from caraway_management.domain.scopes import Role
 from caraway_management.store.tables import Identity, Member, Org, PlanRow, Token, User
 
 _MOST_NAMESAKES = 100
+_LIMITS = select(PlanRow.limits).where(PlanRow.name == bindparam("name"))
 
 
 async def add_plans(session: AsyncSession, now: datetime) -> None:
@@ -28,8 +29,8 @@ async def add_plans(session: AsyncSession, now: datetime) -> None:
 
 async def read_plan(session: AsyncSession, name: str) -> Limits:
     """Return the limits of a plan; organizations refer to plans that exist."""
-    plan = await session.get_one(PlanRow, name)
-    return plans.read_limits(plan.limits)
+    found = await session.execute(_LIMITS, {"name": name})
+    return plans.read_limits(found.scalar_one())
 
 
 async def add_user(

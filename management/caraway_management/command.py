@@ -100,7 +100,8 @@ async def _serve(options: ManagementOptions) -> int:
         services = dataclasses.replace(opened, deployer=deployer)
         listener = listeners.bind(options.http, "--http")
         address = listeners.bound_address(listener)
-        server = HttpServer(app.build(_with_credentials(services, options, f"http://{address}")))
+        application = app.build(_with_credentials(services, options, f"http://{address}"))
+        server = HttpServer(application)
         serving = tasks.begin(server.serve(sockets=[listener]))
         await server.is_up.wait()
         async with composition.working(services):
@@ -110,6 +111,7 @@ async def _serve(options: ManagementOptions) -> int:
             server.drain()
             server.stop()
             await serving
+            await application.aclose()
     return 0
 
 

@@ -69,7 +69,7 @@ def handlers(services: Services) -> Mapping[str, Handler]:
     return {**DeploymentWork(services).handlers, **others}
 
 
-def jobs(services: Services) -> list[Job]:
+def jobs(services: Services, runtimes: Runtimes) -> list[Job]:
     """Return the background work of one instance."""
     worker = Worker(services.database, services.now, handlers(services))
     # Receivers that do not answer keep no deployment waiting.
@@ -81,7 +81,7 @@ def jobs(services: Services) -> list[Job]:
             services.database, services.now(), "sample metrics", worker.owner, _SAMPLING_LEASE_S
         )
 
-    sampler = Sampler(services, Runtimes(), may_sample)
+    sampler = Sampler(services, runtimes, may_sample)
     return [
         Job("do what changes caused", worker.run),
         Job("judge monitors", Judge(services, worker.owner).run),
@@ -110,13 +110,14 @@ def _of_deployer(services: Services) -> list[Job]:
 @asynccontextmanager
 async def working(services: Services) -> AsyncIterator[None]:
     """Do the background work until the block ends."""
-    background = tasks.Tasks()
+    background, runtimes = tasks.Tasks(), Runtimes()
     if services.database.is_embedded:
         # No other instance has it: what the last one has begun is free.
         await outbox.release_all(services.database)
-    for job in jobs(services):
+    for job in jobs(services, runtimes):
         background.keep(job.run, job.name)
     try:
         yield
     finally:
         await background.aclose()
+        await runtimes.aclose()

@@ -179,7 +179,7 @@ def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
         ),
         (
             "image.txt",
-            "caraway_management.command, caraway.cli.management, asyncpg, aiosqlite",
+            "caraway_management.command, caraway.cli.management, asyncpg",
             "sqlalchemy",
         ),
     ],

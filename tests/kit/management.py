@@ -140,6 +140,7 @@ class Installation:
         """Return the first column of a query."""
 
         async def read() -> list[_Result]:
+            await self.services.database.later.written()
             async with self.services.database.read() as session:
                 return list(await session.scalars(query))
 
@@ -218,6 +219,7 @@ def installation(
         try:
             yield made
         finally:
+            made.run(application.aclose)
             made.run(opened.close)
 
 

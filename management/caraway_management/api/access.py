@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Request
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.api import idempotency
@@ -20,6 +20,12 @@ from caraway_management.services import Services
 from caraway_management.store.tables import Activity, Member, Org
 
 MOST_ID = 2**63 - 1
+_ORG = select(Org.id, Org.name, Org.plan, Org.deleted_at, Member.role).outerjoin(
+    Member, (Member.org_id == Org.id) & (Member.user_id == bindparam("user_id"))
+)
+# Built once: every request runs one of them.
+_ORG_BY_ID = _ORG.where(Org.id == bindparam("id"))
+_ORG_BY_NAME = _ORG.where(Org.name_key == bindparam("name_key"))
 INSTANCE = "caraway.instance"
 """Where a request has the parts of the instance that it came to."""
 
@@ -99,6 +105,17 @@ class Caller:
             await idempotency.mark_changed(session, self.request)
             session.add(activity(self.request, change))
             self.request.state.is_recorded = True
+
+    def record_later(self, kind: str, id_: object, name: str, project_id: int) -> None:
+        """Record an activity that changes nothing in this database; no response waits for it."""
+        now = self.services.now()
+
+        async def write(session: AsyncSession) -> None:
+            change = Change(session, now)
+            change.on(kind, id_, name, project_id=project_id)
+            session.add(activity(self.request, change))
+
+        self.services.database.later.add(write)
 
 
 def activity(request: Request, change: Change, status: int = 200) -> Activity:
@@ -181,7 +198,7 @@ def needs_credential(scope: str | None = None) -> Any:
             credential = await authenticate(request, services, session, now)
         if scope is not None:
             identity.require_scope(credential, scope)
-        await authentication.note_use(services.database, credential, now)
+        authentication.note_use(services.database, credential, now)
         return Caller(services, request, credential, None)
 
     return _declared(find, scope, None)
@@ -209,7 +226,7 @@ async def _find_caller(
         access = identity.check_access(credential, org, role, handle or str(org_id or ""))
     request.state.access = access
     access.require_scope(scope)
-    await authentication.note_use(services.database, credential, now)
+    authentication.note_use(services.database, credential, now)
     return Caller(services, request, credential, access)
 
 
@@ -228,21 +245,17 @@ async def _find_org(
     session: AsyncSession, credential: Credential, handle: str | None, org_id: int | None
 ) -> tuple[Organization | None, Role | None]:
     """Return the organization that a request is for, and the role of the caller there."""
-    query = select(Org, Member.role).outerjoin(
-        Member, (Member.org_id == Org.id) & (Member.user_id == (credential.user_id or 0))
-    )
-    if org_id is not None:
-        query = query.where(Org.id == org_id)
-    elif handle is not None:
-        query = query.where(Org.name_key == names.key(handle))
+    user = {"user_id": credential.user_id or 0}
+    if org_id is None and handle is not None:
+        rows = await session.execute(_ORG_BY_NAME, {**user, "name_key": names.key(handle)})
     else:
-        query = query.where(Org.id == (credential.org_id or credential.home_org_id or 0))
-    found = (await session.execute(query)).one_or_none()
+        id_ = org_id or credential.org_id or credential.home_org_id or 0
+        rows = await session.execute(_ORG_BY_ID, {**user, "id": id_})
+    found = rows.one_or_none()
     if found is None:
         return None, None
-    org = found.Org
     role = Role(found.role) if found.role is not None else None
-    return Organization(org.id, org.name, org.plan, org.deleted_at), role
+    return Organization(found.id, found.name, found.plan, found.deleted_at), role
 
 
 def parse_org_id(text: str) -> int:

@@ -59,7 +59,10 @@ async def list_activity(
         .order_by(Activity.id.desc())
         .limit(limit)
     )
-    async with caller.services.database.read() as session:
+    database = caller.services.database
+    # What this instance has answered is in the list.
+    await database.later.written()
+    async with database.read() as session:
         found = (await session.scalars(query)).all()
     next_cursor = paging.cursor_after([each.id for each in found], limit)
     return {"activity": [_view(each) for each in found], "next_cursor": next_cursor}

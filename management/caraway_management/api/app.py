@@ -56,8 +56,9 @@ class Application:
         repeated = idempotency.IdempotencyGate(inner, services)
         # The calls of tools are no requests of their own to the rates.
         called = gates.RequestIdGate(tally.TallyGate(repeated, self.state.tally))
-        tools = McpGate(repeated, services, ServedRoutes(self._within(called), self.openapi))
-        limited = rates.RateGate(gates.BodyGate(tools), services.rates)
+        served = ServedRoutes(self._within(called), self.openapi)
+        self._tools = McpGate(repeated, services, served)
+        limited = rates.RateGate(gates.BodyGate(self._tools), services.rates)
         counted = gates.RequestIdGate(tally.TallyGate(limited, self.state.tally))
         self._app = self._within(ForwardedGate(counted, services.trusted_proxies))
 
@@ -72,6 +73,11 @@ class Application:
             await (app if scope["type"] == "http" else self.routes)(scope, receive, send)
 
         return serve
+
+    async def aclose(self) -> None:
+        """End what requests have begun, once no more come: the MCP server and the connections."""
+        await self._tools.aclose()
+        await self.state.passthrough.aclose()
 
     def openapi(self) -> dict[str, Any]:
         """Return the description of the API."""

@@ -6,17 +6,14 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 
-from caraway_management import accounts
 from caraway_management.api.access import INSTANCE, MOST_ID, Caller, ProjectId, needs
 from caraway_management.api.forwarding import Forwarded, Target
 from caraway_management.domain import refusals
 from caraway_management.domain.plans import Limits
-from caraway_management.passthrough import active, runtimes
+from caraway_management.domain.refusals import RefusedError
+from caraway_management.passthrough import active
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.passthrough.runtimes import Runtime
-from caraway_management.projects import finding
-from caraway_management.secrets import api_keys
-from caraway_management.store.tables import Project
 
 _PATH = "/v1/queries"
 _Reader = Annotated[Caller, needs("queries:read")]
@@ -147,13 +144,12 @@ async def _pass(
     services = caller.services
     passthrough: Passthrough = request.scope[INSTANCE].passthrough
     async with services.database.read() as session:
-        project = await finding.find_project(session, caller.org.id, project_id)
-        address = runtimes.address_of(project)
-        key = await api_keys.read_own(session, services.sealer, project_id)
-        limits = await accounts.read_plan(session, caller.org.plan)
-    if key is None:
-        raise runtimes.not_deployed()
-    runtime = Runtime(project_id, address, key)
+        found = await passthrough.targets.find(
+            session, services.sealer, caller.org.id, caller.org.plan, project_id
+        )
+    runtime, limits = found.runtime, found.limits
+    if request.method == "POST":
+        services.database.later.check_room()
     if is_submission:
         await _admit(caller, passthrough, runtime, limits)
 
@@ -161,7 +157,9 @@ async def _pass(
         if status >= 400 and is_submission:
             passthrough.active.withdraw(caller.org.id, project_id)
         if status < 400 and request.method == "POST":
-            await _record(caller, project, path)
+            # Nothing of this service changes: no response waits for the record.
+            query_id = path.strip("/").partition("/")[0]
+            caller.record_later("query", query_id, found.project, project_id)
 
     query = urlencode(_without_project(request.query_params.multi_items()))
     target = Target(
@@ -183,19 +181,13 @@ async def _admit(
     async def count(project_id: int) -> int:
         if project_id == runtime.project_id:
             return await passthrough.count_active(runtime)
-        async with services.database.read() as session:
-            project = await session.get(Project, project_id)
-            key = await api_keys.read_own(session, services.sealer, project_id)
-        if project is None or project.deleted_at or project.paused_at or not project.endpoint:
+        try:
+            async with services.database.read() as session:
+                other = await passthrough.targets.find(
+                    session, services.sealer, caller.org.id, caller.org.plan, project_id
+                )
+        except RefusedError:  # It has no runtime any more.
             return 0
-        other = Runtime(project_id, runtimes.address_of(project), key or "")
-        return await passthrough.count_active(other)
+        return await passthrough.count_active(other.runtime)
 
     await passthrough.active.admit(caller.org.id, runtime.project_id, active.bound(limits), count)
-
-
-async def _record(caller: Caller, project: Project, path: str) -> None:
-    """Record a submission or a cancellation; nothing else of this service changes."""
-    async with caller.change() as change:
-        query_id = path.strip("/").partition("/")[0]
-        change.on("query", query_id, project.name, project_id=project.id)

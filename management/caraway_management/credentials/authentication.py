@@ -1,6 +1,5 @@
 """Finds the credential of a request."""
 
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, or_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_core.errors import CarawayError
 from caraway_management.credentials import clients, sessions, tokens
 from caraway_management.credentials.values import Prefix
 from caraway_management.domain import refusals
@@ -16,7 +14,6 @@ from caraway_management.domain.identity import Credential
 from caraway_management.store.database import Database
 from caraway_management.store.tables import OAuthClient, PortalSession, Token
 
-logger = logging.getLogger(__name__)
 Find = Callable[[AsyncSession, str, datetime], Coroutine[Any, Any, Credential]]
 _SCHEME = "bearer "
 _NOTED_EVERY = timedelta(minutes=1)
@@ -59,20 +56,19 @@ async def find_credential(
     raise refusals.unauthorized("Invalid token format")
 
 
-async def note_use(database: Database, credential: Credential, now: datetime) -> None:
-    """Keep when a credential was used last, at most once a minute."""
+def note_use(database: Database, credential: Credential, now: datetime) -> None:
+    """Keep when a credential was used last, at most once a minute. No request waits for it."""
     last = credential.last_used_at
     if last is not None and now - last < _NOTED_EVERY:
         return
     kind, _, id_ = credential.id.partition(":")
     table, is_it = _row(kind, id_)
     is_old = or_(table.last_used_at.is_(None), table.last_used_at <= now - _NOTED_EVERY)
-    try:
-        async with database.change() as session:
-            await session.execute(update(table).where(is_it, is_old).values(last_used_at=now))
-    except CarawayError as exc:
-        # The request itself may go on, if it only reads.
-        logger.warning("the last use of a credential is not kept", extra={"reason": str(exc)})
+
+    async def write(session: AsyncSession) -> None:
+        await session.execute(update(table).where(is_it, is_old).values(last_used_at=now))
+
+    database.later.add_once(credential.id, write)
 
 
 def _row(

@@ -5,7 +5,7 @@ import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.credentials import values
@@ -18,6 +18,11 @@ from caraway_management.store.tables import PortalSession, User
 LIFETIME = timedelta(days=7)
 IDLE = timedelta(hours=24)
 _MOST = 50
+_BY_VALUE = (
+    select(PortalSession, User)
+    .join(User, User.id == PortalSession.user_id)
+    .where(PortalSession.value_hash == bindparam("value_hash"))
+)
 _AGENT_LENGTH = 200
 
 
@@ -80,13 +85,7 @@ async def find_session(session: AsyncSession, value: str, now: datetime) -> Cred
     """
     if not values.is_well_formed(value, Prefix.SESSION):
         raise refusals.unauthorized("Invalid token format")
-    found = (
-        await session.execute(
-            select(PortalSession, User)
-            .join(User, User.id == PortalSession.user_id)
-            .where(PortalSession.value_hash == values.digest(value))
-        )
-    ).one_or_none()
+    found = (await session.execute(_BY_VALUE, {"value_hash": values.digest(value)})).one_or_none()
     if found is None or found.User.deleted_at is not None:
         raise refusals.unauthorized("Invalid token")
     row, user = found.PortalSession, found.User

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, or_, select
+from sqlalchemy import ColumnElement, bindparam, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.credentials import values
@@ -14,6 +15,22 @@ from caraway_management.domain.identity import Credential, CredentialKind
 from caraway_management.domain.scopes import EVERYTHING
 from caraway_management.store.tables import Token, User
 
+_FOUND = select(
+    Token.id,
+    Token.org_id,
+    Token.scopes,
+    Token.expires_at,
+    Token.last_used_at,
+    Token.revoked_at,
+    User.id.label("user_id"),
+    User.username,
+    User.home_org_id,
+    User.is_administrator,
+    User.deleted_at,
+).join(User, User.id == Token.user_id)
+# Built once: every request runs one of them.
+_BY_VALUE = _FOUND.where(Token.value_hash == bindparam("value_hash"))
+_BY_GRANT = _FOUND.where(Token.id == bindparam("id"), Token.client_id == bindparam("client_id"))
 MOST_TOKENS = 500
 _KEPT = timedelta(days=30)
 _KINDS = {
@@ -102,36 +119,41 @@ async def find_token(session: AsyncSession, value: str, now: datetime) -> Creden
     prefix = Prefix.CLI_TOKEN if value.startswith(Prefix.CLI_TOKEN) else Prefix.PERSONAL_TOKEN
     if not values.is_well_formed(value, prefix):
         raise refusals.unauthorized("Invalid token format")
-    return await credential_of(session, Token.value_hash == values.digest(value), now)
+    found = await session.execute(_BY_VALUE, {"value_hash": values.digest(value)})
+    return _credential(found.one_or_none(), now)
 
 
-async def credential_of(
-    session: AsyncSession, condition: ColumnElement[bool], now: datetime
+async def find_grant(
+    session: AsyncSession, token_id: object, client_id: str, now: datetime
 ) -> Credential:
-    """Return the credential of the one token that meets a condition.
+    """Return the credential of a grant of a user to an OAuth client.
 
     Raises:
-        RefusedError: there is no such token, or it is expired or revoked, or its owner is gone.
+        RefusedError: there is no such grant, or it is expired or revoked, or its owner is gone.
     """
-    found = (
-        await session.execute(
-            select(Token, User).join(User, User.id == Token.user_id).where(condition)
-        )
-    ).one_or_none()
-    if found is None or found.Token.revoked_at is not None or found.User.deleted_at is not None:
+    found = await session.execute(_BY_GRANT, {"id": token_id, "client_id": client_id})
+    return _credential(found.one_or_none(), now)
+
+
+def _credential(found: Any, now: datetime) -> Credential:
+    """Return the credential of a row with a token and its owner.
+
+    Raises:
+        RefusedError: there is none, or it is expired or revoked, or its owner is gone.
+    """
+    if found is None or found.revoked_at is not None or found.deleted_at is not None:
         raise refusals.unauthorized("Invalid token")
-    token, user = found.Token, found.User
-    if token.expires_at is not None and token.expires_at <= now:
+    if found.expires_at is not None and found.expires_at <= now:
         raise refusals.unauthorized("Token expired")
     return Credential(
         CredentialKind.USER,
-        f"token:{token.id}",
-        user.username,
-        user.id,
-        token.org_id,
-        scopes.expand(token.scopes),
-        token.org_id or user.home_org_id,
-        user.is_administrator,
-        expires_at=token.expires_at,
-        last_used_at=token.last_used_at,
+        f"token:{found.id}",
+        found.username,
+        found.user_id,
+        found.org_id,
+        scopes.expand(found.scopes),
+        found.org_id or found.home_org_id,
+        found.is_administrator,
+        expires_at=found.expires_at,
+        last_used_at=found.last_used_at,
     )

@@ -8,6 +8,7 @@ from caraway_core.errors import UnavailableError
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.passthrough.active import ActiveQueries
 from caraway_management.passthrough.runtimes import Runtime, Runtimes
+from caraway_management.passthrough.targets import Targets
 
 _MOST_REQUESTS = 100
 """Requests of an organization that are passed on at once. All share the connections."""
@@ -21,6 +22,7 @@ class Passthrough:
     def __init__(self, runtimes: Runtimes | None = None) -> None:
         self.runtimes = runtimes or Runtimes()
         self.active = ActiveQueries()
+        self.targets = Targets()
         self._requests: dict[int, int] = defaultdict(int)
 
     @contextmanager
@@ -44,6 +46,10 @@ class Passthrough:
             self._requests[org_id] -= 1
             if not self._requests[org_id]:
                 del self._requests[org_id]
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.runtimes.aclose()
 
     async def count_active(self, runtime: Runtime) -> int:
         """Return how many queries of this service a runtime has not done yet; 0 if it is away."""

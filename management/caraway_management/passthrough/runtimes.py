@@ -11,7 +11,6 @@ from caraway_core.errors import DeadlineError, UnavailableError
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.passthrough.headers import API_KEY, Header
-from caraway_management.store.tables import Project
 
 _CONNECT_S = 5.0
 _POOL = httpx.Limits(max_connections=500, max_keepalive_connections=100, keepalive_expiry=30)
@@ -28,15 +27,15 @@ class Runtime:
     api_key: str = field(repr=False)
 
 
-def address_of(project: Project) -> str:
+def address_of(endpoint: str | None, *, is_paused: bool) -> str:
     """Return the address of the runtime of a project. It never comes from a request.
 
     Raises:
         RefusedError: the project is paused, or is not deployed.
     """
-    if project.paused_at is not None:
+    if is_paused:
         raise refusals.conflict("the project is paused; resume it", "project_paused")
-    endpoint = project.endpoint or ""
+    endpoint = endpoint or ""
     if urlsplit(endpoint).scheme not in ("http", "https"):
         raise not_deployed()
     return endpoint.rstrip("/")

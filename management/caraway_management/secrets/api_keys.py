@@ -34,16 +34,13 @@ async def read(session: AsyncSession, sealer: Sealer, project_id: int) -> dict[i
     }
 
 
-async def read_own(session: AsyncSession, sealer: Sealer, project_id: int) -> str | None:
-    """Return the key of this service for a project; None before the first `make`.
+async def open_own(session: AsyncSession, sealer: Sealer, project_id: int, sealed: str) -> str:
+    """Return the key of this service for a project, as it is stored.
 
     Raises:
         SealedError: it cannot be opened.
     """
-    key = await session.get(ApiKey, (project_id, OF_SERVICE))
-    if key is None:
-        return None
-    return await sealer.open(session, key.sealed, _place(project_id, OF_SERVICE))
+    return await sealer.open(session, sealed, _place(project_id, OF_SERVICE))
 
 
 async def make(

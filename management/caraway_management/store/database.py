@@ -1,24 +1,38 @@
 """Connections and transactions of the database."""
 
+import math
+import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    InterfaceError,
+    OperationalError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from caraway_core.errors import CarawayError, UnavailableError
+from caraway_management.store import sqlite
+from caraway_management.store.later import LaterWrites
 
 _RETRY_AFTER_S = 5
 _WAIT_S = 10.0
+_TRUSTED_S = 1.0
+_USED = "used"
 _READERS = 8
 _CONNECTIONS = 20
 _DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
+    "sqlite": sqlite.DRIVER,
     "postgres": "postgresql+asyncpg",
     "postgresql": "postgresql+asyncpg",
 }
@@ -26,7 +40,7 @@ _DRIVERS = {
 
 def embedded(folder: Path) -> URL:
     """Return the URL of the database in a data directory."""
-    return URL.create("sqlite+aiosqlite", database=str(folder.absolute() / "management.db"))
+    return URL.create(sqlite.DRIVER, database=str(folder.absolute() / "management.db"))
 
 
 def parse_url(url: str) -> URL:
@@ -58,21 +72,25 @@ class Database:
         self.url = url
         self.is_embedded = url.get_backend_name() == "sqlite"
         if self.is_embedded:
-            self._writer = _sqlite(url, 1, "BEGIN IMMEDIATE")
-            self._reader = _sqlite(url, _READERS, "BEGIN")
+            self._threads = ThreadPoolExecutor(1 + _READERS, "database")
+            self._writer = sqlite.create_writer(url, self._threads)
+            self._reader = sqlite.create_reader(url, _READERS, self._threads)
         else:
-            self._writer = self._reader = create_async_engine(
+            self._writer = create_async_engine(
                 url,
                 pool_size=_CONNECTIONS,
                 max_overflow=0,
                 pool_timeout=_WAIT_S,
-                pool_pre_ping=True,
                 connect_args={"timeout": _WAIT_S, "command_timeout": 60},
             )
+            _ping_idle(self._writer)
+            # Each statement sees what is committed when it begins, in a transaction or not.
+            self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
+        self.later = LaterWrites(self.change)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
-        """Read in one transaction, which is rolled back at the end."""
+        """Read. With SQLite, all statements see the database as it was at the first one."""
         async with _errors(), AsyncSession(self._reader, expire_on_commit=False) as session:
             yield session
 
@@ -92,36 +110,33 @@ class Database:
         return self._writer
 
     async def close(self) -> None:
+        """Write what waits, and close the connections."""
+        await self.later.aclose()
         await self._writer.dispose()
         await self._reader.dispose()
+        if self.is_embedded:
+            self._threads.shutdown()
 
 
-def _sqlite(url: URL, connections: int, begin: str) -> AsyncEngine:
-    engine = create_async_engine(
-        url, pool_size=connections, max_overflow=0, pool_timeout=_WAIT_S,
-        connect_args={"timeout": _WAIT_S, "isolation_level": None},
-    )  # fmt: skip
+def _ping_idle(engine: AsyncEngine) -> None:
+    """Check connections that were idle before they are used; a server that restarted closed them.
 
-    @event.listens_for(engine.sync_engine, "connect")
-    def prepare(connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        # With FULL, what is committed survives a power failure.
-        for name, value in (
-            ("journal_mode", "WAL"),
-            ("synchronous", "FULL"),
-            ("foreign_keys", "ON"),
-            ("cache_size", "-16000"),
-        ):
-            cursor.execute(f"PRAGMA {name}={value}")
-        cursor.close()
+    Those that were just used are not checked: it would take as long as most statements.
+    """
 
-    # The driver begins no transactions by itself, so that a change has its lock from the start and
-    # never fails in the middle because another one was faster.
-    @event.listens_for(engine.sync_engine, "begin")
-    def start(connection: Any) -> None:
-        connection.exec_driver_sql(begin)
+    @event.listens_for(engine.sync_engine, "checkin")
+    def note(_: Any, record: ConnectionPoolEntry) -> None:
+        record.info[_USED] = time.monotonic()
 
-    return engine
+    @event.listens_for(engine.sync_engine, "checkout")
+    def check(connection: Any, record: ConnectionPoolEntry, _: Any) -> None:
+        if time.monotonic() - record.info.get(_USED, math.inf) < _TRUSTED_S:
+            return
+        dialect = engine.sync_engine.dialect
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as exc:
+            raise DisconnectionError from exc
 
 
 @asynccontextmanager

@@ -43,7 +43,7 @@ async def find_visitor(request: Request, services: Services) -> Visitor | None:
         return None
     assert credential.user_id is not None
     request.state.credential = credential
-    await authentication.note_use(services.database, credential, now)
+    authentication.note_use(services.database, credential, now)
     caller = Caller(services, request, credential, None)
     return Visitor(caller, credential.user_id, sessions.csrf_value(value))
 

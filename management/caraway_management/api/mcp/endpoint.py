@@ -24,7 +24,7 @@ METADATA_PATH = "/.well-known/oauth-protected-resource"
 class McpGate:
     """Answers requests for `/mcp`, and passes on all others.
 
-    The server starts with its first request, and ends with the process.
+    The server starts with its first request.
     """
 
     def __init__(self, app: ASGIApp, services: Services, routes: "ServedRoutes") -> None:
@@ -45,6 +45,10 @@ class McpGate:
             return
         manager = await self._started()
         await manager.asgi_app(scope, receive, send)
+
+    async def aclose(self) -> None:
+        """End the server."""
+        await self._tasks.aclose()
 
     async def _refusal(self, request: Request) -> Response | None:
         """Return the answer to a request that the server must not see."""

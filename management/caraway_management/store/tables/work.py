@@ -12,7 +12,15 @@ class Activity(Base):
     """A change that succeeded or was refused, and who asked for it."""
 
     __tablename__ = "activity"
-    __table_args__ = (Index(None, "org_id", "id"), Index(None, "org_id", "at"))
+    # Each filter of the list has an index that is also in its order.
+    __table_args__ = (
+        Index(None, "org_id", "id"),
+        Index(None, "org_id", "at"),
+        Index(None, "org_id", "action", "id"),
+        Index(None, "org_id", "actor", "id"),
+        Index(None, "org_id", "project_id", "id"),
+        Index(None, "org_id", "resource_id", "id"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     org_id: Mapped[int | None]

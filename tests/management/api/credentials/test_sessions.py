@@ -58,6 +58,9 @@ def test_changes_by_cookie_need_the_csrf_token(installation: Installation) -> No
     token = {"name": "t", "scopes": ["apps:read"]}
     assert browser.get("/v1/tokens").status_code == 200
     for headers in ({}, {"x-csrf-token": "cwx_wrong"}, {"x-csrf-token": "é".encode()}):
+        # With a key the credential was looked up before the route asks for it.
+        keyed = {**headers, "idempotency-key": "key"}
+        assert browser.post("/v1/tokens", token, headers=keyed).json()["code"] == "csrf_mismatch"
         refused = browser.post("/v1/tokens", token, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (403, "csrf_mismatch"), headers
     current = browser.get("/v1/sessions/current").json()

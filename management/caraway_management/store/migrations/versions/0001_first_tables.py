@@ -35,6 +35,9 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_activity_org_id_at"), "activity", ["org_id", "at"], unique=False)
     op.create_index(op.f("ix_activity_org_id_id"), "activity", ["org_id", "id"], unique=False)
+    for column in ("action", "actor", "project_id", "resource_id"):
+        name, columns = f"ix_activity_org_id_{column}_id", ["org_id", column, "id"]
+        op.create_index(op.f(name), "activity", columns, unique=False)
     op.create_table(
         "attempts",
         sa.Column("key", sa.String(), nullable=False),
