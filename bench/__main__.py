@@ -21,6 +21,7 @@ from bench import (
     jobs,
     local_models,
     lookups,
+    management,
     mcp_calls,
     memory,
     models,
@@ -68,6 +69,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "search-refresh": search_refresh.measure,
     "search-relevance": search_relevance.measure,
     "wide": wide.measure,
+    "management": management.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

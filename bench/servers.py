@@ -45,13 +45,13 @@ def listening(
                 raise RuntimeError(f"caraway did not start: exit code {process.wait()}")
             yield json.loads(line), process
         finally:
-            _end(process)
+            end(process)
 
 
 @contextlib.contextmanager
 def roapi(tables: Sequence[str]) -> Iterator[str]:
     """Run roapi over tables given as `name=path`; yield its HTTP address."""
-    http, postgres, flight = (_unused_port() for _ in range(3))
+    http, postgres, flight = (unused_port() for _ in range(3))
     command = [str(BIN / "roapi"), "-a", f"127.0.0.1:{http}", "-p", f"127.0.0.1:{postgres}",
                "--addr-flight-sql", f"127.0.0.1:{flight}"]  # fmt: skip
     for table in tables:
@@ -61,10 +61,10 @@ def roapi(tables: Sequence[str]) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=environment)
         try:
             url = f"http://127.0.0.1:{http}"
-            _wait_until_it_answers(f"{url}/health")
+            wait_until_it_answers(f"{url}/health")
             yield url
         finally:
-            _end(process)
+            end(process)
 
 
 def resident_mb(process: subprocess.Popen[bytes]) -> float:
@@ -92,14 +92,16 @@ def _status(pid: int, name: str) -> float:
     return int(match[1]) / 1024
 
 
-def _unused_port() -> int:
+def unused_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _wait_until_it_answers(url: str) -> None:
+def wait_until_it_answers(url: str) -> None:
+    """Wait until a server answers with a success."""
     deadline = time.monotonic() + _START_S
     while True:
         try:
@@ -111,7 +113,8 @@ def _wait_until_it_answers(url: str) -> None:
             time.sleep(0.05)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that a suite has started."""
     process.terminate()
     try:
         process.wait(10)
