@@ -141,8 +141,9 @@ async def _rotate_keys(options: ManagementOptions) -> int:
 
 async def _strays(options: ManagementOptions, removes: bool) -> int:
     async with _opened(options) as services, composition.deployer(options, services) as deployer:
+        there = await deployer.project_ids()
         async with services.database.read() as session:
-            found = await finding.find(session, deployer)
+            found = await finding.find(session, there)
         for project_id in found if removes else ():
             await deployer.remove(project_id)
     print(json.dumps({"removed" if removes else "strays": found}))

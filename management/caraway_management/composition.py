@@ -56,7 +56,9 @@ async def deployer(options: ManagementOptions, services: Services) -> AsyncItera
     folder = options.data_dir / "projects"
     local = LocalDeployer(folder, allows_files=options.allow_local_files)
     async with local.opened():
-        await tenancy.take(services, local)
+        # Nobody else has an embedded database: the lock of the folder is enough.
+        if not services.database.is_embedded:
+            await tenancy.take(services, local)
         yield local
 
 
@@ -102,7 +104,7 @@ def _of_deployer(services: Services) -> list[Job]:
         Job("compare runtimes with projects", partial(strays.reconcile, services)),
         Job("wake deployments", DeploymentWork(services).run_wakeups),
     ]
-    if isinstance(deployer, LocalDeployer):
+    if isinstance(deployer, LocalDeployer) and not services.database.is_embedded:
         found.append(Job("hold the projects", partial(tenancy.hold, services, deployer)))
     return found
 

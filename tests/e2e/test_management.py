@@ -300,10 +300,12 @@ def test_a_project_with_the_tag_cluster_runs_as_one(embedded: Laptop) -> None:
         assert ended["status"] == "succeeded", ended
         assert project.passed_through(_SUM) == [{"total": 7}]
         endpoint, old = project.endpoint(), project.key(1)
-        executors = httpx.get(
-            f"{endpoint}/v1/cluster/executors", headers={"x-api-key": project.key(2)}
-        )
-        assert len(executors.raise_for_status().json()) == 2
+        # The scheduler is ready before its executors, and statements wait for these.
+        url, headers = f"{endpoint}/v1/cluster/executors", {"x-api-key": project.key(2)}
+        deadlines.until(
+            lambda: len(httpx.get(url, headers=headers).raise_for_status().json()) == 2,
+            "two executors", START_S,
+        )  # fmt: skip
         api.regenerate_api_keys(project.id, key_number=1)
         accepts(endpoint, project.key(1))
         accepts(endpoint, old, status=401)

@@ -384,8 +384,8 @@ def _broken(request: Any) -> aiohttp.web.StreamResponse:
 
 
 def _of_namespace(request: Any) -> Any:
-    """Return a request for namespaces themselves; kmock takes it for one of something in them."""
-    found = re.fullmatch(r"/api/v1/namespaces(?:/([^/]+))?/?", request.url.path)
+    """Return a request for a namespace itself, which kmock takes for one of something within it."""
+    found = re.fullmatch(r"/api/v1/namespaces/([^/]+)/?", request.url.path)
     if found is None:
         return request
     return SimpleNamespace(

@@ -211,3 +211,21 @@ def test_an_instance_without_a_deployer_leaves_deployments_to_others(
     services = replace(installation.services, deployer=NoDeployer())
     assert applying.APPLY not in composition.handlers(services)
     assert applying.APPLY in composition.handlers(installation.services)
+
+
+def test_what_was_to_be_done_later_is_done_now_and_what_failed_waits(
+    installation: Installation, recorder: Recorder
+) -> None:
+    worker = _worker(installation, recorder)
+    _enqueue(installation, ("later", 1), ("other", 2), ("failed", 3))
+    recorder.answers = {1: Again(60), 2: Again(60), 3: UnavailableError("not now", 1)}
+    installation.run(worker.run_once)
+    recorder.seen.clear()
+
+    async def hasten(session: AsyncSession) -> None:
+        for subject in ("later", "failed", "unknown"):
+            await outbox.hasten(session, installation.clock(), "kind", subject)
+
+    installation.change(hasten)
+    installation.run(worker.run_once)
+    assert recorder.seen == [("later", 1)]

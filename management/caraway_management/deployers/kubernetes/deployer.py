@@ -91,9 +91,9 @@ class KubernetesDeployer:
                 await self._kube.delete(NAMESPACE, None, name, found["metadata"]["uid"])
 
     async def project_ids(self) -> set[int]:
-        """Return the projects that have a namespace of this installation."""
+        """Return the projects that have a cluster of this installation."""
         with _answers():
-            found = await self._kube.list(NAMESPACE, None, self._selector)
+            found = await self._kube.list(CLUSTER, None, self._selector)
         ids = [
             (each["metadata"]["labels"].get(objects.PROJECT_LABEL), each["metadata"])
             for each in found.items

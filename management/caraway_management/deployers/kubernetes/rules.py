@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from caraway_kube.rbac import Rule
 
 RULES: Sequence[Rule] = (
-    Rule("", ("namespaces",), ("create", "delete", "get", "list", "patch")),
+    Rule("", ("namespaces",), ("create", "delete", "get", "patch")),
     Rule("caraway.dev", ("carawayclusters",), ("create", "get", "list", "patch", "watch")),
     Rule("caraway.dev", ("carawaylimits",), ("create", "patch")),
     Rule("", ("configmaps",), ("create", "patch")),

@@ -229,6 +229,17 @@ async def test_a_namespace_of_somebody_else_is_left_alone() -> None:
             assert ObjectRef("Namespace", "", SPACE) in api.there
 
 
+async def test_the_namespace_of_an_earlier_project_of_the_same_id_is_left_alone() -> None:
+    async with deploying() as (api, deployer):
+        await deployer.apply(replace(WANTED, created=5))
+        await deployer.apply(replace(WANTED, created=5))
+        before = stored(api, "Secret", "api-keys")["data"]
+        with pytest.raises(RejectedError, match="management strays"):
+            await deployer.apply(replace(WANTED, created=6, api_keys=()))
+        assert stored(api, "Secret", "api-keys")["data"] == before
+        assert await deployer.project_ids() == {7}
+
+
 async def test_removing_deletes_the_namespace_once() -> None:
     async with deploying() as (api, deployer):
         await deployer.apply(WANTED)

@@ -2,7 +2,9 @@
 
 import asyncio
 
+from caraway_kube.api.kinds import CLUSTER
 from caraway_management.deployers.kubernetes.rules import RULES
+from tests.kit import deadlines
 from tests.management.deployers.kubernetes.test_deployer import (
     WANTED,
     deploying,
@@ -25,7 +27,13 @@ async def test_every_request_is_allowed_and_every_right_is_used() -> None:
         assert await deployer.logs(7, "runtime-executor-0", 10) is not None
         watching = asyncio.create_task(deployer.run())
         assert await deployer.project_ids() == {7}
-        await deployer.changed()
+        assert await deployer.changed() == {41}
+        watch = (CLUSTER.group, CLUSTER.plural, "watch")
+
+        async def is_watching() -> bool:
+            return watch in api.used
+
+        await deadlines.eventually(is_watching, "a watch")
         watching.cancel()
         await deployer.remove(7)
 
