@@ -220,7 +220,7 @@ def test_node_that_ray_gives_up_as_slow_is_started_again(
     ray_nodes.make_token(tmp_path / "token")
     site(tmp_path, monkeypatch, (
         "first = pathlib.Path(__file__).parent / 'first'\n"
-        "if 'ray.scripts.scripts' in sys.orig_argv and not first.exists():\n"
+        "if 'caraway_core.ray_nodes.ray_start' in sys.orig_argv and not first.exists():\n"
         "    first.touch()\n"
         f"    print('Exception: {words} some of the raylet failed', flush=True)\n"
         "    os._exit(1)\n"

@@ -25,7 +25,7 @@ from tests.kit.fault_clusters import (
 )
 from tests.kit.ray_cluster import Process, descendants
 
-RAY_START = ["-u", "-m", "ray.scripts.scripts"]
+RAY_START = ["-u", "-m", "caraway_core.ray_nodes.ray_start"]
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 

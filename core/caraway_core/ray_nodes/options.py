@@ -76,6 +76,10 @@ class NodeOptions:
         return self.folder / "watched"
 
 
+_RAY = f"{__package__}.ray_start"
+"""A program, which is not imported: it bars modules of Ray."""
+
+
 def command(options: NodeOptions, session: Path, agent_port: int) -> list[str]:
     """Return the command line of a node that keeps its session in the given folder.
 
@@ -86,7 +90,7 @@ def command(options: NodeOptions, session: Path, agent_port: int) -> list[str]:
     place = ["--address", str(options.head)] if options.joins else _head(options.head)
     node_ip = options.node_ip if options.joins else options.head.host
     return [
-        sys.executable, "-u", "-m", "ray.scripts.scripts", "start", "--block", *place,
+        sys.executable, "-u", "-m", _RAY, "start", "--block", *place,
         *([f"--node-ip-address={node_ip}"] if node_ip else []),
         f"--num-cpus={options.cores}",
         f"--object-store-memory={max(options.object_store_bytes, MINIMUM_STORE_BYTES)}",
