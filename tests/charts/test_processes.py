@@ -2,10 +2,17 @@
 
 import asyncio
 import base64
+import contextlib
 import json
+import os
+import signal
+import socket
 import tempfile
+import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -16,9 +23,10 @@ from examples import make_data
 from tests.kit import helm, pods
 from tests.kit.balancing import KeptClient, balancing
 from tests.kit.deadlines import eventually, until
+from tests.kit.kubelet import REFUSED, Kubelet, kubelet
 from tests.kit.pods import Pods
 from tests.kit.processes import command_lines
-from tests.kit.ray_cluster import assert_nothing_left
+from tests.kit.ray_cluster import assert_nothing_left, descendants
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 START_S = 240
@@ -29,6 +37,15 @@ VALUES = {
     "operator": {"enabled": False},
     "cluster": {"spec": {"executor": EXECUTOR, "scheduler": {**SMALL, "replicas": 2}}},
 }
+PODS = (
+    ("state", 0),
+    ("head", 0),
+    ("scheduler", 0),
+    ("scheduler", 1),
+    ("executor", 0),
+    ("executor", 1),
+)
+HEAD = "caraway-head-0-head"
 QUERY = "SELECT region, year, orders FROM revenue_by_region ORDER BY region, year"
 
 
@@ -44,22 +61,36 @@ def is_ok(url: str) -> bool:
     return answer is not None and answer.status_code == 200
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A cluster, and what a kubelet saw while it started."""
+
+    pods: Pods
+    seen: Kubelet
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Pods]:
+def started() -> Iterator[Started]:
     """Start the pods of a cluster with two schedulers and two executors."""
     # The path of a Unix socket has at most 107 characters. pytest's folders can be longer.
     with tempfile.TemporaryDirectory(prefix="pods-") as made:
         folder, mark = Path(made), uuid.uuid4().hex
         sample = folder / "sample"
         make_data.write(sample, force=True)
-        with pods.pods(folder, helm.render(VALUES), "127.83", sample, mark) as started:
-            for component in ("state", "head", "scheduler"):
-                started.start(component)
-            started.start("scheduler", 1)
-            for ordinal in (0, 1):
-                started.start("executor", ordinal)
-            yield started
+        with pods.pods(folder, helm.render(VALUES), "127.83", sample, mark) as of:
+            with kubelet() as seen:
+                for component, ordinal in PODS:
+                    of.start(component, ordinal)
+                    seen.look_after(of, component, ordinal)
+                come_up(of)
+                until(lambda: seen.started == set(of.processes), "startup probes pass", START_S)
+            yield Started(of, seen)
         assert_nothing_left(mark)
+
+
+@pytest.fixture
+def cluster(started: Started) -> Pods:
+    return started.pods
 
 
 def metrics(cluster: Pods, scheduler: int = 0) -> str:
@@ -76,6 +107,13 @@ def come_up(cluster: Pods) -> None:
         return all(is_ok(metrics(cluster, number) + ready) for number in (0, 1))
 
     until(is_up, "two executors are ready", START_S)
+
+
+def test_a_healthy_start_has_few_events(started: Started) -> None:
+    print(f"probes that failed in the start: {Counter(started.seen.unhealthy)}")
+    assert not started.seen.killed
+    # Before a process listens, the number is that of its time to start; then probes wait for it.
+    assert {reason for _, reason in started.seen.unhealthy} <= {REFUSED, "no answer in time"}
 
 
 def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
@@ -142,6 +180,50 @@ async def test_replacing_a_scheduler_fails_no_request(cluster: Pods) -> None:
 
     assert [failure for client in clients for failure in client.failures] == []
     assert sum(client.closes for client in clients) >= len(clients) // 2
+
+
+def head_processes(cluster: Pods, title: str) -> list[int]:
+    found = descendants(cluster.processes[HEAD].pid)
+    return [pid for pid, line in found.items() if title in line]
+
+
+def is_up_at(cluster: Pods, port: int) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((cluster.address(HEAD[:-5]), port), 1),
+    ):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("stopped", ["gcs_server", "caraway-head"])
+def test_a_head_that_hangs_is_restarted(cluster: Pods, stopped: str) -> None:
+    """The watch restarts the node of a stopped state server, a kubelet a stopped `caraway head`."""
+    come_up(cluster)
+    url = f"http://{cluster.address('caraway-scheduler-0')}:8090/v1/sql"
+    before = cluster.processes[HEAD]
+    [server] = head_processes(cluster, "gcs_server")
+    with kubelet() as seen:
+        seen.look_after(cluster, "head")
+        until(lambda: seen.started, "the head is probed", START_S)
+        began = time.monotonic()
+        os.kill(server if stopped == "gcs_server" else before.pid, signal.SIGSTOP)
+
+        def is_replaced() -> bool:
+            assert httpx.post(url, content=QUERY, timeout=60).status_code == 200
+            found = head_processes(cluster, "gcs_server")
+            return bool(found) and server not in found
+
+        until(is_replaced, "another state server runs", START_S)
+        noticed_s = time.monotonic() - began
+        until(lambda: is_up_at(cluster, cluster.ports[6390]), "it listens", START_S)
+        back_s = time.monotonic() - began
+        print(f"{stopped}: replaced after {noticed_s:.0f} s, back after {back_s:.0f} s")
+        come_up(cluster)
+    is_killed = stopped != "gcs_server"
+    assert seen.killed == ([HEAD] if is_killed else [])
+    assert (cluster.processes[HEAD] is before) is not is_killed
+    assert httpx.post(url, content=QUERY, timeout=60).status_code == 200
 
 
 def test_the_password_of_the_redis_is_on_no_command_line(cluster: Pods) -> None:

@@ -74,12 +74,16 @@ class Pods:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
-    def start(self, component: str, ordinal: int = 0) -> None:
-        """Start the containers of a pod."""
-        pod = f"caraway-{component}-{ordinal}"
+    def pod_spec(self, component: str) -> Object:
+        """Return the spec of the pods of a component."""
         kind = "Deployment" if component == "scheduler" else "StatefulSet"
         workload = helm.the(self.found, kind, f"caraway-{component}")
-        spec = workload["spec"]["template"]["spec"]
+        found: Object = workload["spec"]["template"]["spec"]
+        return found
+
+    def start(self, component: str, ordinal: int = 0) -> None:
+        """Start the containers of a pod."""
+        pod, spec = f"caraway-{component}-{ordinal}", self.pod_spec(component)
         for container in spec["containers"]:
             self._run(pod, container)
             pause = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {})
@@ -117,6 +121,10 @@ class Pods:
         if "fieldRef" in source:
             return known[variable["name"]]
         return _expanded(variable["value"], known)
+
+    def here(self, text: str, pod: str) -> str:
+        """Return a text of a pod with the paths and addresses of this machine."""
+        return self._here(text, self.folder / pod, pod)
 
     def _here(self, text: str, data: Path, pod: str) -> str:
         places = {
