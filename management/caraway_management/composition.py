@@ -22,6 +22,8 @@ from caraway_management.monitoring import announcing, leases
 from caraway_management.monitoring.delivering import Deliverer
 from caraway_management.monitoring.judging import Judge
 from caraway_management.monitoring.reacting import Reactor
+from caraway_management.organizations import inviting
+from caraway_management.organizations.inviting import Inviter
 from caraway_management.outbox import Handler, Worker
 from caraway_management.passthrough.runtimes import Runtimes
 from caraway_management.passthrough.sampling import EVERY_S, Sampler
@@ -71,12 +73,16 @@ def handlers(services: Services) -> Mapping[str, Handler]:
     return {**DeploymentWork(services).handlers, **others}
 
 
+def letters(services: Services) -> Mapping[str, Handler]:
+    """Return what sends the notices and invitations of the outbox, by their kinds."""
+    return {announcing.KIND: Deliverer(services).deliver, inviting.KIND: Inviter(services).send}
+
+
 def jobs(services: Services, runtimes: Runtimes) -> list[Job]:
     """Return the background work of one instance."""
     worker = Worker(services.database, services.now, handlers(services))
     # Receivers that do not answer keep no deployment waiting.
-    deliver = {announcing.KIND: Deliverer(services).deliver}
-    notices = Worker(services.database, services.now, deliver)
+    notices = Worker(services.database, services.now, letters(services))
 
     async def may_sample() -> bool:
         return await leases.take(

@@ -10,7 +10,7 @@ from caraway_management.api.paging import Paged
 from caraway_management.api.revisions import TAKES_IF_MATCH, check_if_match, set_etag
 from caraway_management.domain import memberships
 from caraway_management.domain.scopes import Role
-from caraway_management.organizations import invitations, members
+from caraway_management.organizations import invitations, inviting, members
 from caraway_management.organizations.members import Membership
 from caraway_management.store.tables import Invitation
 
@@ -148,12 +148,18 @@ async def list_invitations(
 async def create_invitation(
     body: InvitationBody, caller: Annotated[Caller, needs("members:write")]
 ) -> dict[str, Any]:
-    """Invite somebody for seven days. The `value` is shown once, for you to hand on. Ours."""
+    """Invite somebody for seven days. The `value` is shown once, for you to hand on. Ours.
+
+    If the installation has a mail server, `is_mailed` is true: the address gets a link to join.
+    """
     role = memberships.read_roles(body.roles)
     async with caller.change() as change:
         made = await invitations.make(change.session, change.now, caller.within, body.email, role)
         change.on("invitation", made.row.id, made.row.email)
-    return {**view_invitation(made.row), "value": made.value}
+        is_mailed = await inviting.enqueue(
+            change.session, change.now, caller.services, made, caller.actor
+        )
+    return {**view_invitation(made.row), "value": made.value, "is_mailed": is_mailed}
 
 
 @router.delete("/v1/invitations/{invitationId}", status_code=204)

@@ -1,17 +1,38 @@
-"""Sends notices by e-mail."""
+"""Sends letters by e-mail."""
 
 import ssl
 from collections.abc import Sequence
+from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
+from typing import Protocol
 
 import aiosmtplib
 
 from caraway_core.errors import CarawayError
-from caraway_management.notices.messages import Notice
 from caraway_management.notices.settings import MailServer
 
 _TIMEOUT_S = 15.0
+
+
+class Letter(Protocol):
+    """A message to people."""
+
+    @property
+    def id(self) -> str:
+        """The same for each repetition."""
+
+    @property
+    def at(self) -> datetime:
+        """When it was written."""
+
+    @property
+    def title(self) -> str:
+        """The subject line."""
+
+    @property
+    def text(self) -> str:
+        """The words."""
 
 
 class MailError(CarawayError):
@@ -20,11 +41,11 @@ class MailError(CarawayError):
 
 async def send_mail(
     server: MailServer,
-    notice: Notice,
+    letter: Letter,
     recipients: Sequence[str],
     context: ssl.SSLContext | None = None,
 ) -> None:
-    """Send a notice to each recipient, in messages of their own: they do not see each other.
+    """Send a letter to each recipient, in messages of their own: they do not see each other.
 
     Raises:
         MailError: the server is away, or took none of the messages.
@@ -43,7 +64,7 @@ async def send_mail(
         ) as client:
             for recipient in recipients:
                 try:
-                    await client.send_message(_message(server, notice, recipient))
+                    await client.send_message(_message(server, letter, recipient))
                 except aiosmtplib.SMTPRecipientsRefused as exc:
                     refused.append(str(exc.recipients[0].code))
     except (aiosmtplib.SMTPException, OSError, ValueError) as exc:
@@ -54,14 +75,14 @@ async def send_mail(
         )
 
 
-def _message(server: MailServer, notice: Notice, recipient: str) -> EmailMessage:
+def _message(server: MailServer, letter: Letter, recipient: str) -> EmailMessage:
     message = EmailMessage()
     message["From"] = server.sender
     message["To"] = recipient
-    message["Subject"] = notice.title
-    message["Date"] = format_datetime(notice.at)
+    message["Subject"] = letter.title
+    message["Date"] = format_datetime(letter.at)
     # The same for each repetition, so that mail programs show one message.
-    message["Message-ID"] = f"<{notice.id}@{server.sender.rpartition('@')[2].strip('<> ')}>"
+    message["Message-ID"] = f"<{letter.id}@{server.sender.rpartition('@')[2].strip('<> ')}>"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(notice.text)
+    message.set_content(letter.text)
     return message

@@ -79,6 +79,20 @@ async def revoke(session: AsyncSession, now: datetime, org_id: int, id_: int) ->
     return found
 
 
+async def look(session: AsyncSession, now: datetime, value: str) -> tuple[Invitation, Org]:
+    """Return an open invitation, and the organization that it is to.
+
+    Raises:
+        RefusedError: the value is of no invitation, or it is used, revoked or expired.
+    """
+    found = await _find(session, value)
+    if found is None:
+        raise refusals.not_found("invitation")
+    org = await session.get_one(Org, found.org_id)
+    _check_open(found, org, now)
+    return found, org
+
+
 async def accept(
     session: AsyncSession, now: datetime, credential: Credential, value: str
 ) -> tuple[Org, Membership]:
@@ -90,22 +104,30 @@ async def accept(
     """
     if credential.user_id is None:
         raise refusals.forbidden("an invitation is for a user; sign in as one")
-    found = None
-    if values.is_well_formed(value, Prefix.INVITATION):
-        query = select(Invitation).where(Invitation.value_hash == values.digest(value))
-        found = await session.scalar(query)
+    found = await _find(session, value)
     if found is None or credential.org_id not in (None, found.org_id):
         raise refusals.not_found("invitation")
     org = await members.lock(session, found.org_id)
     await session.refresh(found)
-    if org.deleted_at is not None:
-        raise refusals.forbidden("the organization is deleted", "org_deleted")
-    if found.accepted_at or found.revoked_at or found.expires_at <= now:
-        raise _gone(found)
+    _check_open(found, org, now)
     user = await session.get_one(User, credential.user_id)
     membership = await members.join(session, now, org, user, Role(found.role))
     found.accepted_at = now
     return org, membership
+
+
+async def _find(session: AsyncSession, value: str) -> Invitation | None:
+    if not values.is_well_formed(value, Prefix.INVITATION):
+        return None
+    query = select(Invitation).where(Invitation.value_hash == values.digest(value))
+    return await session.scalar(query)
+
+
+def _check_open(found: Invitation, org: Org, now: datetime) -> None:
+    if org.deleted_at is not None:
+        raise refusals.forbidden("the organization is deleted", "org_deleted")
+    if found.accepted_at or found.revoked_at or found.expires_at <= now:
+        raise _gone(found)
 
 
 def _gone(invitation: Invitation) -> refusals.RefusedError:

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from fastapi.routing import APIRoute
 
+from caraway_management.api import joining
 from caraway_management.api.credentials import authorize, devices, oidc, sign_in
 from caraway_management.credentials.settings import CredentialSettings
 from tests.kit import management
@@ -14,7 +15,7 @@ from tests.kit.management import Installation
 
 PASSWORD = "correct horse battery"
 PUBLIC_URL = "https://caraway.example"
-FORMS = ("/sign-in", "/auth/token", "/oauth/authorize")
+FORMS = ("/sign-in", "/auth/token", "/oauth/authorize", "/join")
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_forms_without_the_text_of_their_page_are_refused(
 
 
 def test_all_forms_are_tested() -> None:
-    routers = (authorize.router, devices.router, oidc.router, sign_in.router)
+    routers = (authorize.router, devices.router, joining.router, oidc.router, sign_in.router)
     posted = {
         route.path
         for router in routers
