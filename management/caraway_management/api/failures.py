@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -25,6 +25,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _refused_by_framework)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(IntegrityError, _conflict)
+    app.add_exception_handler(DBAPIError, _unkept)
     app.add_exception_handler(CarawayError, _failed)
     app.add_exception_handler(Exception, _bug)
 
@@ -67,6 +68,14 @@ async def _conflict(request: Request, exc: Exception) -> Response:
     # Two changes at once, of which the database let the first through.
     logger.info("conflicting changes", extra={"path": request.url.path})
     return answer(request, refusals.conflict("changed at the same time; read it and try again"))
+
+
+async def _unkept(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, DBAPIError)
+    # PostgreSQL takes no NUL in a text, also where it only looks for one.
+    if not str(exc.orig).endswith(": 0x00"):
+        raise exc
+    return answer(request, refusals.invalid("a text has the character NUL, which cannot be kept"))
 
 
 async def _failed(request: Request, exc: Exception) -> Response:

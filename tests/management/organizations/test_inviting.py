@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management import composition
 from caraway_management.api.authenticating import SESSION_COOKIE
@@ -16,12 +17,6 @@ from caraway_management.store.tables import Member, OutboxEntry, User
 from tests.kit import mail, management
 from tests.kit.mail import MailBox
 from tests.kit.management import Caller, Installation
-
-
-@pytest.fixture
-def box() -> MailBox:
-    """The mail of the installation, once it is sent."""
-    return MailBox()
 
 
 @pytest.fixture
@@ -57,7 +52,7 @@ def invite(installation: Installation) -> tuple[Caller, dict[str, object]]:
 def browser(installation: Installation, user: User) -> dict[str, str]:
     """Return the cookie of a browser in which the user is signed in."""
 
-    async def add(session: management.AsyncSession) -> str:
+    async def add(session: AsyncSession) -> str:
         present = await session.get_one(User, user.id)
         now = installation.clock()
         return (await sessions.add_session(session, now, present, "127.0.0.1", "test")).value
