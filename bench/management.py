@@ -71,6 +71,9 @@ class _Sender:
 
 def _in_turn(*senders: _Sender) -> list[float]:
     """Return the median of each sender."""
+    for each in senders:
+        # The server may have closed one that was idle. It is opened again by itself.
+        each.connection.close()
     rounds = [[each.send_ms() for each in senders] for _ in range(_WARM_UP + _REQUESTS)]
     return [statistics.median(column) for column in zip(*rounds[_WARM_UP:], strict=True)]
 
@@ -151,12 +154,17 @@ def _passing(name: str, direct: _Sender, through: _Sender) -> Figure:
     )  # fmt: skip
 
 
+class _Connection(http.client.HTTPConnection):
+    """A kept connection, whose bodies do not wait for the acknowledgement of their headers."""
+
+    def connect(self) -> None:
+        """Connect."""
+        super().connect()
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 def _connect(url: str) -> http.client.HTTPConnection:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
-    connection.connect()
-    # Otherwise a body waits for the acknowledgement of its headers.
-    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
+    return _Connection(urlsplit(url).netloc, timeout=60)
 
 
 @contextlib.contextmanager
