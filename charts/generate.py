@@ -81,6 +81,7 @@ def schema(cluster_spec: Schema) -> Schema:
         image=IMAGE,
         installation={"type": "string", "pattern": "^([a-z]([-a-z0-9]{0,38}[a-z0-9])?)?$"},
         publicUrl=TEXT,
+        platform=closed(configMapName=TEXT, key=TEXT),
         database=SECRET_KEY,
         keys=SECRET_KEY,
         migrate=FLAG,

@@ -36,6 +36,7 @@ POLLS: Mapping[str, str] = {
     f"{_MANAGEMENT}/monitoring/reacting.py:Reactor.run": "a period",
     f"{_MANAGEMENT}/outbox.py:Worker.run": "entries of other instances",
     f"{_MANAGEMENT}/passthrough/sampling.py:Sampler.run": "a period",
+    f"{_MANAGEMENT}/store/later.py:LaterWrites._write_group": "a database that is away",
     f"{_MANAGEMENT}/tenancy.py:hold": "renewal before it expires",
     "operator/caraway_operator/kube/lease.py:LeaderElection._acquire": "the Lease of another one",
     "operator/caraway_operator/kube/lease.py:LeaderElection._renew": "renewal before it expires",
