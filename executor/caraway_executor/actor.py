@@ -275,12 +275,12 @@ class ExecutorActor:
             self._tallies.task_ended((time.perf_counter() - started) * 1000)
 
     async def _install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
-        # A call ends with its channel, but a thread cannot be stopped: the next one has to wait.
-        return await asyncio.shield(tasks.begin(self._installed(catalog)))
+        async def installed() -> Mapping[TableName, str]:
+            async with self._installing:
+                return await asyncio.to_thread(self._worker.install, catalog)
 
-    async def _installed(self, catalog: TableCatalog) -> Mapping[TableName, str]:
-        async with self._installing:
-            return await asyncio.to_thread(self._worker.install, catalog)
+        # A call ends with its channel, but a thread cannot be stopped: the next one has to wait.
+        return await asyncio.shield(tasks.begin(installed()))
 
     async def _do(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))

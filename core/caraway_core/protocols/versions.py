@@ -10,6 +10,8 @@ Messages stay readable in both directions by these rules:
 - A new method, or a new kind of answer, is used only with peers that speak the new version.
 - A process of the version before must not answer wrongly without a field. It may fail: settings
   that are new are for manifests after a rollout.
+- The class of the executor's actor has no method, private ones included, that the version before
+  does not have: Ray names them all, and a scheduler that lacks one cannot call the executor.
 - Nothing is renamed, moved or removed that the version before sends or reads.
 
   17  statements and tasks have trace ids; executors say the newest version that they speak; tables
