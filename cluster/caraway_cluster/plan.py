@@ -41,6 +41,7 @@ class ClusterPlan:
     state: str | None
     log_format: str
     parallel_reads: bool = False
+    limits_file: str | None = None
 
     @property
     def head(self) -> Address:
@@ -87,6 +88,7 @@ def make_plan(options: ClusterOptions) -> ClusterPlan:
         state=options.state,
         log_format=options.log_format,
         parallel_reads=options.parallel_reads,
+        limits_file=str(options.limits_file.absolute()) if options.limits_file else None,
     )
 
 
@@ -134,7 +136,8 @@ def command(plan: ClusterPlan, spec: ProcessSpec, folder: Path, ready_fd: int) -
         case "scheduler":
             listens = ["--http", plan.http, "--flight", plan.flight]
             listens += ["--metrics", plan.metrics]
-            flags = [plan.manifest, *joins, *store, *listens]
+            bounds = ["--limits-file", plan.limits_file] if plan.limits_file else []
+            flags = [plan.manifest, *joins, *store, *listens, *bounds]
         case "executor":
             limits = ["--cores", str(plan.cores), "--memory", str(plan.memory_bytes)]
             drain = ["--drain-timeout", str(plan.drain_timeout_s)]

@@ -143,6 +143,8 @@ class ClusterOptions:
     drain_timeout_s: float = 30.0
     parallel_reads: bool = False
     """Whether executors serve Flight."""
+    limits_file: Path | None = None
+    """As that of `RunOptions`."""
     state: str | None = None
     detach: bool = False
     log_format: LogFormat = "text"

@@ -1,5 +1,6 @@
 """The processes of a cluster on one machine and their command lines."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -60,6 +61,22 @@ def test_the_url_of_the_state_store_is_not_on_the_command_line(name: str) -> Non
     assert not any("secret" in word for word in plans.command(plan, spec, Path("/d"), 7))
     has_state = name != "executor-1"
     assert plans.environment(plan, spec) == ({"CARAWAY_STATE": URL} if has_state else {})
+
+
+def test_the_limits_act_in_the_scheduler() -> None:
+    limits = replace(options(), limits_file=Path("limits.json"))
+    plan = plans.ClusterPlan.from_json(plans.make_plan(limits).to_json())
+
+    words = {
+        spec.role: plans.command(plan, spec, Path("/d"), 7)
+        for spec in plans.processes(plan).values()
+    }
+    # The processes have other working directories.
+    flag = ["--limits-file", str(Path("limits.json").absolute())]
+    assert [role for role, found in words.items() if found[-10:-8] == flag] == ["scheduler"]
+    without = plans.make_plan(options())
+    specs = plans.processes(without).values()
+    assert not any("--limits-file" in plans.command(without, each, Path("/d"), 7) for each in specs)
 
 
 def test_processes_write_to_their_own_directories_and_to_the_ready_pipe() -> None:

@@ -69,6 +69,7 @@ def up(
             help="Have executors serve Flight, for runtime.flight.parallel_reads.",
         ),
     ] = False,
+    limits_file: server_options.LimitsFile = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="Exit once the cluster is ready and leave it running.")
     ] = False,
@@ -87,6 +88,7 @@ def up(
         memory_bytes=memory_size(memory, "--memory") or 0,
         drain_timeout_s=drain_timeout,
         parallel_reads=parallel_reads,
+        limits_file=limits_file,
         state=state,
         detach=detach,
         log_format=log_format,

@@ -143,6 +143,7 @@ def command(folder: ProjectFolder, plan: Plan) -> list[str]:
     addresses = [
         "--http", f"{HOST}:{http}", "--flight", f"{HOST}:{flight}",
         "--metrics", f"{HOST}:{metrics}", "--data-dir", str(folder.data),
+        "--limits-file", str(folder.limits),
     ]  # fmt: skip
     run = [sys.executable, "-P", "-m", "caraway"]
     if plan.executors:
@@ -150,7 +151,7 @@ def command(folder: ProjectFolder, plan: Plan) -> list[str]:
             *run, "cluster", "up", str(folder.manifest), *addresses,
             "--executors", str(plan.executors),
         ]  # fmt: skip
-    return [*run, "run", str(folder.manifest), *addresses, "--limits-file", str(folder.limits)]
+    return [*run, "run", str(folder.manifest), *addresses]
 
 
 def _environment(
