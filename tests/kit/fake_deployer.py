@@ -35,9 +35,9 @@ class FakeDeployer:
             self.running[wanted.project_id] = wanted
         self.failure("after apply")
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         self.failure("before observe")
-        wanted = self.running.get(project_id)
+        wanted = self._find(project_id, created)
         if wanted is None:
             return Observed(Phase.ABSENT)
         if self.problem is not None:
@@ -48,17 +48,24 @@ class FakeDeployer:
             f"http://127.0.0.1:{8_000 + project_id}", f"grpc://127.0.0.1:{9_000 + project_id}",
         )  # fmt: skip
 
-    async def remove(self, project_id: int) -> None:
+    async def remove(self, project_id: int, created: int | None = None) -> None:
         self.failure("before remove")
         self.calls.append(("remove", project_id))
-        self.running.pop(project_id, None)
+        if self._find(project_id, created):
+            del self.running[project_id]
         self.failure("after remove")
 
-    async def instances(self, project_id: int) -> Sequence[Instance]:
-        return [Instance("runtime-0", "running")] if project_id in self.running else []
+    async def instances(self, project_id: int, created: int | None = None) -> Sequence[Instance]:
+        return [Instance("runtime-0", "running")] if self._find(project_id, created) else []
 
-    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
-        return ["one", "two"][-tail:] if project_id in self.running else None
+    async def logs(
+        self, project_id: int, instance: str, tail: int, created: int | None = None
+    ) -> Sequence[str] | None:
+        return ["one", "two"][-tail:] if self._find(project_id, created) else None
+
+    def _find(self, project_id: int, created: int | None) -> Wanted | None:
+        wanted = self.running.get(project_id)
+        return wanted if wanted and created in (None, wanted.created) else None
 
     async def run(self) -> None:
         """Do nothing."""

@@ -83,7 +83,7 @@ class World(NoDeployer):
             self._file.write_text(json.dumps(found))
         self._steps()
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         self._steps()
         running = self.read()["running"].get(str(project_id))
         if running is None:

@@ -46,8 +46,7 @@ class Wanted:
     is_paused: bool = False
     """Whether no runtime runs; its data stay."""
     created: int = 0
-    """When the project was created, in seconds since 1970. After the restore of an earlier
-    database, a new project may have the id of one whose runtime is still there."""
+    """The mark of the project; see `Deployer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +64,34 @@ class Deployer(Protocol):
     Every method may be called again after a failure at any point, with the same effect. They
     return within seconds: what takes longer is seen by `observe`. An UnavailableError means that
     what a deployer works with is away, and that the caller tries again later.
+
+    After the restore of an earlier database, a new project may have the id of one whose runtime is
+    still there. `created` tells them apart: see `domain.deployments.mark`. The runtime of another
+    project is left alone, and is not seen. None takes the runtime of any project of that id.
     """
 
     async def apply(self, wanted: Wanted) -> None:
         """Make the runtime of a project so, or end it if the project is paused.
 
         Raises:
-            RejectedError: it can never run here.
+            RejectedError: it can never run here, or another project has its place.
         """
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         """Return what is seen of the runtime of a project."""
 
-    async def remove(self, project_id: int) -> None:
+    async def remove(self, project_id: int, created: int | None = None) -> None:
         """Remove the runtime of a project and its data."""
 
     async def project_ids(self) -> set[int]:
         """Return the projects that runtimes or data are here of."""
 
-    async def instances(self, project_id: int) -> Sequence[Instance]:
+    async def instances(self, project_id: int, created: int | None = None) -> Sequence[Instance]:
         """Return the processes or pods of the runtime of a project."""
 
-    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
+    async def logs(
+        self, project_id: int, instance: str, tail: int, created: int | None = None
+    ) -> Sequence[str] | None:
         """Return the last lines of an instance; None if there is no such instance."""
 
     async def run(self) -> None:
@@ -111,11 +116,11 @@ class NoDeployer:
         """Refuse it."""
         raise _no_deployer()
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         """Refuse it."""
         raise _no_deployer()
 
-    async def remove(self, project_id: int) -> None:
+    async def remove(self, project_id: int, created: int | None = None) -> None:
         """Refuse it."""
         raise _no_deployer()
 
@@ -123,11 +128,13 @@ class NoDeployer:
         """Return none."""
         return set()
 
-    async def instances(self, project_id: int) -> Sequence[Instance]:
+    async def instances(self, project_id: int, created: int | None = None) -> Sequence[Instance]:
         """Return none."""
         return ()
 
-    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
+    async def logs(
+        self, project_id: int, instance: str, tail: int, created: int | None = None
+    ) -> Sequence[str] | None:
         """Return none."""
         return None
 

@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management import outbox
 from caraway_management.deployments import records
+from caraway_management.domain import deployments
 from caraway_management.store.tables import Project
 
 APPLY = "apply_project"
@@ -30,7 +31,8 @@ async def remove_project(session: AsyncSession, now: datetime, project: Project)
     """Remove the runtime and the data of a project that has been deleted."""
     await records.supersede(session, now, project.id, "the project is deleted")
     project.deployed_id = project.endpoint = project.flight_endpoint = None
-    await _enqueue(session, now, REMOVE, project.id)
+    created = deployments.mark(project.created_at)
+    await _enqueue(session, now, REMOVE, project.id, created=created)
 
 
 async def observe_deployment(session: AsyncSession, now: datetime, deployment_id: int) -> None:
@@ -50,5 +52,8 @@ def _subject(deployment_id: int) -> str:
     return f"deployment:{deployment_id}"
 
 
-async def _enqueue(session: AsyncSession, now: datetime, kind: str, project_id: int) -> None:
-    await outbox.enqueue(session, now, kind, f"project:{project_id}", {"project_id": project_id})
+async def _enqueue(
+    session: AsyncSession, now: datetime, kind: str, project_id: int, **more: int
+) -> None:
+    payload = {"project_id": project_id, **more}
+    await outbox.enqueue(session, now, kind, f"project:{project_id}", payload)

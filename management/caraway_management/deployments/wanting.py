@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.deployers.protocol import RuntimeKey, Wanted
-from caraway_management.domain import limiting, plans
+from caraway_management.domain import deployments, limiting, plans
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.secrets import api_keys, linking
 from caraway_management.secrets.storing import Owner
@@ -45,5 +45,5 @@ async def collect(
         region=project.region,
         cluster_name=project.cluster_name,
         is_paused=project.paused_at is not None,
-        created=int(project.created_at.timestamp()),
+        created=deployments.mark(project.created_at),
     )

@@ -61,16 +61,18 @@ class DeploymentWork:
 
     async def remove(self, entry: Entry) -> None:
         """Remove the runtime of a project that has been deleted."""
-        await self._services.deployer.remove(entry.payload["project_id"])
+        payload = entry.payload
+        await self._services.deployer.remove(payload["project_id"], payload["created"])
 
     async def observe(self, entry: Entry) -> Again | None:
         """Look at the runtime of a deployment, and record what it says about the deployment."""
         services = self._services
         async with services.database.read() as session:
             row = await session.get(Deployment, entry.payload["deployment_id"])
-        if row is None or records.progress_of(row).is_finished:
-            return None
-        seen = await services.deployer.observe(row.project_id)
+            if row is None or records.progress_of(row).is_finished:
+                return None
+            created_at = (await session.get_one(Project, row.project_id)).created_at
+        seen = await services.deployer.observe(row.project_id, deployments.mark(created_at))
         now = services.now()
         async with services.database.change() as session:
             project = await _lock(session, row.project_id)

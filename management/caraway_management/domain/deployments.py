@@ -9,6 +9,11 @@ _YOUNG = timedelta(minutes=1)
 _WATCHED_S = 15.0
 
 
+def mark(created_at: datetime) -> int:
+    """Return what tells a project from others that had its id: when it was created, in seconds."""
+    return int(created_at.timestamp())
+
+
 class Status(StrEnum):
     """The status of a deployment."""
 

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 
 from caraway_core import tasks
 from caraway_core.errors import CarawayError
-from caraway_management.domain import samples
+from caraway_management.domain import deployments, samples
 from caraway_management.passthrough.runtimes import Runtimes
 from caraway_management.services import Services
 from caraway_management.store.tables import MetricSample, Project
@@ -54,27 +54,29 @@ class Sampler:
         if not await self._may_sample():
             return 0
         services = self._services
-        deployed = select(Project.id).where(
+        deployed = select(Project.id, Project.created_at).where(
             Project.deleted_at.is_(None), Project.paused_at.is_(None), Project.endpoint.is_not(None)
         )
         async with services.database.read() as session:
-            ids = list(await session.scalars(deployed.order_by(Project.id)))
-        found = await tasks.together([self._sample(id_) for id_ in ids])
+            rows = (await session.execute(deployed.order_by(Project.id))).all()
+        found = await tasks.together(
+            [self._sample(id_, deployments.mark(created_at)) for id_, created_at in rows]
+        )
         now = services.now()
         old = select(MetricSample.id).where(MetricSample.at < now - KEPT).limit(_FORGET_AT_ONCE)
         async with services.database.change() as session:
             session.add_all(
                 MetricSample(project_id=id_, at=now, values=values)
-                for id_, values in zip(ids, found, strict=True)
+                for (id_, _), values in zip(rows, found, strict=True)
             )
             await session.execute(delete(MetricSample).where(MetricSample.id.in_(old)))
-        return len(ids)
+        return len(rows)
 
-    async def _sample(self, project_id: int) -> dict[str, object]:
+    async def _sample(self, project_id: int, created: int) -> dict[str, object]:
         """Return the values of a runtime; those of one that does not answer say only that."""
         async with self._places:
             try:
-                seen = await self._services.deployer.observe(project_id)
+                seen = await self._services.deployer.observe(project_id, created)
                 if seen.metrics_endpoint is None:
                     return samples.combine([], 1)
                 url = f"{seen.metrics_endpoint.rstrip('/')}/metrics"

@@ -31,7 +31,7 @@ query_executions_total{{protocol="http"}} {queries}
 class Deployed(NoDeployer):
     """A deployer whose runtimes have metrics."""
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         place = f"http://metrics-{project_id}" if project_id % 3 else None
         return Observed(Phase.READY, metrics_endpoint=place)
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from caraway_management.api.access import Caller, ProjectId, needs
 from caraway_management.domain import instances, plans
+from caraway_management.domain.deployments import mark
 from caraway_management.projects import finding
 from caraway_management.store.tables import Project
 
@@ -19,7 +20,7 @@ async def list_instances(
 ) -> dict[str, Any]:
     """List the instances of a project that is deployed."""
     project = await _find(caller, project_id)
-    found = await caller.services.deployer.instances(project.id)
+    found = await caller.services.deployer.instances(project.id, mark(project.created_at))
     return {
         "instances": [
             {
@@ -45,10 +46,10 @@ async def get_instance_logs(
     """
     instances.check_tail(caller.org.plan, tail)
     project = await _find(caller, project_id)
-    deployer = caller.services.deployer
-    found = {each.name: each for each in await deployer.instances(project.id)}
+    deployer, created = caller.services.deployer, mark(project.created_at)
+    found = {each.name: each for each in await deployer.instances(project.id, created)}
     instances.check_known(instance, found)
-    lines = await deployer.logs(project.id, instance, tail)
+    lines = await deployer.logs(project.id, instance, tail, created)
     if lines is None:
         raise instances.offline(instance)
     return {"lines": list(lines)[-tail:]}

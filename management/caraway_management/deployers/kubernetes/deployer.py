@@ -66,12 +66,12 @@ class KubernetesDeployer:
             cluster = objects.cluster(wanted, self._installation, applied)
             self._clusters.put(await self._kube.apply(cluster))
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         """Return what the operator says of the cluster of a project."""
         name = objects.namespace_name(self._installation, project_id)
         with _answers():
             cluster = await self._cluster(name)
-            if cluster is None:
+            if cluster is None or not _is_of(cluster, created):
                 return Observed(Phase.ABSENT)
             if (cluster.get("status") or {}).get("phase") == "Ready":
                 return observing.observe(cluster, (), {})
@@ -79,7 +79,7 @@ class KubernetesDeployer:
             largest = await self._largest_node() if observing.shortage(pods, {}) else {}
             return observing.observe(cluster, pods, largest)
 
-    async def remove(self, project_id: int) -> None:
+    async def remove(self, project_id: int, created: int | None = None) -> None:
         """Delete the namespace of a project, and with it all that is in it."""
         name = objects.namespace_name(self._installation, project_id)
         with _answers():
@@ -87,7 +87,7 @@ class KubernetesDeployer:
                 found = await self._kube.get(NAMESPACE, None, name)
             except errors.ObjectNotFoundError:
                 return
-            if self._is_ours(found, project_id):
+            if self._is_ours(found, project_id) and _is_of(found, created):
                 await self._kube.delete(NAMESPACE, None, name, found["metadata"]["uid"])
 
     async def project_ids(self) -> set[int]:
@@ -103,19 +103,20 @@ class KubernetesDeployer:
             if text and text.isdecimal() and not metadata.get("deletionTimestamp")
         }  # fmt: skip
 
-    async def instances(self, project_id: int) -> Sequence[Instance]:
+    async def instances(self, project_id: int, created: int | None = None) -> Sequence[Instance]:
         """Return the pods of a project's cluster."""
         with _answers():
-            return observing.instances(
-                await self._pods(objects.namespace_name(self._installation, project_id))
-            )
+            return observing.instances(await self._pods_of(project_id, created))
 
-    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
+    async def logs(
+        self, project_id: int, instance: str, tail: int, created: int | None = None
+    ) -> Sequence[str] | None:
         """Return the last lines of a pod."""
         name = objects.namespace_name(self._installation, project_id)
         with _answers():
             # Only pods of the project's cluster have logs that its members may read.
-            if instance not in [pod["metadata"]["name"] for pod in await self._pods(name)]:
+            pods = await self._pods_of(project_id, created)
+            if instance not in [pod["metadata"]["name"] for pod in pods]:
                 return None
             try:
                 return (await self._kube.read_log(name, instance, tail)).splitlines()
@@ -144,6 +145,11 @@ class KubernetesDeployer:
         except errors.ObjectNotFoundError:
             return None
 
+    async def _pods_of(self, project_id: int, created: int | None) -> list[Object]:
+        name = objects.namespace_name(self._installation, project_id)
+        cluster = await self._cluster(name)
+        return await self._pods(name) if cluster and _is_of(cluster, created) else []
+
     async def _pods(self, namespace: str) -> list[Object]:
         selector = naming.selector_text(naming.cluster_selector(objects.CLUSTER))
         return (await self._kube.list(POD, namespace, selector)).items
@@ -166,9 +172,7 @@ class KubernetesDeployer:
             found = await self._kube.get(NAMESPACE, None, name)
         except errors.ObjectNotFoundError:
             return
-        created = (found["metadata"].get("labels") or {}).get(objects.CREATED_LABEL)
-        is_other = created not in (None, str(wanted.created))
-        if is_other or not self._is_ours(found, wanted.project_id):
+        if not (self._is_ours(found, wanted.project_id) and _is_of(found, wanted.created)):
             raise protocol.taken()
         if found["metadata"].get("deletionTimestamp"):
             raise UnavailableError("the project's earlier runtime is being removed", _AWAY_S)
@@ -180,6 +184,12 @@ class KubernetesDeployer:
             and found.get(objects.INSTALLATION_LABEL) == self._installation
             and found.get(objects.PROJECT_LABEL) == str(project_id)
         )
+
+
+def _is_of(object_: Object, created: int | None) -> bool:
+    """Return whether an object is of the project with the mark, and not of another of its id."""
+    found = (object_["metadata"].get("labels") or {}).get(objects.CREATED_LABEL)
+    return created is None or found in (None, str(created))
 
 
 @contextmanager

@@ -30,21 +30,21 @@ def namespace_name(installation: str, project_id: int) -> str:
 
 
 def namespace(wanted: Wanted, installation: str) -> Object:
-    """Return the namespace of a project, which says which of the projects of its id it is for."""
-    created = {CREATED_LABEL: str(wanted.created)} if wanted.created else {}
+    """Return the namespace of a project."""
     return {
         "apiVersion": NAMESPACE.api_version,
         "kind": NAMESPACE.name,
         "metadata": {
             "name": namespace_name(installation, wanted.project_id),
-            "labels": {**labels(wanted, installation), **created},
+            "labels": labels(wanted, installation),
         },
     }
 
 
 def labels(wanted: Wanted, installation: str) -> dict[str, str]:
-    """Return the labels of all objects of a project."""
-    return {
+    """Return the labels of all objects of a project, which say which one of its id they are for."""
+    created = {CREATED_LABEL: str(wanted.created)} if wanted.created else {}
+    return created | {
         MANAGED_LABEL: MANAGER,
         INSTALLATION_LABEL: installation,
         PROJECT_LABEL: str(wanted.project_id),

@@ -102,7 +102,7 @@ class LocalDeployer:
             runtime = self._find(id_)
             if runtime is not None and runtime.plan.is_removed:
                 raise UnavailableError("the project is still being removed", 1)
-            if runtime is not None and runtime.plan.created not in (0, wanted.created):
+            if runtime is not None and not _is_of(runtime, wanted.created):
                 raise protocol.taken()
             folder = self._folder_of(id_)
             if wanted.is_paused and runtime is None:
@@ -128,15 +128,15 @@ class LocalDeployer:
             if is_same and has_new_secrets:
                 runtime.reload()
 
-    async def observe(self, project_id: int) -> Observed:
+    async def observe(self, project_id: int, created: int | None = None) -> Observed:
         """Return what the last look at the process has seen."""
-        runtime = self._find(project_id)
+        runtime = self._find_of(project_id, created)
         return Observed(Phase.ABSENT) if runtime is None else runtime.observe()
 
-    async def remove(self, project_id: int) -> None:
+    async def remove(self, project_id: int, created: int | None = None) -> None:
         """End the process, and then delete its folder."""
         async with self._lock(project_id):
-            runtime = self._find(project_id)
+            runtime = self._find_of(project_id, created)
             if runtime is not None and not runtime.plan.is_removed:
                 plan = runtime.plan.with_(is_removed=True, is_running=False)
                 await asyncio.to_thread(self._folder_of(project_id).write_plan, plan)
@@ -146,14 +146,16 @@ class LocalDeployer:
         """Return the projects that have a folder which is not being removed."""
         return {id_ for id_, each in self._runtimes.items() if not each.plan.is_removed}
 
-    async def instances(self, project_id: int) -> Sequence[Instance]:
+    async def instances(self, project_id: int, created: int | None = None) -> Sequence[Instance]:
         """Return the process, if there should be one."""
-        phase = (await self.observe(project_id)).phase
+        phase = (await self.observe(project_id, created)).phase
         return [] if phase is Phase.ABSENT else [Instance(_NAME, str(phase))]
 
-    async def logs(self, project_id: int, instance: str, tail: int) -> Sequence[str] | None:
+    async def logs(
+        self, project_id: int, instance: str, tail: int, created: int | None = None
+    ) -> Sequence[str] | None:
         """Return the last lines of the process."""
-        if instance != _NAME or self._find(project_id) is None:
+        if instance != _NAME or self._find_of(project_id, created) is None:
             return None
         return await asyncio.to_thread(self._folder_of(project_id).last_lines, tail)
 
@@ -196,6 +198,11 @@ class LocalDeployer:
             found = self._add(plan)
         return found
 
+    def _find_of(self, id_: int, created: int | None) -> LocalRuntime | None:
+        """Return the runtime of the project with the mark."""
+        found = self._find(id_)
+        return found if found is not None and _is_of(found, created) else None
+
     def _add(self, plan: Plan) -> LocalRuntime:
         runtime = LocalRuntime(
             self._folder_of(plan.project_id), plan, self._new_ports, self._command,
@@ -218,6 +225,11 @@ class LocalDeployer:
 
     def _lock(self, id_: int) -> asyncio.Lock:
         return self._locks.setdefault(id_, asyncio.Lock())
+
+
+def _is_of(runtime: LocalRuntime, created: int | None) -> bool:
+    """Return whether a runtime is of the project with the mark, and not of another of its id."""
+    return created is None or runtime.plan.created in (0, created)
 
 
 def _identity(lock: int) -> str:

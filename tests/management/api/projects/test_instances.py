@@ -37,7 +37,7 @@ def test_instances_and_their_logs(
     for tail in ("0", "-1", "x", "1000000"):
         assert caller.get(f"{logs}?tail={tail}").status_code == 400
 
-    async def ended(project_id: int, instance: str, tail: int) -> None:
+    async def ended(*_: object) -> None:
         return None
 
     monkeypatch.setattr(installation.deployer, "logs", ended)
@@ -50,7 +50,7 @@ def test_at_most_fifty_instances_are_shown(
 ) -> None:
     caller, path = _deployed(installation, "pro")
 
-    async def many(project_id: int) -> list[Instance]:
+    async def many(*_: object) -> list[Instance]:
         return [Instance(f"runtime-{number}", "running") for number in range(60)]
 
     monkeypatch.setattr(installation.deployer, "instances", many)

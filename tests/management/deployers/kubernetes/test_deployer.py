@@ -238,6 +238,18 @@ async def test_the_namespace_of_an_earlier_project_of_the_same_id_is_left_alone(
             await deployer.apply(replace(WANTED, created=6, api_keys=()))
         assert stored(api, "Secret", "api-keys")["data"] == before
         assert await deployer.project_ids() == {7}
+        # The new project does not see it either, and its deletion leaves it.
+        api.put(pod("runtime-executor-0", {"phase": "Running"}))
+        assert (await deployer.observe(7, 6)).phase is Phase.ABSENT
+        assert list(await deployer.instances(7, 6)) == []
+        assert await deployer.logs(7, "runtime-executor-0", 10, 6) is None
+        await deployer.remove(7, 6)
+        assert (await deployer.observe(7, 5)).phase is not Phase.ABSENT
+        assert len(await deployer.instances(7, 5)) == 1
+        assert await deployer.logs(7, "runtime-executor-0", 10, 5) is not None
+        # As `caraway management strays --remove` does.
+        await deployer.remove(7)
+        assert ObjectRef("Namespace", "", SPACE) not in api.there
 
 
 async def test_removing_deletes_the_namespace_once() -> None:

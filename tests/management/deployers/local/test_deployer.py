@@ -210,6 +210,35 @@ async def test_a_start_that_fails_says_why_without_paths_and_secrets(
 
 
 @served
+async def test_the_runtime_of_an_earlier_project_of_the_same_id_is_left_alone(
+    deployer: LocalDeployer, folder: Path
+) -> None:
+    await deployer.apply(replace(WANTED, created=5))
+    await _seen(deployer, Phase.READY)
+    with pytest.raises(RejectedError, match="management strays"):
+        await deployer.apply(replace(WANTED, created=6, deployment_id=4))
+    # The new project does not see it either, and its deletion leaves it.
+    assert (await deployer.observe(7, 6)).phase is Phase.ABSENT
+    assert list(await deployer.instances(7, 6)) == []
+    assert await deployer.logs(7, "runtime-0", 10, 6) is None
+    await deployer.remove(7, 6)
+    await deployer.step()
+    assert (await deployer.observe(7, 5)).phase is Phase.READY
+    assert await deployer.logs(7, "runtime-0", 10, 5) is not None
+    assert await deployer.project_ids() == {7}
+    # As `caraway management strays --remove` does.
+    await deployer.remove(7)
+    await _until(deployer, lambda: not (folder / "7").exists())
+
+
+def test_limits_reach_runtimes_and_clusters(tmp_path: Path) -> None:
+    folder = ProjectFolder(tmp_path / "7")
+    for executors in (0, 2):
+        words = process.command(folder, Plan(7, 3, True, (1, 2, 3), executors))
+        assert words[words.index("--limits-file") + 1] == str(folder.limits)
+
+
+@served
 async def test_a_folder_has_one_service(deployer: LocalDeployer, folder: Path) -> None:
     with pytest.raises(CarawayError, match="another service"):
         async with _service(folder):
