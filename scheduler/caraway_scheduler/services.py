@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from caraway_core.errors import CarawayError
+from caraway_core.folder_size import FolderSize
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
@@ -112,6 +113,8 @@ class Services:
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
     engines: Callable[[], EngineReport] = EngineReport
     """Reports on the engine processes."""
+    data_size: FolderSize | None = None
+    """That of the data directory."""
     scheduler_count: Callable[[], int] = lambda: 1
     limits: InForce = field(default_factory=InForce)
     quotas: dict[str, Quota[Any]] = field(default_factory=dict)

@@ -22,6 +22,7 @@ POLLS: Mapping[str, str] = {
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "cluster/caraway_cluster/head_signs.py:keep_alive": "nothing: a file is touched",
     "cluster/caraway_cluster/head_signs.py:until_stuck": "the watch of the state server",
+    "core/caraway_core/folder_size.py:FolderSize.run": "a period",
     "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
     "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",
     "core/caraway_core/ray_nodes/node.py:_until_head_listens": "a head that starts",

@@ -27,7 +27,8 @@ MEMORY_BYTES = "memory_bytes"
 MEMORY_LIMIT_BYTES = "memory_limit_bytes"
 """Not sampled: it follows from the config of the project, see `with_limits`."""
 DISK_BYTES = "disk_bytes"
-"""Stored bytes of accelerated datasets."""
+"""Bytes of the data directory; those of accelerated datasets where these are more, as they are
+where something else stores them."""
 DISK_LIMIT_BYTES = "disk_limit_bytes"
 """As the limit of memory."""
 EXECUTORS = "executors"
@@ -48,12 +49,13 @@ DATASETS = "datasets"
 """The load state of each dataset: 0 initializing, 1 ready, ... 5 shutting down."""
 
 _BUILD = "caraway_build"
+_DATA_DIRECTORY = "data_directory_size_bytes"
+_ACCELERATIONS = "dataset_acceleration_size_bytes"
 _FLIGHT = frozenset({"flight", "flightsql"})
 _SUMS: Mapping[str, str] = {
     "process_cpu_seconds_total": CPU_SECONDS,
     "process_resident_memory_bytes": MEMORY_BYTES,
     "engine_memory_bytes": MEMORY_BYTES,
-    "dataset_acceleration_size_bytes": DISK_BYTES,
     "scheduler_active_executors_count": EXECUTORS,
     "query_executions_total": QUERIES,
     "query_failures_total": QUERY_FAILURES,
@@ -77,6 +79,7 @@ def read(page: str) -> dict[str, Any]:
     families = list(text_string_to_metric_families(page))
     prefix = _prefix(families)
     sums: dict[str, float] = defaultdict(float, dict.fromkeys(_COUNTERS, 0.0))
+    disk: dict[str, float] = defaultdict(float)
     durations: dict[str, float] = defaultdict(float)
     errors: dict[str, float] = {}
     states: dict[str, float] = {}
@@ -85,6 +88,8 @@ def read(page: str) -> dict[str, Any]:
             name = name.removeprefix(prefix)
             if target := _SUMS.get(name):
                 sums[target] += value
+            elif name in (_DATA_DIRECTORY, _ACCELERATIONS):
+                disk[name] += value
             if name == "query_failures_total" and labels.get("protocol") in _FLIGHT:
                 sums[FLIGHT_FAILURES] += value
             elif name == "http_requests_total" and labels.get("status", "").startswith("5"):
@@ -97,6 +102,8 @@ def read(page: str) -> dict[str, Any]:
                 states[labels["dataset"]] = value
             elif name == f"{_BUILD}_info":
                 sums[CPU_CORES] = float(labels.get("cores") or 0)
+    if disk:
+        sums[DISK_BYTES] = max(disk.values())
     kept: dict[str, Any] = dict(sums)
     return kept | {
         QUERY_DURATIONS: dict(durations),

@@ -9,6 +9,7 @@ from functools import partial
 from caraway_ai.local.sent_files import FileSender
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
+from caraway_core.folder_size import FolderSize
 from caraway_core.ids import TableName
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.statements import SystemTable
@@ -148,6 +149,7 @@ async def services(
         functions=functions,
         dispatch_tallies=backend.tallies,
         engines=backend.engines,
+        data_size=FolderSize(data.path),
         scheduler_count=backend.scheduler_count,
         is_scheduler=backend.is_scheduler,
         history=history,

@@ -232,6 +232,8 @@ class Runtime:
         yield partial(_every, check_s, services.history.prune)
         if certificate is not None:
             yield partial(_every, _CERTIFICATE_CHECK_S, certificate.reload_if_changed)
+        if services.data_size is not None:
+            yield services.data_size.run
         if services.keyring is not None:
             yield KeyReloader(self._manifest, secrets, services.keyring).run
 

@@ -58,6 +58,20 @@ def test_values_of_a_page_with_a_prefix() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("directory", "datasets", "disk"),
+    [(None, (), None), (900, (), 900), (900, (300, 400), 900), (50, (300, 400), 700),
+     (None, (300,), 300)],
+)  # fmt: skip
+def test_the_disk_is_the_data_directory_or_what_is_stored_elsewhere(
+    directory: int | None, datasets: tuple[int, ...], disk: int | None
+) -> None:
+    lines = [f"acme_data_directory_size_bytes {directory}"] if directory else []
+    for number, size in enumerate(datasets):
+        lines.append(f'acme_dataset_acceleration_size_bytes{{dataset="{number}"}} {size}')
+    assert samples.read(PAGE + "\n".join(lines) + "\n").get("disk_bytes") == disk
+
+
 def test_instances_are_added_and_the_worst_state_is_kept() -> None:
     first = samples.read(PAGE)
     second = first | {"datasets": {"a.b": 1, "c": 1}, "refresh_errors": {"c": 1}}
@@ -95,9 +109,13 @@ async def test_names_are_those_that_a_runtime_exports(tmp_path: Path) -> None:
 
         async def is_counted() -> bool:
             page = (await runtime.metrics.get("/metrics")).text
-            return bool(samples.read(page)["http_requests"] >= 2)
+            values = samples.read(page)
+            return bool(values["http_requests"] >= 2)
 
         await eventually(is_counted, "both requests are counted", 30)
+        size = runtime.services.data_size
+        assert size is not None
+        size.last = await size.measure()
         values = samples.read((await runtime.metrics.get("/metrics")).text)
     assert (values["queries"], values["query_failures"], values["flight_failures"]) == (2, 1, 0)
     assert values["datasets"] == {"people": 1, "absent": 3}
@@ -106,3 +124,4 @@ async def test_names_are_those_that_a_runtime_exports(tmp_path: Path) -> None:
     assert values["cpu_cores"] >= 1
     assert values["memory_bytes"] > 1_000_000
     assert values["executors"] == 1
+    assert values["disk_bytes"] == size.last > 0

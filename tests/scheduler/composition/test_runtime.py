@@ -48,7 +48,10 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
 
 
 @contextlib.asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[tuple[httpx.AsyncClient, "asyncio.Task[None]"]]:
+async def served(
+    folder: Path,
+) -> AsyncIterator[tuple[httpx.AsyncClient, "asyncio.Task[None]", str]]:
+    """Yield a client of a runtime, the runtime, and the URL of its metrics port."""
     file = folder / "caraway.yaml"
     file.write_text(MANIFEST)
     reader, writer = os.pipe()
@@ -62,15 +65,22 @@ async def served(folder: Path) -> AsyncIterator[tuple[httpx.AsyncClient, "asynci
         up = asyncio.create_task(is_up.wait())
         await asyncio.wait((running, up), return_when=asyncio.FIRST_COMPLETED)
         up.cancel()
-        url = "http://" + json.loads(ready.readline())["http"]
+        addresses = json.loads(ready.readline())
+        url, metrics = (f"http://{addresses[name]}" for name in ("http", "metrics"))
         async with httpx.AsyncClient(base_url=url, timeout=60) as client:
-            yield client, running
+            yield client, running, metrics
 
 
 async def test_requests_of_a_runtime_that_cannot_go_on_are_answered(
     tmp_path: Path, keeper: Keeper
 ) -> None:
-    async with served(tmp_path) as (client, running):
+    async with served(tmp_path) as (client, running, metrics):
+
+        async def is_measured() -> bool:
+            page = (await client.get(f"{metrics}/metrics")).text
+            return "\ndata_directory_size_bytes " in page
+
+        await eventually(is_measured, "the size of the data directory")
         asking = asyncio.create_task(client.post("/v1/sql", content=ENDLESS))
 
         async def runs() -> bool:
