@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from sqlalchemy import select
 
@@ -58,6 +60,15 @@ def test_names_of_organizations_are_unique_without_case(installation: Installati
     assert caller.patch(f"/v1/orgs/{first['id']}", {"name": "Acme"}).status_code == 200
     for name in ("", "a b", "a/b", "x" * 256, "\u00e4", "a\n"):
         assert caller.post("/v1/orgs", {"name": name}).status_code == 400, name
+
+
+def test_of_two_creations_at_once_one_succeeds(installation: Installation) -> None:
+    callers = [installation.sign_in(installation.add_user()) for _ in range(4)]
+    bodies = [{"name": name} for name in ("acme", "ACME", "Acme", "acme")]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda each, body: each.post("/v1/orgs", body), callers, bodies))
+    assert sorted(each.status_code for each in answers) == [201, 409, 409, 409]
+    assert len(installation.rows(select(Org.id))) == 1
 
 
 def test_a_credential_of_one_organization_creates_no_other(installation: Installation) -> None:

@@ -9,6 +9,7 @@ from caraway_management.domain import configs, plans
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.plans import PLANS, UNLIMITED
 from caraway_management.domain.refusals import RefusedError
+from caraway_management.passthrough import active
 
 LIMITS = plans.read_limits({"replicas": UNLIMITED}, PLANS["enterprise"])
 ALLOWANCE = Allowance(LIMITS, has_image_tags=True)
@@ -51,6 +52,12 @@ def test_beyond_a_constant_is_refused(changes: dict[str, Any]) -> None:
 )
 def test_up_to_a_constant_is_taken(changes: dict[str, Any]) -> None:
     assert configs.merge({}, changes, ALLOWANCE)
+
+
+def test_active_queries_are_at_most_one_hundred() -> None:
+    for planned, most in ((UNLIMITED, 100), (1_024, 100), (101, 100), (99, 99)):
+        limits = plans.read_limits({"sql_concurrent_queries": planned}, PLANS["enterprise"])
+        assert active.bound(limits) == most
 
 
 def test_chats_of_the_runtime_have_as_many_messages() -> None:
