@@ -66,7 +66,7 @@ class MetricSample(Base):
     """What the metrics of a project's runtime said at a moment."""
 
     __tablename__ = "metric_samples"
-    __table_args__ = (Index(None, "project_id", "at"),)
+    __table_args__ = (Index(None, "project_id", "at"), Index(None, "at"))
 
     id: Mapped[int] = mapped_column(primary_key=True)
     project_id: Mapped[int]

@@ -117,6 +117,7 @@ def upgrade() -> None:
         sa.Column("values", types.Json(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_metric_samples")),
     )
+    op.create_index(op.f("ix_metric_samples_at"), "metric_samples", ["at"], unique=False)
     op.create_index(
         op.f("ix_metric_samples_project_id_at"),
         "metric_samples",
