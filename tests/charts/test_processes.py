@@ -23,7 +23,7 @@ from examples import make_data
 from tests.kit import helm, pods
 from tests.kit.balancing import KeptClient, balancing
 from tests.kit.deadlines import eventually, until
-from tests.kit.kubelet import REFUSED, Kubelet, kubelet
+from tests.kit.kubelet_probes import REFUSED, Kubelet, kubelet
 from tests.kit.pods import Pods
 from tests.kit.processes import command_lines
 from tests.kit.ray_cluster import assert_nothing_left, descendants

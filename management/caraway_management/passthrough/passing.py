@@ -8,7 +8,7 @@ from caraway_core.errors import UnavailableError
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.passthrough.active import ActiveQueries
 from caraway_management.passthrough.runtimes import Runtime, Runtimes
-from caraway_management.passthrough.targets import Targets
+from caraway_management.passthrough.targets import RuntimeTargets
 
 _MOST_REQUESTS = 100
 """Requests of an organization that are passed on at once. All share the connections."""
@@ -22,7 +22,7 @@ class Passthrough:
     def __init__(self, runtimes: Runtimes | None = None) -> None:
         self.runtimes = runtimes or Runtimes()
         self.active = ActiveQueries()
-        self.targets = Targets()
+        self.targets = RuntimeTargets()
         self._requests: dict[int, int] = defaultdict(int)
 
     @contextmanager

@@ -42,7 +42,7 @@ class Found:
     limits: Limits
 
 
-class Targets:
+class RuntimeTargets:
     """Finds runtimes with one statement for each request, so that every change acts at once.
 
     Only opened keys are kept. A sealed value never means another key: it is encrypted with a

@@ -34,7 +34,7 @@ from tests.kit.deployed_projects import DeployedProject, new_project
 from tests.kit.fake_runtime import FakeRuntime
 from tests.kit.kube import Emulator, emulated
 from tests.kit.kube_controllers import Controllers
-from tests.kit.kubelets import Kubelet
+from tests.kit.kubelet_secrets import Kubelet
 from tests.kit.management import Installation
 from tests.operator.harness import FakeSchedulerClient, Harness
 
