@@ -3,11 +3,9 @@
 import asyncio
 import sys
 import time
-from typing import Any
 
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
-from caraway_core import strict_json
 from caraway_serving import compression, scopes
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.room import FREE_BYTES, Lease
@@ -42,19 +40,6 @@ async def read(
     if encoding in ("", "identity"):
         return body
     return await _decompressed(body, encoding, limit_bytes, lease)
-
-
-def json(body: bytes, hint: str = "") -> Any:
-    """Parse a body as JSON.
-
-    Raises:
-        RefusedRequestError: 400, the body is not JSON; `hint` says what to send.
-    """
-    try:
-        return strict_json.parse(body)
-    except ValueError as exc:
-        ending = f"; {hint}" if hint else ""
-        raise RefusedRequestError(400, f"the request body is not JSON: {exc}{ending}") from exc
 
 
 def too_large(limit_bytes: int) -> RefusedRequestError:

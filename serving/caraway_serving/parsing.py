@@ -11,11 +11,11 @@ import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
-from caraway_core import json_sizes
+from caraway_core import json_sizes, strict_json
 from caraway_core.json_sizes import JsonTooDeepError, JsonTooLargeError
 from caraway_serving import scopes
 from caraway_serving.errors import RefusedRequestError
@@ -31,6 +31,19 @@ INLINE_BYTES = 128 * 1024
 _VALUE_BYTES = 64
 """What a value takes in memory, on average and with its key."""
 _Parsed = TypeVar("_Parsed")
+
+
+def json(body: bytes, hint: str = "") -> Any:
+    """Parse a body as JSON.
+
+    Raises:
+        RefusedRequestError: 400, the body is not JSON; `hint` says what to send.
+    """
+    try:
+        return strict_json.parse(body)
+    except ValueError as exc:
+        ending = f"; {hint}" if hint else ""
+        raise RefusedRequestError(400, f"the request body is not JSON: {exc}{ending}") from exc
 
 
 async def parsed(

@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_management.api import failures
 from caraway_management.domain.refusals import RefusedError
-from caraway_serving import bodies, parsing
+from caraway_serving import parsing
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.replaying import replayed
 
@@ -30,7 +30,7 @@ class JsonGate:
             return
         try:
             if body:
-                await parsing.parsed_within(None, body, bodies.json, MOST_VALUES)
+                await parsing.parsed_within(None, body, parsing.json, MOST_VALUES)
         except RefusedRequestError as exc:
             refusal = RefusedError(exc.status, exc.message, form=[exc.message])
             await failures.answer(request, refusal)(scope, receive, send)

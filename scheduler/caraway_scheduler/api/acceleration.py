@@ -141,7 +141,7 @@ async def _configure(
 def _parsed(body: bytes) -> Mapping[str, object]:
     if not body.strip():
         return {}
-    document = bodies.json(body)
+    document = parsing.json(body)
     if not isinstance(document, dict):
         raise ValueError("the request body must be a JSON object")
     return document

@@ -109,7 +109,7 @@ async def create_embeddings(request: Request) -> Response:
 
 
 def _parsed(body: bytes) -> EmbeddingsRequest:
-    content = bodies.json(body, _HINT)
+    content = parsing.json(body, _HINT)
     if isinstance(content, dict):
         _check_size(content.get("input"))
     try:

@@ -44,7 +44,7 @@ async def complete_chat(request: Request) -> Response:
 
 
 def _parsed(body: bytes) -> ChatRequest:
-    return checking.check_request(bodies.json(body, _HINT))
+    return checking.check_request(parsing.json(body, _HINT))
 
 
 def caller(request: Request) -> ModelCaller:

@@ -50,7 +50,7 @@ async def create_message(request: Request) -> Response:
 
 def _parsed(body: bytes) -> tuple[ChatRequest, bool]:
     """Return the request of a body, and whether its answer shows thoughts."""
-    document = bodies.json(body, _HINT)
+    document = parsing.json(body, _HINT)
     return requests.chat_request(document), requests.wants_thoughts(document)
 
 

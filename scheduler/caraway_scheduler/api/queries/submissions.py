@@ -8,7 +8,7 @@ from caraway_core.errors import JobNotFoundError
 from caraway_core.ids import JobId
 from caraway_core.sqltext import placeholders
 from caraway_scheduler.jobs.model import JobRequest
-from caraway_serving import bodies
+from caraway_serving import parsing
 from caraway_serving.errors import RefusedRequestError
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
@@ -72,7 +72,7 @@ def job_id(text: str) -> JobId:
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    document = bodies.json(body, _EXAMPLE)
+    document = parsing.json(body, _EXAMPLE)
     if not isinstance(document, dict):
         raise RefusedRequestError(422, f"the request body must be a JSON object; {_EXAMPLE}")
     return document

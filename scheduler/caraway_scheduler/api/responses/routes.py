@@ -74,7 +74,7 @@ async def delete_response(request: Request, response_id: Id) -> Response:
 
 
 def _parsed(body: bytes) -> JsonObject:
-    return requests.check_request(bodies.json(body, _HINT))
+    return requests.check_request(parsing.json(body, _HINT))
 
 
 def _frame(event: JsonObject) -> bytes:
