@@ -65,17 +65,17 @@ class _State(Collector):
         yield from search_metrics.collect(self._services.search, self._families)
         yield from reranker_metrics.collect(self._services.rerankers, self._families)
         yield from quota_metrics.collect(self._services.quotas, self._families)
-        yield from self._data_directory()
+        yield self._data_directory()
         yield self._build()
 
-    def _data_directory(self) -> Iterable[Metric]:
+    def _data_directory(self) -> Metric:
         size = self._services.data_size
-        if size is not None and size.last is not None:
-            yield self._families.gauge(
-                "data_directory_size_bytes",
-                "Bytes on disk of the data directory of this process.",
-                size.last,
-            )
+        return self._families.gauges(
+            "data_directory_size_bytes",
+            "Bytes on disk of the data directory of this process.",
+            (),
+            {} if size is None or size.last is None else {(): size.last},
+        )
 
     def _queries(self) -> Iterable[Metric]:
         tallies, queries = self._services.tallies, self._services.queries
