@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_management.domain import monitors, names, plans, refusals
+from caraway_management.domain import monitors, names, refusals
+from caraway_management.domain.alerts import Alert
 from caraway_management.domain.monitoring import State
-from caraway_management.domain.monitors import Of, Spec
+from caraway_management.domain.monitors import Of
 from caraway_management.monitoring.targets import TargetKeeper, show
 from caraway_management.store.tables import Monitor, Project
 
@@ -112,32 +113,34 @@ async def create_monitor(
     return monitor, kept.signing_secret
 
 
-async def add_storage_alert(
+async def add_alerts(
     session: AsyncSession,
     now: datetime,
     project: Project,
     recipient_id: int | None,
     keeper: TargetKeeper,
+    chosen: Sequence[Alert],
 ) -> None:
-    """Add the alert on the storage quota to a new project, unless it has monitors already.
+    """Add alerts to a new project, unless it has monitors already.
 
-    It is a monitor like others. Without a mail server, or without a user, it has no targets yet.
+    They are monitors like others. Without a mail server, or without a user, they have no targets
+    yet.
     """
     place = Place(project.org_id, project.id)
     if await session.scalar(place.query.limit(1)) is not None:
         return
-    spec = Spec("GEQ", plans.STORAGE_ALERT_PERCENT, sustain_s=0)
     targets: dict[str, Any] = {}
     if keeper.channels.has_email and recipient_id is not None:
         targets["email"] = {"recipientUserIds": [recipient_id]}
-    name = f"Storage at {plans.STORAGE_ALERT_PERCENT} %"
-    session.add(
-        Monitor(
-            id=str(uuid.uuid4()), org_id=project.org_id, project_id=project.id, name=name,
-            name_key=names.key(name), template="storage", spec=spec.as_json(), targets=targets,
-            is_enabled=True, state=State.OK, created_at=now, updated_at=now,
-        )
-    )  # fmt: skip
+    for alert in chosen:
+        session.add(
+            Monitor(
+                id=str(uuid.uuid4()), org_id=project.org_id, project_id=project.id,
+                name=alert.name, name_key=names.key(alert.name), template=alert.template,
+                spec=alert.spec.as_json(), targets=targets, is_enabled=True, state=State.OK,
+                created_at=now, updated_at=now,
+            )
+        )  # fmt: skip
     await session.flush()
 
 
@@ -204,13 +207,13 @@ def view(monitor: Monitor, signing_secret: str | None = None) -> dict[str, Any]:
         "targets": show(monitor.targets, signing_secret),
         "enabled": monitor.is_enabled,
         "state": monitor.state,
-        "since": _text(monitor.since),
-        "last_fired_at": _text(monitor.last_fired_at),
-        "last_resolved_at": _text(monitor.last_resolved_at),
+        "since": text_of(monitor.since),
+        "last_fired_at": text_of(monitor.last_fired_at),
+        "last_resolved_at": text_of(monitor.last_resolved_at),
         "evaluation_unavailable_reason": monitor.evaluation_unavailable_reason,
         "revision": monitor.revision,
-        "created_at": _text(monitor.created_at),
-        "updated_at": _text(monitor.updated_at),
+        "created_at": text_of(monitor.created_at),
+        "updated_at": text_of(monitor.updated_at),
     }
 
 
@@ -219,5 +222,6 @@ async def _check_name(session: AsyncSession, place: Place, name: str) -> None:
         raise refusals.conflict(f"Monitor '{name}' already exists", "monitor_name_taken")
 
 
-def _text(moment: datetime | None) -> str | None:
+def text_of(moment: datetime | None) -> str | None:
+    """Return a moment as replies show it."""
     return moment.isoformat() if moment else None

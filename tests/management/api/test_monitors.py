@@ -282,6 +282,18 @@ def test_new_projects_have_an_alert_on_their_storage(
     assert owner.get(f"{path}/monitors").json()["monitors"] == [alert]
 
 
+def test_new_projects_have_the_alerts_that_are_asked_for(owner: Caller) -> None:
+    templates = {}
+    for name, asked in (("many", True), ("none", False)):
+        made = owner.post("/v1/projects", {"name": name, "default_alerts": asked}).json()
+        found = owner.get(f"/v1/projects/{made['id']}/monitors").json()["monitors"]
+        templates[name] = {alert["template"] for alert in found}
+    assert templates == {
+        "many": {"storage", "instance_health", "memory_working_set", "dataset_refresh_errors"},
+        "none": set(),
+    }
+
+
 def test_changes_are_recorded(installation: Installation, owner: Caller, path: str) -> None:
     installation.clock.advance(seconds=1)
     one = owner.post(path, NEW).json()["id"]

@@ -48,6 +48,7 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
         resources: Mapping[str, Any] | None = None,
         executor: Mapping[str, Any] | None = None,
         cname: str | None = None,
+        default_alerts: bool | None = None,
     ) -> Document:
         """Create a project.
 
@@ -78,6 +79,7 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
                         "resources": resources,
                         "executor": executor,
                         "cname": cname,
+                        "default_alerts": default_alerts,
                     },
                 ),
                 names_org=True,

@@ -70,6 +70,11 @@ class NewProject(Settings):
 
     name: ProjectName
     cname: str | None = Field(None, description="The `cname` of a region, in place of its name.")
+    default_alerts: bool | None = Field(
+        None,
+        description="true adds monitors of storage, instances, memory and refreshes, false none; "
+        "without it, that of storage. Which they are is ours.",
+    )
 
 
 class ChangedProject(Settings):

@@ -10,7 +10,7 @@ from caraway_management.api.bodies import Body
 from caraway_management.api.paging import Paged
 from caraway_management.api.projects import views
 from caraway_management.api.projects.bodies import ProjectName
-from caraway_management.api.projects.resource import add_storage_alert, surroundings
+from caraway_management.api.projects.resource import add_alerts, surroundings
 from caraway_management.deployments import applying, creating
 from caraway_management.domain import names
 from caraway_management.domain.scopes import Role
@@ -101,7 +101,7 @@ async def create_fork(
         source = await finding.find_project(session, caller.org.id, project_id)
         fork = await forking.fork(session, around, source, body.name, placement, manifest)
         change.on("project", fork.id, fork.name)
-        await add_storage_alert(caller, change, fork)
+        await add_alerts(caller, change, fork)
         deployment = await creating.create_deployment(
             session, change.now, fork, "fork", caller.actor
         )

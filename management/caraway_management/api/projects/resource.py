@@ -12,6 +12,7 @@ from caraway_management.api.projects import views
 from caraway_management.api.projects.bodies import ChangedProject, NewProject
 from caraway_management.api.revisions import TAKES_IF_MATCH, check_if_match, set_etag
 from caraway_management.deployments import applying
+from caraway_management.domain import alerts
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.identity import Organization
 from caraway_management.monitoring import resources
@@ -54,12 +55,14 @@ async def checked(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, "manifest": await manifests.check_apart(settings["manifest"])}
 
 
-async def add_storage_alert(caller: Caller, change: Change, project: Project) -> None:
-    """Add the alert on the storage quota to a new project of the caller."""
+async def add_alerts(
+    caller: Caller, change: Change, project: Project, default_alerts: bool | None = None
+) -> None:
+    """Add its alerts to a new project of the caller."""
     services = caller.services
     keeper = TargetKeeper(change.session, services.sealer, services.notices.channels)
-    user_id = caller.credential.user_id
-    await resources.add_storage_alert(change.session, change.now, project, user_id, keeper)
+    chosen, user_id = alerts.chosen(default_alerts), caller.credential.user_id
+    await resources.add_alerts(change.session, change.now, project, user_id, keeper, chosen)
 
 
 @router.get("")
@@ -86,7 +89,7 @@ async def create_project(
             settings.setdefault("region", around.platform.region_of(body.cname))
         project = await editing.create(change.session, around, body.name, settings)
         change.on("project", project.id, project.name)
-        await add_storage_alert(caller, change, project)
+        await add_alerts(caller, change, project, body.default_alerts)
     set_etag(response, project.revision)
     return views.view(project)
 
