@@ -22,6 +22,7 @@ from caraway_management.monitoring import announcing, leases
 from caraway_management.monitoring.delivering import Deliverer
 from caraway_management.monitoring.judging import Judge
 from caraway_management.monitoring.reacting import Reactor
+from caraway_management.monitoring.watching import Watcher
 from caraway_management.organizations import inviting
 from caraway_management.organizations.inviting import Inviter
 from caraway_management.outbox import Handler, Worker
@@ -94,6 +95,7 @@ def jobs(services: Services, runtimes: Runtimes) -> list[Job]:
         Job("do what changes caused", worker.run),
         Job("judge monitors", Judge(services, worker.owner).run),
         Job("look for events", Reactor(services, worker.owner).run),
+        Job("look for rows", Watcher(services, worker.owner).run),
         Job("sample metrics", sampler.run),
         Job("send notices", notices.run),
         Job("run the deployer", services.deployer.run),

@@ -35,6 +35,7 @@ POLLS: Mapping[str, str] = {
     f"{_MANAGEMENT}/deployers/local/deployer.py:LocalDeployer.run": "processes of projects",
     f"{_MANAGEMENT}/monitoring/judging.py:Judge.run": "a period",
     f"{_MANAGEMENT}/monitoring/reacting.py:Reactor.run": "a period",
+    f"{_MANAGEMENT}/monitoring/watching.py:Watcher.run": "a period",
     f"{_MANAGEMENT}/outbox.py:Worker.run": "entries of other instances",
     f"{_MANAGEMENT}/passthrough/sampling.py:Sampler.run": "a period",
     f"{_MANAGEMENT}/store/later.py:LaterWrites._write_group": "a database that is away",

@@ -26,13 +26,26 @@ _Name = Annotated[str, Field(max_length=100)]
 
 
 class ReactionSpec(Body):
-    """Which events a reaction matches."""
+    """Which events or rows a reaction matches. Each field is for some kinds."""
 
     tasks: Annotated[
         list[Annotated[str, Field(max_length=100)]],
         Field(max_length=20, description="Only these tasks, such as `sql_query`; default: all."),
     ] = Field(default_factory=list)
     thresholdMs: Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None = None
+    dataset: Annotated[
+        str | None, Field(max_length=255, description="Whose rows a `dataset_row_match` is about.")
+    ] = None
+    where: Annotated[
+        str | None, Field(max_length=8_192, description="A condition in SQL, as behind WHERE.")
+    ] = None
+    query: Annotated[
+        str | None, Field(max_length=8_192, description="The SELECT of a `dataset_query`.")
+    ] = None
+    minRows: Annotated[int, Field(ge=1, le=100, description="How many rows; default 1.")] = 1
+    sustainSecs: Annotated[
+        int, Field(ge=0, le=86_400, description="How long they must match; default 0.")
+    ] = 0
     severity: Severity = "warn"
     includeDetails: bool = True
 
@@ -75,8 +88,8 @@ async def create_reaction(
 ) -> dict[str, Any]:
     """Add a reaction: a notice of the tasks that failed, timed out or were slow in a minute.
 
-    The kinds `dataset_row_match` and `dataset_query` get 400 `reaction_kind_unavailable`: the
-    runtime sends no events of them.
+    Or of rows: `dataset_row_match` of a `dataset` that meet `where`, and `dataset_query` of a
+    `query`. The query is in SQL, and its fields are ours. It is run every minute.
     """
     async with caller.change() as change:
         session = change.session

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from caraway_management.domain import names, refusals
+from caraway_management.domain import names, refusals, watching
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_OF_PROJECT = 20
@@ -14,16 +14,20 @@ MOST_READ = 200
 """Events that are read of a project at a time; the others follow a minute later."""
 _TIMEOUT = "did not finish within"
 _MOST_TASKS = 20
-_MARK = "caraway:reactions"
 
 KINDS: Mapping[str, str] = {
     "task_history_error": "failed",
     "task_history_timeout": "ran into their time limit",
     "task_history_slow": "took too long",
 }
-"""The kinds whose events the runtime has, and what happened to the tasks."""
-UNAVAILABLE = ("dataset_row_match", "dataset_query")
-"""Kinds that the runtime has no source of events for."""
+"""The kinds whose events are tasks, and what happened to them."""
+ALL_KINDS = (*KINDS, *watching.KINDS)
+_FIELDS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(KINDS, frozenset({"tasks"})),
+    "task_history_slow": frozenset({"tasks", "thresholdMs"}),
+    **watching.FIELDS,
+}
+_COMMON = frozenset({"severity", "includeDetails"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +57,11 @@ def check_kind(kind: str) -> str:
     """Return the kind of a reaction.
 
     Raises:
-        RefusedError: there is none of this name, or the runtime has no events of it.
+        RefusedError: there is none of this name.
     """
-    if kind in KINDS:
+    if kind in ALL_KINDS:
         return kind
-    if kind in UNAVAILABLE:
-        raise refusals.invalid_field(
-            "kind",
-            f"the runtime sends no events of the kind '{kind}'; use one of {', '.join(KINDS)}",
-            "reaction_kind_unavailable",
-        )
-    raise refusals.invalid_field("kind", f"must be one of {', '.join(KINDS)}")
+    raise refusals.invalid_field("kind", f"must be one of {', '.join(ALL_KINDS)}")
 
 
 def read_spec(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,23 +70,25 @@ def read_spec(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         RefusedError: a value does not fit the kind.
     """
+    values = {name: value for name, value in values.items() if value is not None}
+    if unused := values.keys() - _FIELDS[kind] - _COMMON:
+        raise refusals.invalid_field(f"spec.{min(unused)}", f"is not used by '{kind}'")
+    common = {
+        "severity": values.get("severity", "warn"),
+        "includeDetails": values.get("includeDetails", True),
+    }
+    if kind in watching.KINDS:
+        return watching.read_spec(kind, values) | common
     tasks = list(dict.fromkeys(values.get("tasks", ())))
     if len(tasks) > _MOST_TASKS:
         raise refusals.invalid_field("spec.tasks", f"must be at most {_MOST_TASKS}")
     for task in tasks:
         names.check_text(task, "spec.tasks", 100)
-    spec = {
-        "tasks": tasks,
-        "severity": values.get("severity", "warn"),
-        "includeDetails": values.get("includeDetails", True),
-    }
-    threshold = values.get("thresholdMs")
+    spec = {"tasks": tasks} | common
     if kind == "task_history_slow":
-        if threshold is None:
+        if "thresholdMs" not in values:
             raise refusals.invalid_field("spec.thresholdMs", "is missing")
-        return spec | {"thresholdMs": threshold}
-    if threshold is not None:
-        raise refusals.invalid_field("spec.thresholdMs", f"is not used by '{kind}'")
+        spec["thresholdMs"] = values["thresholdMs"]
     return spec
 
 
@@ -112,9 +112,9 @@ def statement(cursor_ns: int, slowest_ms: float | None) -> str:
     """Return the statement that reads the tasks after a moment that may match."""
     slow = "" if slowest_ms is None else f" OR execution_duration_ms >= {float(slowest_ms)}"
     return (
-        f"SELECT /* {_MARK} */ span_id, task, input, CAST(end_time AS BIGINT) AS ended, "
+        f"SELECT /* {watching.MARK} */ span_id, task, input, CAST(end_time AS BIGINT) AS ended, "
         "execution_duration_ms, error_message FROM runtime.task_history "
-        f"WHERE CAST(end_time AS BIGINT) > {int(cursor_ns)} AND input NOT LIKE '%{_MARK}%' "
+        f"WHERE CAST(end_time AS BIGINT) > {int(cursor_ns)} AND input NOT LIKE '%{watching.MARK}%' "
         f"AND (error_message IS NOT NULL{slow}) ORDER BY end_time LIMIT {MOST_READ}"
     )
 

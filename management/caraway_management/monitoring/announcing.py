@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management import outbox
-from caraway_management.domain import reactions
+from caraway_management.domain import reactions, watching
 from caraway_management.domain.monitoring import Event, Verdict
 from caraway_management.domain.monitors import TEMPLATES, Spec
 from caraway_management.domain.reactions import Task
@@ -17,7 +17,7 @@ from caraway_management.notices.messages import Notice
 from caraway_management.store.tables import Monitor, Reaction
 
 KIND = "send notice"
-MATCHED = "reaction.matched"
+MATCHED, NO_LONGER = "reaction.matched", "reaction.resolved"
 _WORDS = {
     "GT": "more than", "GEQ": "at least", "LT": "less than", "LEQ": "at most", "EQ": "equal to",
     "NEQ": "other than",
@@ -69,18 +69,40 @@ def announcement(
 
 def match(now: datetime, reaction: Reaction, found: Sequence[Task], subject: str) -> Announcement:
     """Return the announcement that tasks matched a reaction: one for all of a look."""
+    details = {"tasks": [task.as_json() for task in found[: reactions.MOST_SHOWN]]}
+    summary = reactions.summary(reaction.kind, found)
+    return _of_reaction(now, reaction, MATCHED, len(found), details, summary, subject)
+
+
+def rows(now: datetime, reaction: Reaction, verdict: Verdict, subject: str) -> Announcement:
+    """Return the announcement that rows match a reaction, or that they no longer do."""
+    type_ = MATCHED if verdict.event is Event.FIRED else NO_LONGER
+    count = verdict.measured.value or 0
+    summary = watching.summary(reaction.kind, reaction.spec, count)
+    return _of_reaction(
+        now, reaction, type_, int(count), verdict.measured.details, summary, subject
+    )
+
+
+def _of_reaction(
+    now: datetime,
+    reaction: Reaction,
+    type_: str,
+    count: int,
+    details: Mapping[str, Any],
+    summary: str,
+    subject: str,
+) -> Announcement:
     data: dict[str, Any] = {
         "reaction_id": reaction.id,
         "kind": reaction.kind,
         "severity": reaction.spec["severity"],
         "project_id": reaction.project_id,
-        "count": len(found),
+        "count": count,
     }
     if reaction.spec["includeDetails"]:
-        shown = [task.as_json() for task in found[: reactions.MOST_SHOWN]]
-        data["details"] = {"tasks": shown}
-    summary = reactions.summary(reaction.kind, found)
-    notice = Notice(_new_id(), MATCHED, now, reaction.name, subject, summary, data)
+        data["details"] = details
+    notice = Notice(_new_id(), type_, now, reaction.name, subject, summary, data)
     return Announcement(notice, "reaction", reaction.id, reaction.org_id, reaction.targets)
 
 

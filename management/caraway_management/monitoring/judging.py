@@ -19,7 +19,7 @@ from caraway_management.domain.monitors import WINDOWS_S, Spec
 from caraway_management.domain.samples import with_limits
 from caraway_management.monitoring import announcing, leases
 from caraway_management.services import Services
-from caraway_management.store.tables import MetricSample, Monitor, Org, Project
+from caraway_management.store.tables import MetricSample, Monitor, Org, Project, Reaction
 
 logger = logging.getLogger(__name__)
 LEASE = "judge monitors"
@@ -77,9 +77,9 @@ class Judge:
         return len(judged)
 
 
-def standing_of(monitor: Monitor) -> Standing:
-    """Return the state of a monitor."""
-    return Standing(State(monitor.state), monitor.since, monitor.calm_since)
+def standing_of(owner: Monitor | Reaction) -> Standing:
+    """Return the state of a monitor, or of a reaction to rows."""
+    return Standing(State(owner.state), owner.since, owner.calm_since)
 
 
 async def _judge_all(session: AsyncSession, now: datetime) -> list[Judged]:

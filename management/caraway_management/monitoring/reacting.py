@@ -1,21 +1,20 @@
 """Looks for the events of reactions every minute, in one of the instances."""
 
 import asyncio
-import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import httpx
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from caraway_core.errors import CarawayError, UnavailableError
-from caraway_management.domain import monitoring, reactions
+from caraway_core.errors import CarawayError
+from caraway_management.domain import monitoring
+from caraway_management.domain import reactions as rules
 from caraway_management.domain.reactions import Task
-from caraway_management.monitoring import announcing, leases
+from caraway_management.monitoring import announcing, asking, leases, reactions
 from caraway_management.secrets import api_keys
 from caraway_management.services import Services
-from caraway_management.store.tables import Org, Project, Reaction
+from caraway_management.store.tables import Project, Reaction
 
 logger = logging.getLogger(__name__)
 LEASE = "look for events"
@@ -59,7 +58,7 @@ class Reactor:
         if not await leases.take(services.database, now, LEASE, self._owner, _LEASE_S):
             return
         async with services.database.read() as session:
-            found = await _read(session)
+            found = await reactions.list_waiting(session, rules.KINDS)
         slots = asyncio.Semaphore(_AT_ONCE)
         async with (
             httpx.AsyncClient(
@@ -93,16 +92,16 @@ class Reactor:
         """Return the tasks of all keys that may match, in the order in which they ended."""
         cursor = min(int(reaction.cursor or 0) for reaction in waiting)
         slow = [each.spec["thresholdMs"] for each in waiting if "thresholdMs" in each.spec]
-        sql = reactions.statement(cursor, min(slow, default=None))
+        sql = rules.statement(cursor, min(slow, default=None))
         async with self._services.database.read() as session:
             keys = await api_keys.read(session, self._services.sealer, project.id)
         found: dict[str, Task] = {}
         ends: list[int] = []
         for key in keys.values():
-            rows = await _ask(client, project.endpoint or "", key, sql)
-            tasks = reactions.read_tasks(rows)
+            rows = await asking.ask(client, project.endpoint or "", key, sql, _MOST_BYTES)
+            tasks = rules.read_tasks(rows)
             found |= {task.id: task for task in tasks}
-            if len(tasks) == reactions.MOST_READ:
+            if len(tasks) == rules.MOST_READ:
                 ends.append(tasks[-1].ended_ns)
         # Where a key has more, tasks of other keys that ended later wait for them.
         last = min(ends, default=None)
@@ -122,50 +121,10 @@ class Reactor:
                     # Another instance was faster.
                     continue
                 new = [task for task in tasks if task.ended_ns > int(reaction.cursor or 0)]
-                met = [
-                    each for each in new if reactions.matches(reaction.kind, reaction.spec, each)
-                ]
+                met = [each for each in new if rules.matches(reaction.kind, reaction.spec, each)]
                 if new:
                     reaction.cursor = str(new[-1].ended_ns)
                 if met:
                     reaction.last_fired_at = now
                     announced = announcing.match(now, reaction, met, f"project '{project.name}'")
                     await announcing.enqueue(session, now, announced)
-
-
-async def _read(session: AsyncSession) -> list[tuple[Project, list[Reaction]]]:
-    """Return the running projects that have reactions."""
-    rows = await session.execute(
-        select(Project, Reaction)
-        .join(Reaction, Reaction.project_id == Project.id)
-        .join(Org, Org.id == Project.org_id)
-        .where(Reaction.is_enabled, Org.deleted_at.is_(None), Project.deleted_at.is_(None))
-        .where(Project.paused_at.is_(None), Project.endpoint.is_not(None))
-        .order_by(Project.id, Reaction.id)
-    )
-    return [
-        (project, [reaction for _, reaction in group])
-        for project, group in itertools.groupby(rows, key=lambda row: row[0])
-    ]
-
-
-async def _ask(
-    client: httpx.AsyncClient, endpoint: str, key: str, sql: str
-) -> Sequence[Mapping[str, object]]:
-    """Run a statement on a runtime, and return its rows."""
-    headers = {"x-api-key": key, "content-type": "text/plain", "accept": "application/json"}
-    try:
-        async with client.stream(
-            "POST", f"{endpoint.rstrip('/')}/v1/sql", content=sql.encode(), headers=headers
-        ) as response:
-            body = b""
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > _MOST_BYTES:
-                    raise UnavailableError("the history is too long")
-            if response.status_code != 200:
-                raise UnavailableError(f"the runtime answered {response.status_code}")
-            rows = httpx.Response(200, content=body).json()
-    except (httpx.HTTPError, ValueError) as exc:
-        raise UnavailableError(f"the runtime does not answer: {type(exc).__name__}") from exc
-    return rows if isinstance(rows, list) else []

@@ -1,7 +1,8 @@
 """Makes, changes and removes reactions of projects."""
 
+import itertools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,8 +10,10 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain import monitors, names, reactions, refusals
+from caraway_management.domain.monitoring import State
+from caraway_management.monitoring.resources import text_of
 from caraway_management.monitoring.targets import TargetKeeper, show
-from caraway_management.store.tables import Project, Reaction
+from caraway_management.store.tables import Org, Project, Reaction
 
 
 async def list_reactions(
@@ -20,6 +23,25 @@ async def list_reactions(
     query = select(Reaction).where(Reaction.project_id == project_id)
     query = query.order_by(Reaction.created_at, Reaction.id).limit(limit).offset(offset)
     return (await session.scalars(query)).all()
+
+
+async def list_waiting(
+    session: AsyncSession, kinds: Iterable[str]
+) -> list[tuple[Project, list[Reaction]]]:
+    """Return the running projects that have reactions of some kinds, with these."""
+    rows = await session.execute(
+        select(Project, Reaction)
+        .join(Reaction, Reaction.project_id == Project.id)
+        .join(Org, Org.id == Project.org_id)
+        .where(Reaction.is_enabled, Reaction.kind.in_(list(kinds)))
+        .where(Org.deleted_at.is_(None), Project.deleted_at.is_(None))
+        .where(Project.paused_at.is_(None), Project.endpoint.is_not(None))
+        .order_by(Project.id, Reaction.id)
+    )
+    return [
+        (project, [reaction for _, reaction in group])
+        for project, group in itertools.groupby(rows, key=lambda row: row[0])
+    ]
 
 
 async def find_reaction(
@@ -78,6 +100,7 @@ async def create_reaction(
         targets=kept.stored,
         is_enabled=given.get("enabled", True),
         cursor=reactions.first_cursor(now),
+        state=State.OK,
         created_at=now,
         updated_at=now,
     )
@@ -95,6 +118,8 @@ async def update_reaction(
 ) -> str | None:
     """Change what a request gives of a reaction; return the signing secret if one was made.
 
+    A changed condition is judged from the beginning.
+
     Raises:
         RefusedError: it is not valid, or its name is in use.
     """
@@ -103,12 +128,16 @@ async def update_reaction(
         if names.key(name) != reaction.name_key:
             await _check_name(session, reaction.project_id, name)
         reaction.name, reaction.name_key = name, names.key(name)
+    spec, is_enabled = reaction.spec, given.get("enabled", reaction.is_enabled)
     if "spec" in given:
-        reaction.spec = reactions.read_spec(reaction.kind, {**reaction.spec, **given["spec"]})
-    if given.get("enabled", reaction.is_enabled) and not reaction.is_enabled:
+        spec = reactions.read_spec(reaction.kind, {**spec, **given["spec"]})
+    if is_enabled and not reaction.is_enabled:
         # What happened while it was disabled does not count.
         reaction.cursor = reactions.first_cursor(now)
-    reaction.is_enabled = given.get("enabled", reaction.is_enabled)
+    if spec != reaction.spec or is_enabled != reaction.is_enabled:
+        reaction.state, reaction.since, reaction.calm_since = State.OK, None, None
+        reaction.evaluation_unavailable_reason = None
+    reaction.spec, reaction.is_enabled = spec, is_enabled
     made: str | None = None
     if "targets" in given:
         kept = await keeper.keep(reaction.id, given["targets"], reaction.targets)
@@ -121,7 +150,6 @@ async def update_reaction(
 
 def view(reaction: Reaction, signing_secret: str | None = None) -> dict[str, Any]:
     """Return a reaction as replies show it."""
-    fired = reaction.last_fired_at
     return {
         "id": reaction.id,
         "name": reaction.name,
@@ -129,10 +157,14 @@ def view(reaction: Reaction, signing_secret: str | None = None) -> dict[str, Any
         "spec": reaction.spec,
         "targets": show(reaction.targets, signing_secret),
         "enabled": reaction.is_enabled,
-        "last_fired_at": fired.isoformat() if fired else None,
+        "state": reaction.state,
+        "since": text_of(reaction.since),
+        "last_fired_at": text_of(reaction.last_fired_at),
+        "last_resolved_at": text_of(reaction.last_resolved_at),
+        "evaluation_unavailable_reason": reaction.evaluation_unavailable_reason,
         "revision": reaction.revision,
-        "created_at": reaction.created_at.isoformat(),
-        "updated_at": reaction.updated_at.isoformat(),
+        "created_at": text_of(reaction.created_at),
+        "updated_at": text_of(reaction.updated_at),
     }
 
 

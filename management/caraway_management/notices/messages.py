@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
+_WORDS: Mapping[str, str] = {
+    "monitor.fired": "Alert",
+    "monitor.resolved": "Resolved",
+    "reaction.resolved": "Resolved",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -14,7 +20,7 @@ class Notice:
     id: str
     """The same for all targets and repetitions."""
     type: str
-    """`monitor.fired`, `monitor.resolved` or `reaction.matched`."""
+    """`monitor.fired`, `monitor.resolved`, `reaction.matched` or `reaction.resolved`."""
     at: datetime
     name: str
     """The name of the monitor or reaction."""
@@ -50,7 +56,7 @@ class Notice:
     @property
     def title(self) -> str:
         """The subject line, with nothing that could begin another header."""
-        word = {"monitor.fired": "Alert", "monitor.resolved": "Resolved"}.get(self.type, "Event")
+        word = _WORDS.get(self.type, "Event")
         severity = f" ({self.data['severity']})" if word == "Alert" else ""
         return " ".join(f"{word}{severity}: {self.name} on {self.subject}".split())
 

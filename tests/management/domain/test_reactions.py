@@ -17,13 +17,6 @@ STOPPED = Task("3", "sql_query", "SELECT 1", 3, 60_000,
                "the query did not finish within 60 s and was stopped; make it do less")  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", reactions.UNAVAILABLE)
-def test_kinds_without_events_are_refused_with_a_code(kind: str) -> None:
-    with pytest.raises(RefusedError) as refused:
-        reactions.check_kind(kind)
-    assert (refused.value.status, refused.value.code) == (400, "reaction_kind_unavailable")
-
-
 def test_unknown_kinds_are_refused() -> None:
     with pytest.raises(RefusedError, match="must be one of"):
         reactions.check_kind("x")

@@ -172,8 +172,8 @@ def test_routes_of_reactions(installation: Installation) -> None:
     assert caller.get(shop.path).json() == {"reactions": [shown]}
     table: list[tuple[dict[str, Any], int, str | None]] = [
         ({"name": "FAILURES"}, 409, "reaction_name_taken"),
-        ({"name": "x", "kind": "dataset_query"}, 400, "reaction_kind_unavailable"),
-        ({"name": "x", "kind": "dataset_row_match"}, 400, "reaction_kind_unavailable"),
+        ({"name": "x", "kind": "dataset_query"}, 400, None),
+        ({"name": "x", "kind": "unknown"}, 400, None),
         ({"name": "x", "kind": "task_history_slow"}, 400, None),
         ({"name": "x", "kind": "task_history_slow", "spec": {"thresholdMs": 0}}, 400, None),
         ({"name": "x", "targets": {}}, 400, None),

@@ -45,8 +45,8 @@ class ReactionsRoutes(Operations[Document, Text, Content, Nothing]):
     ) -> Document:
         """Add a reaction: a notice of the tasks that failed, timed out or were slow in a minute.
 
-        The kinds `dataset_row_match` and `dataset_query` get 400 `reaction_kind_unavailable`: the
-        runtime sends no events of them.
+        Or of rows: `dataset_row_match` of a `dataset` that meet `where`, and `dataset_query` of a
+        `query`. The query is in SQL, and its fields are ours. It is run every minute.
         """
         return self._object(
             Call(

@@ -40,7 +40,7 @@ class Monitor(Base):
 
 
 class Reaction(Base):
-    """A notice for each matching event of a project."""
+    """A notice of events of a project, or of rows that match."""
 
     __tablename__ = "reactions"
     __table_args__ = (UniqueConstraint("project_id", "name_key"),)
@@ -56,7 +56,13 @@ class Reaction(Base):
     is_enabled: Mapped[bool] = mapped_column(default=True)
     cursor: Mapped[str | None]
     """How far its events are handled."""
+    state: Mapped[str] = mapped_column(default="ok")
+    """As that of a monitor, if it reacts to rows; otherwise always `ok`."""
+    since: Mapped[datetime | None]
+    calm_since: Mapped[datetime | None]
     last_fired_at: Mapped[datetime | None]
+    last_resolved_at: Mapped[datetime | None]
+    evaluation_unavailable_reason: Mapped[str | None]
     revision: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

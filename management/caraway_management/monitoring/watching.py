@@ -1,0 +1,196 @@
+"""Runs the queries of reactions to rows every minute, in one of the instances."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import httpx
+from sqlalchemy import select
+
+from caraway_core.errors import CarawayError, UnavailableError
+from caraway_management.domain import monitoring
+from caraway_management.domain import watching as rules
+from caraway_management.domain.monitoring import Event, Measured, Verdict
+from caraway_management.monitoring import announcing, asking, leases, reactions
+from caraway_management.monitoring.asking import StatementRefusedError
+from caraway_management.monitoring.judging import standing_of
+from caraway_management.secrets import api_keys
+from caraway_management.services import Services
+from caraway_management.store.tables import Project, Reaction
+
+logger = logging.getLogger(__name__)
+LEASE = "look for rows"
+_LEASE_S = 2 * monitoring.EVERY_S
+_AT_ONCE = 16
+_MOST_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long queries may take: one, those of a project, and all."""
+
+    query_s: float = 5.0
+    project_s: float = 15.0
+    all_s: float = 50.0
+    """Less than the lease lasts: no other instance begins before this one has ended."""
+
+
+class Watcher:
+    """Judges the reactions to rows, if this instance has the lease for it.
+
+    The queries are run with the key of this service. Those of a project are run one after
+    another, so that they do not take its runtime from its users.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        owner: str,
+        every_s: float = monitoring.EVERY_S,
+        transport: httpx.AsyncBaseTransport | None = None,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._services = services
+        self._owner = owner
+        self._every_s = every_s
+        self._transport = transport
+        self._bounds = bounds or Bounds()
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            try:
+                await self.run_once()
+            except CarawayError as exc:
+                logger.warning("reactions to rows were not judged", extra={"reason": str(exc)})
+            await asyncio.sleep(self._every_s)
+
+    async def run_once(self) -> None:
+        """Judge every reaction to rows once, unless another instance does it."""
+        services, now = self._services, self._services.now()
+        if not await leases.take(services.database, now, LEASE, self._owner, _LEASE_S):
+            return
+        async with services.database.read() as session:
+            found = await reactions.list_waiting(session, rules.KINDS)
+        # Where time is short, projects whose queries fail wait for the others.
+        found.sort(key=lambda each: min(_failures(reaction) for reaction in each[1]))
+        slots = asyncio.Semaphore(_AT_ONCE)
+        until = asyncio.get_running_loop().time() + self._bounds.all_s
+        async with (
+            # How long a query may take is bounded as a whole.
+            httpx.AsyncClient(transport=self._transport, trust_env=False, timeout=None) as client,
+            asyncio.TaskGroup() as group,
+        ):
+            for project, waiting in found:
+                group.create_task(self._look(client, slots, until, project, waiting))
+
+    async def _look(
+        self,
+        client: httpx.AsyncClient,
+        slots: asyncio.Semaphore,
+        until: float,
+        project: Project,
+        waiting: Sequence[Reaction],
+    ) -> None:
+        async with slots:
+            try:
+                if measured := await self._measure_all(client, until, project, waiting):
+                    await self._store(project, waiting, measured)
+            except CarawayError as exc:
+                extra = {"project": project.id, "reason": str(exc)}
+                logger.warning("reactions of a project were not judged", extra=extra)
+
+    async def _measure_all(
+        self,
+        client: httpx.AsyncClient,
+        until: float,
+        project: Project,
+        waiting: Sequence[Reaction],
+    ) -> Mapping[str, Measured]:
+        """Run the queries of a project; return what they say, by the ids of the reactions."""
+        async with self._services.database.read() as session:
+            keys = await api_keys.read(session, self._services.sealer, project.id)
+        key = keys.get(api_keys.OF_SERVICE)
+        clock = asyncio.get_running_loop().time
+        if key is None or clock() >= until:
+            return {}
+        until = min(until, clock() + self._bounds.project_s)
+        measured: dict[str, Measured] = {}
+        for reaction in sorted(waiting, key=_failures):
+            if measured and clock() >= until:
+                measured[reaction.id] = Measured(None, rules.LATE)
+            else:
+                measured[reaction.id] = await self._measure(client, project, key, reaction)
+        return measured
+
+    async def _measure(
+        self, client: httpx.AsyncClient, project: Project, key: str, reaction: Reaction
+    ) -> Measured:
+        sql = rules.statement(reaction.kind, reaction.spec)
+        query_s = self._bounds.query_s
+        try:
+            # The runtime stops a query whose connection is closed.
+            async with asyncio.timeout(query_s):
+                rows = await asking.ask(client, project.endpoint or "", key, sql, _MOST_BYTES)
+        except TimeoutError:
+            return Measured(None, f"the query did not finish within {query_s:g} s")
+        except StatementRefusedError as exc:
+            return rules.refused(exc.text)
+        except UnavailableError as exc:
+            return Measured(None, str(exc))
+        return rules.measure(rows)
+
+    async def _store(
+        self, project: Project, waiting: Sequence[Reaction], measured: Mapping[str, Measured]
+    ) -> None:
+        """Store the verdicts on the reactions of a project, and their notices, in one transaction.
+
+        A reaction that was changed in the meantime, or judged by another instance, keeps what it
+        has.
+        """
+        now = self._services.now()
+        before = {reaction.id: reaction for reaction in waiting}
+        verdicts = {id_: _judged(before[id_], each, now) for id_, each in measured.items()}
+        changed = [id_ for id_, verdict in verdicts.items() if _differs(before[id_], verdict)]
+        if not changed:
+            return
+        async with self._services.database.change() as session:
+            if not await leases.renew(session, now, LEASE, self._owner, _LEASE_S):
+                return
+            query = select(Reaction).where(Reaction.id.in_(changed)).order_by(Reaction.id)
+            for reaction in await session.scalars(query.with_for_update()):
+                old, verdict = before[reaction.id], verdicts[reaction.id]
+                if reaction.revision != old.revision or standing_of(reaction) != standing_of(old):
+                    continue
+                standing = verdict.standing
+                reaction.state, reaction.since = standing.state, standing.since
+                reaction.calm_since = standing.calm_since
+                reaction.evaluation_unavailable_reason = verdict.measured.reason
+                if verdict.event is None:
+                    continue
+                if verdict.event is Event.FIRED:
+                    reaction.last_fired_at = now
+                else:
+                    reaction.last_resolved_at = now
+                announced = announcing.rows(now, reaction, verdict, f"project '{project.name}'")
+                await announcing.enqueue(session, now, announced)
+
+
+def _failures(reaction: Reaction) -> int:
+    """Return what comes first: what can be judged, what had to wait, and what fails."""
+    reason = reaction.evaluation_unavailable_reason
+    return 0 if reason is None else 1 if reason == rules.LATE else 2
+
+
+def _judged(reaction: Reaction, measured: Measured, now: datetime) -> Verdict:
+    condition = rules.condition(reaction.spec)
+    return monitoring.judge(standing_of(reaction), condition, measured, now)
+
+
+def _differs(reaction: Reaction, verdict: Verdict) -> bool:
+    return (
+        standing_of(reaction) != verdict.standing
+        or reaction.evaluation_unavailable_reason != verdict.measured.reason
+    )
