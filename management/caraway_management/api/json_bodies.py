@@ -13,6 +13,10 @@ MOST_VALUES = 50_000
 """The values of a body, in all its lists and objects."""
 
 
+_TOKENS = "/api/oauth/token"
+"""Reads its body itself: its errors have the form of RFC 6749."""
+
+
 class JsonGate:
     """Refuses JSON that is nested too deeply, has too many values or a key twice, and the like."""
 
@@ -41,6 +45,8 @@ class JsonGate:
 def _has_json(scope: Scope) -> bool:
     """Return whether a request has a JSON body that is for a route here, not for a runtime."""
     if scope["type"] != "http" or "queries" in scope["path"].split("/"):
+        return False
+    if scope["path"] == _TOKENS:
         return False
     kind = Request(scope).headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or (

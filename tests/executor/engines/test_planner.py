@@ -118,9 +118,8 @@ async def test_statement_that_ends_the_planner_is_refused(tmp_path: Path) -> Non
             await decide(made, HUGE)
         with pytest.raises(StatementRefusedError, match="ended the engine twice: memory"):
             await decide(made, HUGE)
-        # A silent process is replaced instead, and one that rests may be ended later as well.
-        (cause,) = made.report().ends
-        assert cause == "memory"
+        # One that is silent on a busy machine is replaced, and may be ended later as well.
+        assert "memory" in made.report().ends
         assert isinstance(await decide(made, JOIN), Staged)
 
 

@@ -323,7 +323,8 @@ def _counting(installation: Installation) -> Iterator[list[str]]:
         statements.append(statement)
 
     database = installation.services.database
-    engines = {id(each): each for each in (database._writer, database._reader)}
+    # An engine with other options shares the pool, and what the first one hears.
+    engines = {id(each.pool): each for each in (database._reader, database._writer)}
     for engine in engines.values():
         event.listen(engine.sync_engine, "before_cursor_execute", note)
     try:
