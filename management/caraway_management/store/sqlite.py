@@ -25,6 +25,7 @@ _Result = TypeVar("_Result")
 DRIVER = "sqlite+caraway"
 _WAIT_S = 10.0
 _QUICK_S = 0.005
+_INTERRUPTED_S = 0.01
 _STEPS = 10_000
 """After so many steps of SQLite's machine, which take less than a millisecond, it is asked whether
 the statement goes on."""
@@ -65,9 +66,11 @@ class _Connection(sqlite3.Connection):
         try:
             result: _Result = await_only(asyncio.wrap_future(running))
         except asyncio.CancelledError:
-            # Nothing else may use the connection before the thread has left it.
-            self.interrupt()
-            wait([running])
+            # Nothing else may use the connection before the thread has left it. An interrupt before
+            # the statement has begun does nothing.
+            while not running.done():
+                self.interrupt()
+                wait([running], _INTERRUPTED_S)
             raise
         return result
 
