@@ -37,6 +37,8 @@ class LaterWrites:
         self._tasks = Tasks()
         self._is_writing = False
         self._added = self._done = 0
+        self._alone = 0
+        """How many of the next writes get a transaction of their own, since one of them failed."""
         self._progress = asyncio.Condition()
 
     def check_room(self) -> None:
@@ -92,7 +94,7 @@ class LaterWrites:
             self._is_writing = False
 
     async def _write_group(self) -> None:
-        group = self._waiting[:_AT_ONCE]
+        group = self._waiting[: 1 if self._alone else _AT_ONCE]
         try:
             async with self._change() as session:
                 for write in group:
@@ -103,10 +105,14 @@ class LaterWrites:
             )
             await asyncio.sleep(_AGAIN_S)
             return
-        # Any other failure is a bug; what comes after it must not wait for ever.
+        # Any other failure is that of one record; the others of its group must not be lost with it.
         except Exception:
-            logger.exception("records are lost", extra={"records": len(group)})
+            if len(group) > 1:
+                self._alone = len(group)
+                return
+            logger.exception("a record is lost")
         del self._waiting[: len(group)]
+        self._alone = max(0, self._alone - len(group))
         async with self._progress:
             self._done += len(group)
             self._progress.notify_all()

@@ -104,3 +104,14 @@ async def test_a_key_that_waits_is_not_written_again(prepared_url: URL) -> None:
             database.later.add_once("a", adding("a"))
         await database.later.written()
         assert await written(database) == 1
+
+
+async def test_a_record_that_fails_takes_no_other_of_its_group_with_it(prepared_url: URL) -> None:
+    async with opened(prepared_url) as database:
+        for name in ("a", "b", "b", "c"):
+            database.later.add(adding(name))
+        await database.later.written()
+        assert await written(database) == 3
+        database.later.add(adding("d"))
+        await database.later.written()
+        assert await written(database) == 4
