@@ -63,7 +63,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What was put into the database: an organization with projects, and tokens of its owner."""
+    """The rows of the database: an organization with projects, and tokens of its owner."""
 
     tokens: list[str]
     org_id: int

@@ -116,7 +116,7 @@ class RelievedExecutor:
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
-    """How to start work in this process, and in another one if it may run there."""
+    """The ways to start work: in this process, and in another one if it may run there."""
 
     here: Here
     there: There | None

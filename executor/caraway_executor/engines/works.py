@@ -27,7 +27,7 @@ class Work:
 
     @property
     def is_users(self) -> bool:
-        """Whether a user's statement decides what it does, so that it can run again elsewhere."""
+        """Whether a user's statement decides what it does. Such work can run again elsewhere."""
         return self.statement is not None or self.task is not None
 
     @property
