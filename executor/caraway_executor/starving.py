@@ -10,12 +10,12 @@ from caraway_core import tasks
 from caraway_executor.usage import used_s
 
 _LOOK_S = 0.05
-_PROBE_AFTER_S = 0.1
+PROBE_AFTER_S = 0.1
 """Work that takes longer is a reason to ask whether others have their turn."""
-_STARVED_S = 0.6
+STARVED_S = 0.6
 """Threads that compute, and take no work for longer, are starved."""
-_STARVED_CORES = 0.8
-_SHORTLY_S = 10.0
+STARVED_CORES = 0.8
+SHORTLY_S = 10.0
 """What began so long before the threads were first found busy may be what keeps them."""
 
 
@@ -114,7 +114,7 @@ class OwnThreads:
         while self._stays:
             await asyncio.sleep(_LOOK_S)
             oldest_s = min((each.waits_since_s for each in self._stays), default=loop.time())
-            if loop.time() - oldest_s > _PROBE_AFTER_S:
+            if loop.time() - oldest_s > PROBE_AFTER_S:
                 self._on_busy()
                 await self._probed()
 
@@ -124,10 +124,10 @@ class OwnThreads:
         probing = tasks.begin(self._probe())
         try:
             while not probing.done():
-                await asyncio.wait((probing,), timeout=_STARVED_S if not self.are_starved else None)
+                await asyncio.wait((probing,), timeout=STARVED_S if not self.are_starved else None)
                 # On a busy machine it may have had no processor.
                 used = used_s(os.getpid()) - before_s
-                if not probing.done() and used > _STARVED_S * _STARVED_CORES:
+                if not probing.done() and used > STARVED_S * STARVED_CORES:
                     self._starve(since_s)
         finally:
             probing.cancel()
@@ -139,5 +139,5 @@ class OwnThreads:
         self.are_starved, self.starved_since_s = True, since_s
         self._on_starved(True)
         for stay in list(self._stays):
-            if stay.began_s >= since_s - _SHORTLY_S:
+            if stay.began_s >= since_s - SHORTLY_S:
                 stay.leave(is_suspect=stay.began_s < since_s)

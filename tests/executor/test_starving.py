@@ -43,7 +43,7 @@ async def threads(monkeypatch: pytest.MonkeyPatch, used_s: float) -> AsyncIterat
     """Make threads that use so much of a processor between two looks."""
     made = _Threads()
     monkeypatch.setattr(starving, "used_s", lambda _pid: made.look() * used_s)
-    for name in ("_LOOK_S", "_PROBE_AFTER_S", "_STARVED_S"):
+    for name in ("_LOOK_S", "PROBE_AFTER_S", "STARVED_S"):
         monkeypatch.setattr(starving, name, 0.01)
     try:
         yield made

@@ -11,6 +11,7 @@ from caraway_executor.engines import planning, withdrawing
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
+from caraway_executor.starving import PROBE_AFTER_S, SHORTLY_S, STARVED_CORES, STARVED_S
 from caraway_executor.usage import anonymous_bytes, times_s, used_s, waiting_s, wanted_s, worded
 
 logger = logging.getLogger(__name__)
@@ -30,15 +31,8 @@ _REST_S = 1.0
 _PING_S = 0.05
 _SILENT_S = 0.2
 """A process silent for longer gets no more statements. Native code may hold its threads."""
-_PROBE_AFTER_S = 0.1
-"""Work that takes longer is a reason to ask whether others have their turn."""
-_STARVED_S = 0.6
-"""A process whose threads compute and take no work for longer gets no more statements."""
-_STARVED_CORES = 0.8
 _STARVED_REST_S = 30.0
 """As `_REST_S`: what keeps the threads mostly ends, and then its plans and rows are still there."""
-_SHORTLY_S = 10.0
-"""What began so long before the threads were first found busy may be what keeps them."""
 _SILENT_AT_REST_S = 1.0
 """The same limit if it uses no processor: a busy host may have given it none."""
 
@@ -120,7 +114,7 @@ class Watch:
             assert process.probed_s is not None
             process.is_silent, process.silent_bytes = True, used_bytes
             seat.rest(process, now_s)
-            withdrawing.from_starved(process, process.probed_s, _SHORTLY_S)
+            withdrawing.from_starved(process, process.probed_s, SHORTLY_S)
         elif process.registering_since_s and now_s - process.registering_since_s > _VIEW_S:
             process.kill(Cause.HUNG, f"a view was not planned within {_VIEW_S:g} s")
         else:
@@ -160,14 +154,14 @@ class Watch:
             return False
         if process.probed_s is None:
             oldest_s = min(each.began_s for each in process.works.values())
-            if now_s - oldest_s > _PROBE_AFTER_S:
+            if now_s - oldest_s > PROBE_AFTER_S:
                 process.probe()
                 self._probed[process.pid] = used_s(process.pid)
             return False
-        if now_s - process.probed_s <= _STARVED_S:
+        if now_s - process.probed_s <= STARVED_S:
             return False
         # On a busy machine it may have had no processor.
-        return used_s(process.pid) - self._probed[process.pid] > _STARVED_S * _STARVED_CORES
+        return used_s(process.pid) - self._probed[process.pid] > STARVED_S * STARVED_CORES
 
     def _has_hung(self, process: EngineProcess, now_s: float) -> bool:
         """Return whether cancelled work continues although it had time to stop."""
