@@ -77,9 +77,9 @@ class AsyncRoutes:
         await self._calls.run(lambda: self._client.cancel_active_query(query_id))
 
     async def is_service_healthy(self) -> bool:
-        """Whether the process responds."""
+        """Return True if the process responds."""
         return await self._calls.run(self._client.is_service_healthy)
 
     async def is_service_ready(self) -> bool:
-        """Whether every component is ready; False if the runtime cannot be reached."""
+        """Return True if every component is ready; False if the runtime cannot be reached."""
         return await self._calls.run(self._client.is_service_ready)

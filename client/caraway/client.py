@@ -111,12 +111,12 @@ class Client(RuntimeRoutes):
 
     @property
     def uses_http(self) -> bool:
-        """Whether there is an HTTP URL."""
+        """True if the client has an HTTP URL."""
         return self._http is not None
 
     @property
     def uses_flight(self) -> bool:
-        """Whether statements go over Flight first."""
+        """True if statements go over Flight first."""
         return self._addresses.flight is not None
 
     def set_max_retries(self, retries: int) -> None:

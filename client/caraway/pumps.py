@@ -21,7 +21,7 @@ class PumpSource(ABC):
     """What a pump reads. `begin` and `take` run in its thread, `cancel` in any."""
 
     has_started = False
-    """Whether the server may have carried out a statement that writes."""
+    """True if the server may have carried out a statement that writes."""
 
     @abstractmethod
     def begin(self) -> "pa.Schema":
@@ -52,7 +52,7 @@ class BatchPump:
 
     @property
     def has_started(self) -> bool:
-        """Whether the server may have carried out a statement that writes."""
+        """True if the server may have carried out a statement that writes."""
         return self._feed.has_started
 
     def begin(self) -> "pa.Schema":

@@ -118,14 +118,14 @@ class RuntimeRoutes(ABC):
             return False, error.message
 
     def is_service_ready(self) -> bool:
-        """Whether every component is ready; False if the runtime cannot be reached."""
+        """Return True if every component is ready; False if the runtime cannot be reached."""
         try:
             return self.readiness()[0]
         except (UnreachableError, BrokenResponseError):
             return False
 
     def is_service_healthy(self) -> bool:
-        """Whether the process responds."""
+        """Return True if the process responds."""
         request = ApiRequest("GET", "/health", accept="text/plain", timeout_s=5.0, sends_key=False)
         try:
             return self._transport.text(request, retries.once()).strip() == "ok"

@@ -48,7 +48,7 @@ class CarawayExecution(default.DefaultExecutionContext):
 
     @property
     def changes_rows(self) -> bool:
-        """Whether the statement is an INSERT, UPDATE or DELETE."""
+        """True if the statement is an INSERT, UPDATE or DELETE."""
         if self.is_text:
             return writing.begins_with_write(self.unicode_statement)
         return bool(self.isinsert or self.isupdate or self.isdelete)
@@ -165,7 +165,7 @@ class CarawayDialect(default.DefaultDialect):
     def has_table(
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> bool:
-        """Whether there is a table or a view."""
+        """True if there is a table or a view."""
         names = {"schema": self._schema(schema), "name": table_name}
         return connection.execute(text(_HAS_TABLE), names).first() is not None
 

@@ -81,7 +81,7 @@ class ClusterFolder:
 
     @property
     def is_locked(self) -> bool:
-        """Whether a supervisor holds the directory."""
+        """True if a supervisor holds the directory."""
         try:
             lock = os.open(self._lock_file, os.O_RDWR)
         except OSError:

@@ -19,7 +19,7 @@ class ClusterReadiness:
 
     @property
     def is_loading(self) -> bool:
-        """Whether a component may become ready by itself."""
+        """True if a component may become ready by itself."""
         return _STILL_LOADING in self.missing
 
 

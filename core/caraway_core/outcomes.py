@@ -57,7 +57,7 @@ class FailureOutcome:
     kind: FailureKind
     job_code: JobCode
     may_retry: bool = False
-    """Whether the same request may be retried."""
+    """True if the same request may be retried."""
 
 
 _INTERNAL = FailureOutcome(FailureKind.INTERNAL, "INTERNAL")

@@ -142,7 +142,7 @@ class ClusterOptions:
     memory_bytes: int = 0
     drain_timeout_s: float = 30.0
     parallel_reads: bool = False
-    """Whether executors serve Flight."""
+    """True if executors serve Flight."""
     limits_file: Path | None = None
     """As that of `RunOptions`."""
     state: str | None = None

@@ -54,7 +54,7 @@ class Suspect:
     ends: int
     last: End
     was_alone: bool
-    """Whether no other statement ran at the last end."""
+    """True if no other statement ran at the last end."""
     seen_s: float
     """The time of the last end, in seconds since 1970."""
 

@@ -59,17 +59,17 @@ class TableSpec:
 
     @property
     def is_external(self) -> bool:
-        """Whether its reader gives rows that the engine cannot read itself, and may wait for."""
+        """True if its reader gives rows that the engine cannot read itself, and may wait for."""
         return True
 
     @property
     def is_shareable(self) -> bool:
-        """Whether several executors may read it for one query."""
+        """True if several executors may read it for one query."""
         return self.is_divisible
 
     @property
     def is_divisible(self) -> bool:
-        """Whether each of several executors can read a share of it."""
+        """True if each of several executors can read a share of it."""
         return len(self.splits) > 1
 
     @property

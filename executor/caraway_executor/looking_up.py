@@ -36,7 +36,7 @@ class RowsStream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether no more rows will come, so that the reader need not wait to find out."""
+        """True if the rows have ended, so that the reader need not wait to find out."""
         return self._rows is None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:

@@ -57,7 +57,7 @@ class MappedChunks:
 
     @property
     def can_copy(self) -> bool:
-        """Whether there is a directory for copies."""
+        """True if there is a directory for copies."""
         return self._folder is not None
 
     async def read(

@@ -27,7 +27,7 @@ class Places:
         self._lent = 0
         self._elsewhere = asyncio.Semaphore(_MOST_ELSEWHERE)
         self._is_stuck = False
-        """Whether a task has waited for long, and no slot became free since."""
+        """True if a task has waited for long and no slot has become free since."""
 
     def lend(self, *, are_lent: bool) -> None:
         """Add as many slots as there are, or take those back as they become free.

@@ -121,7 +121,7 @@ class _Ways:
     here: Here
     there: There | None
     has_names: bool
-    """Whether the names of its columns mean something."""
+    """True if its columns are also checked by their names."""
 
     async def begin(self, stay: Stay) -> BatchStream:
         """Start the work where its turn comes first."""

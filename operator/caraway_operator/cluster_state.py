@@ -39,7 +39,7 @@ class ClusterState:
 
     @property
     def has_schedulers(self) -> bool:
-        """Whether any scheduler pod exists."""
+        """True if any scheduler pod exists."""
         workload = self.workloads.get(SCHEDULER)
         return workload is not None and workload.present > 0
 

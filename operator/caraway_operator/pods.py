@@ -78,7 +78,7 @@ class WorkloadView:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pods have the newest template and are ready."""
+        """True if all pods have the newest template and are ready."""
         if not self.is_observed:
             return False
         return self.updated >= self.replicas and self.ready >= self.replicas == self.present

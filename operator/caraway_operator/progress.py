@@ -29,7 +29,7 @@ class ReconcileProgress:
     since: float = 0.0
     """The step that a rollout is waiting for, and since when."""
     was_ready: bool = False
-    """Whether the cluster has ever been ready."""
+    """True if the cluster has ever been ready."""
     full: Mapping[str, int] = field(default_factory=dict)
     """Pods by component when the cluster was last ready. Fewer ready pods count as a loss."""
 

@@ -25,7 +25,7 @@ class FoundShares:
     shares: Sequence[pa.Table]
 
     def cut_short(self, asked: int) -> list[bool]:
-        """Whether each share may have more of the best rows than the number it was asked for.
+        """True if each share may have more of the best rows than the requested number.
 
         That is where it returned so many, and even the last of them is among the best.
         """

@@ -15,7 +15,7 @@ class Principal:
     id: PrincipalId
     may_write: bool
     is_admin: bool = False
-    """Whether it sees the statements of all principals in `runtime.task_history`."""
+    """True if it sees the statements of all principals in `runtime.task_history`."""
 
     @property
     def viewer(self) -> PrincipalId | None:

@@ -118,7 +118,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it carries no request, and none of its head has arrived."""
+        """True if it carries no request, and none of its head has arrived."""
         return not self._is_in_head and (self.cycle is None or self.cycle.response_complete)
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -17,7 +17,7 @@ from tests.kit.deadlines import until
 from tests.kit.ray_cluster import descendants
 
 MEASURES = os.environ.get("CARAWAY_MEASURES") == "1"
-"""Whether times and memory are judged, too; that needs a machine that does nothing else."""
+"""True if tests also judge times and memory, which needs an idle machine."""
 MIB = 1024 * 1024
 MOST_BYTES = 3 * 1024 * MIB
 OF_EXECUTOR_BYTES = 512 * MIB

@@ -46,7 +46,7 @@ class Emulator(kmock.KubernetesEmulator):
         self.home = "web"
         """The namespace that tests mean if they name none."""
         self.is_away = False
-        """Whether it breaks every connection, as an API server that is down."""
+        """True if it breaks every connection, as an API server that is down."""
         self.there: dict[ObjectRef, Object] = {}
         self.owned: dict[str, set[ObjectRef]] = {}
         """The objects that each uid owns, because a search takes seconds for a hundred clusters."""

@@ -28,7 +28,7 @@ class Controllers:
         self._api = emulator
         self.ill: Ill = lambda _pod: None
         self.binds = True
-        """Whether claims are bound to volumes."""
+        """True if claims are bound to volumes."""
         self.is_slow = False
         """As in a real cluster, a StatefulSet needs one step to stop a pod and one to start it, and
         the status reports the step before.

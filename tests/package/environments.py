@@ -15,7 +15,7 @@ BIN = Path(sys.executable).parent
 PLACE = BIN.parent / "package"
 _INSTALL_S = 600
 IS_LATEST = os.environ.get("CARAWAY_LATEST") == "1"
-"""Whether packages have the versions of today, and not those of the lock files."""
+"""True if packages have the newest versions, not those of the lock files."""
 
 
 @functools.cache

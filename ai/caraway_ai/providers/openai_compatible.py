@@ -43,7 +43,7 @@ class WireEndpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
     lists_all: bool = False
-    """Whether a model that its listing lacks is not there."""
+    """True if a model that is missing in its listing does not exist."""
     has_listing: bool = True
     check_url: str | None = None
     """What to ask for instead of the listing."""

@@ -68,13 +68,13 @@ class StreamedCalls:
     """
 
     runs: Callable[[str], bool]
-    """Whether the runtime runs the calls of a name."""
+    """True if the runtime runs the calls of a name."""
     _parts: dict[int, dict[str, str]] = field(default_factory=dict)
     _passing: dict[int, int] = field(default_factory=dict)
 
     @property
     def has_others(self) -> bool:
-        """Whether there are calls that the runtime does not run."""
+        """True if there are calls that the runtime does not run."""
         return bool(self._passing)
 
     def take(self, fragments: Any) -> list[JsonObject]:

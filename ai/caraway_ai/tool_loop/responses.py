@@ -122,7 +122,7 @@ def _shown(rounds: ResponseRounds, answer: JsonObject, output: list[JsonObject])
 
 
 def _needs_caller(rounds: ResponseRounds, output: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether there is a call that only the caller can answer."""
+    """True if there is a call that only the caller can answer."""
     done = {
         item.get("call_id") for item in output if str(item.get("type")).endswith("_call_output")
     }

@@ -43,7 +43,7 @@ class ToolRounds:
         return frozenset(tool.name for tool in self.definitions) - self._given_names()
 
     def runs(self, name: str) -> bool:
-        """Whether the runtime runs calls of a name: all but those of the request's own tools.
+        """True if the runtime runs calls of a name: all but those of the request's own tools.
 
         A name that nobody has given is run, too, and fails: the caller could not answer it, and the
         model can do better.
@@ -52,7 +52,7 @@ class ToolRounds:
 
     @property
     def is_last(self) -> bool:
-        """Whether the model may call no more tools of the runtime."""
+        """True if the model may call no more tools of the runtime."""
         return self._must_answer or self.round_count >= self.most_rounds
 
     def check_end(self) -> None:
@@ -177,7 +177,7 @@ class ResponseRounds(ToolRounds):
         return found[:_MOST_CALLS]
 
     def is_own(self, item: Mapping[str, Any]) -> bool:
-        """Whether an item is a call of a tool that the runtime runs."""
+        """True if an item is a call of a tool that the runtime runs."""
         name = item.get("name")
         return item.get("type") == "function_call" and isinstance(name, str) and self.runs(name)
 

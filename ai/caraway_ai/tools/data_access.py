@@ -56,7 +56,7 @@ class KnownTable:
 
     @property
     def is_readable(self) -> bool:
-        """Whether statements can read it now."""
+        """True if statements can read it now."""
         return self.status in ("ready", "refreshing")
 
 
@@ -93,7 +93,7 @@ class DataAccess(Protocol):
 
     @property
     def can_search(self) -> bool:
-        """Whether any table can be searched."""
+        """True if any table can be searched."""
         ...
 
     def tables(self, caller: ToolCaller) -> Sequence[KnownTable]:

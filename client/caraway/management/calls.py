@@ -50,9 +50,9 @@ class Call:
     headers: Mapping[str, str | None] = field(default_factory=dict)
     accept: str = JSON
     names_org: bool = False
-    """Whether the organization of the client is sent, as `X-Org-Name`."""
+    """True if the organization of the client is sent, as `X-Org-Name`."""
     has_key: bool = True
-    """Whether the service remembers the answer of a POST by an `Idempotency-Key`."""
+    """True if the service remembers the answer of a POST by an `Idempotency-Key`."""
 
     def request(self, token: str, org: str) -> ApiRequest:
         """Return the request of this call. A POST gets a new `Idempotency-Key`."""

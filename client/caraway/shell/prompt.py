@@ -28,7 +28,7 @@ def session(completer: Completer, history: History) -> "PromptSession[str]":
 
 
 def is_complete(text: str) -> bool:
-    """Whether Enter runs the text: it is empty, a command, or every statement ends with `;`."""
+    """True if Enter runs the text: it is empty, a command, or every statement ends with `;`."""
     stripped = text.strip()
     if not stripped or stripped.startswith((".", "\\")) or stripped.lower() in ("quit", "exit"):
         return True

@@ -54,7 +54,7 @@ class Channel(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether messages can be sent."""
+        """True if messages can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     def send_at_once(self) -> None:

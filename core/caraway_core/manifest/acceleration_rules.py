@@ -35,7 +35,7 @@ _UNBUILT_MODES = ("caching", "changes_after_load", "snapshot")
 
 
 def is_on(document: Document) -> bool:
-    """Whether the dataset is accelerated."""
+    """True if the dataset is accelerated."""
     section = document.value.get("acceleration")
     return isinstance(section, dict) and section.get("enabled") is not False
 

@@ -138,7 +138,7 @@ class QuerySettings:
 
 @dataclass(frozen=True, slots=True)
 class ParallelReadSettings:
-    """Whether clients read distributed answers at the executors, and how long tickets are valid."""
+    """Reads of distributed answers at the executors by clients, and how long tickets last."""
 
     enabled: bool = True
     ticket_ttl_s: float = 60.0

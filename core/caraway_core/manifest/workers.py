@@ -36,5 +36,5 @@ class DeclaredWorker:
 
     @property
     def is_llm(self) -> bool:
-        """Whether requests can name it as a model."""
+        """True if requests can name it as a model."""
         return bool(self.models)

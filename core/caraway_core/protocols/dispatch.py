@@ -30,7 +30,7 @@ class BatchStream(Protocol):
 
     @property
     def reads_only_catalog(self) -> bool:
-        """Whether the same statement returns the same rows until the catalog changes."""
+        """True if the same statement returns the same rows until the catalog changes."""
         ...
 
     @property
@@ -51,7 +51,7 @@ class OfferedAnswer(Protocol):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the parts, one after the other, have the rows in their order."""
+        """True if the parts, one after the other, have the rows in their order."""
         ...
 
     @property
@@ -126,7 +126,7 @@ class ExecutorStatus:
 
     @property
     def is_registered(self) -> bool:
-        """Whether its heartbeat is live and it is not refused."""
+        """True if its heartbeat is live and it is not refused."""
         return self.state in ("registered", "ready", "draining")
 
     @property

@@ -37,12 +37,12 @@ class Embedder(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether each call is a round trip, so that few calls with many texts are better."""
+        """True if each call is a round trip, so that few calls with many texts are better."""
         ...
 
     @property
     def is_quick(self) -> bool:
-        """Whether making a vector takes less time than reading one that was stored."""
+        """True if making a vector takes less time than reading one that was stored."""
         ...
 
     @property

@@ -28,7 +28,7 @@ class FlightPlace:
 
     @property
     def is_secure(self) -> bool:
-        """Whether it uses TLS."""
+        """True if it uses TLS."""
         return self.location.startswith("grpc+tls://")
 
 

@@ -29,7 +29,7 @@ class SourceRequest:
     base_dir: Path
     cache_dir: Path
     is_followed: bool = False
-    """Whether the rows come from a change stream, so only the columns are requested."""
+    """True if the rows come from a change stream, so only the columns are requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class StoreOrder:
     values of terms that are expressions, in order; they are not stored.
     """
     is_kept: bool = False
-    """Whether the rows will be read on this executor, and therefore stay in memory for a while."""
+    """True if the rows will be read on this executor, and therefore stay in memory for a while."""
 
     def enough_bytes(self, stored_bytes: int) -> int:
         """Return the size at which a chunk is closed, given the bytes stored before it."""
@@ -87,7 +87,7 @@ class StoredChunk:
 
     @property
     def is_chunk(self) -> bool:
-        """Whether this describes a chunk, rather than the start or the progress of an attempt."""
+        """True if this describes a chunk, not the start or the progress of an attempt."""
         return self.chunk.row_count > 0
 
 

@@ -54,7 +54,7 @@ class PackedPage:
     schema: pa.Schema | None = None
     """The schema of the result, if it is another one than that of the rows."""
     has_schema: bool = False
-    """Whether this is the first page, which has the schema."""
+    """True if this is the first page, which has the schema."""
     reads_only_catalog: bool = False
     written: TableName | None = None
 

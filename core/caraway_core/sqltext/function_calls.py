@@ -73,11 +73,11 @@ class _Level:
     has_tokens: bool = False
     is_query: bool = False
     is_from: bool = False
-    """Whether the next comma separates tables."""
+    """True if the next comma separates tables."""
     expects_table: bool = False
     names_ctes: bool = False
     is_list: bool = False
-    """Whether items of a select list stand here."""
+    """True if this is inside a select list."""
     begins_item: bool = False
     item: FunctionCall | None = None
     """The call that is the whole item so far."""

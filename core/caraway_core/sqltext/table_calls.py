@@ -109,7 +109,7 @@ class _Level:
     """What the reader knows of one level of parentheses."""
 
     is_from: bool = False
-    """Whether the next comma separates tables."""
+    """True if the next comma separates tables."""
     expects_table: bool = False
     is_with: bool = False
 

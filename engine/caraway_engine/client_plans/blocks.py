@@ -24,7 +24,7 @@ class Block:
     offset: int = 0
     grouping: str | None = None
     is_compound: bool = False
-    """Whether the source joins or combines several tables."""
+    """True if the source joins or combines several tables."""
 
     @property
     def is_cut(self) -> bool:

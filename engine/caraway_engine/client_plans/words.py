@@ -16,7 +16,7 @@ class PlanTerm:
     type: Type | None = None
     is_column: bool = False
     is_atomic: bool = False
-    """Whether it needs no parentheses as an operand."""
+    """True if it needs no parentheses as an operand."""
     is_literal: bool = False
     has_window: bool = False
     chain: str = ""

@@ -48,7 +48,7 @@ class Crowd:
 
     @property
     def is_dense(self) -> bool:
-        """Whether the streams that run occupy all cores."""
+        """True if the streams that run occupy all cores."""
         return len(self._running) >= self._cores
 
     @property

@@ -83,5 +83,5 @@ class RemoteQuery:
 
     @property
     def _is_open(self) -> bool:
-        """Whether a condition can still be added before all other steps."""
+        """True if a condition can still be added before all other steps."""
         return self.keys is None and self.limit is None and not self.order

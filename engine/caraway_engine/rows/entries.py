@@ -35,7 +35,7 @@ class EntryChanges:
 
     @property
     def only_inserts(self) -> bool:
-        """Whether all changes insert rows that need no look at other rows."""
+        """True if all changes insert rows that need no look at other rows."""
         return self.ops.count(Op.INSERT) == len(self.ops)
 
     def of(self, partition: str | None) -> Sequence[int]:

@@ -116,7 +116,7 @@ class Lineage:
 
     @property
     def is_held(self) -> bool:
-        """Whether any partitions are in memory."""
+        """True if any partitions are in memory."""
         return bool(self._merged)
 
     def let_go(self, before_s: float, standing: Container[str] = ()) -> None:

@@ -45,7 +45,7 @@ class StandIn:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to search for."""
+        """True if the query is empty."""
         if isinstance(self.asked, AskedReranking):
             return self.asked.query is None
         return any(each.text is None for each in searches_in(self.asked))

@@ -46,7 +46,7 @@ class Analysis:
     filters: pruning.Reads
     """What the filters of `plan` require of the tables that it reads."""
     is_answered: bool = False
-    """Whether a database answers the whole plan, and does more than to read and filter."""
+    """True if a database answers the whole plan, and does more than to read and filter."""
 
 
 def analyse(

@@ -57,7 +57,7 @@ class Leaf:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether partitions may read ranges of a file, as the engine itself split some."""
+        """True if partitions may read ranges of a file, as the engine itself split some."""
         return self.format == "parquet" or any(
             not file.is_whole for group in self.groups for file in group
         )

@@ -34,7 +34,7 @@ class StagePart:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether any one task gives all rows."""
+        """True if each task returns all rows."""
         return self.layout == "single"
 
     def wrapped(self, rel: Rel) -> "StagePart":

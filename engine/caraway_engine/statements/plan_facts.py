@@ -85,37 +85,37 @@ class PlanFacts:
     uncut: str | None
     is_complete: bool
     names_columns_only: bool
-    """Whether the statement selects columns of one table, and all of its rows."""
+    """True if the statement selects columns of one table, and all of its rows."""
 
     @property
     def reads_system(self) -> bool:
-        """Whether the statement reads tables of the runtime."""
+        """True if the statement reads tables of the runtime."""
         return any(map(is_system, self.scans))
 
     @property
     def is_volatile(self) -> bool:
-        """Whether rows may differ from one moment to the next although no dataset changed."""
+        """True if rows may differ from one moment to the next although no dataset changed."""
         return not self.is_complete or self.reads_system or not VOLATILE.isdisjoint(self.functions)
 
     @property
     def reads_only_catalog(self) -> bool:
-        """Whether the statement only reads datasets, and always with the same result."""
+        """True if the statement only reads datasets, and always with the same result."""
         is_query = self.operation is Operation.QUERY
         return is_query and not self.write and not self.has_copy and not self.is_volatile
 
     @property
     def changes_rows(self) -> bool:
-        """Whether the statement changes or removes existing rows."""
+        """True if the statement changes or removes existing rows."""
         return self.write is not None and self.write.name in (UPDATE, DELETE)
 
     @property
     def is_diagnostic(self) -> bool:
-        """Whether the statement is about another statement."""
+        """True if the statement explains or describes another one."""
         return self.operation in (Operation.EXPLAIN, Operation.ANALYZE, Operation.DESCRIBE)
 
     @property
     def is_only_described(self) -> bool:
-        """Whether the statement only describes another one, and reads none of its rows."""
+        """True if the statement only describes another one, and reads none of its rows."""
         return self.operation in (Operation.EXPLAIN, Operation.DESCRIBE)
 
 

@@ -31,7 +31,7 @@ class Size:
 
     @property
     def is_light(self) -> bool:
-        """Whether a short text cannot name this view often enough to become large."""
+        """True if a short text cannot name this view often enough to become large."""
         return (
             max(self.tables, self.joined) <= LIGHT
             and self.branches <= LIGHT

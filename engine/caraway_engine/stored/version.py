@@ -50,7 +50,7 @@ class StoredVersion:
 
     @property
     def is_held(self) -> bool:
-        """Whether any rows are held in memory for this version."""
+        """True if any rows are held in memory for this version."""
         return self._base.is_held or self._newest[1].is_held or self.content.lineage.is_held
 
     def at(self, log: Log) -> VersionView:

@@ -59,7 +59,7 @@ class VersionView:
 
     @property
     def is_held(self) -> bool:
-        """Whether any rows are held in memory for this view."""
+        """True if any rows are held in memory for this view."""
         return bool(self._filled) or any(each.holders for each in self._shares.copy().values())
 
     def fill(self, chunks: Chunks) -> MissingChunks | None:

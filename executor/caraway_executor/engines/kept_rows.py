@@ -39,7 +39,7 @@ class ProcessRows:
 
     @property
     def is_newest(self) -> bool:
-        """Whether the process knows every write."""
+        """True if the process knows every write."""
         return self._writes == self._kept.writes
 
     def give(self, tables: Mapping[TableName, TableSpec]) -> Mapping[TableName, TableSpec]:

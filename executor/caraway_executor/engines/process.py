@@ -73,11 +73,11 @@ class EngineProcess:
         """The view that it is planning, if any."""
         self.registering_since_s = 0.0
         self.is_silent = False
-        """Whether it has recently not answered."""
+        """True if it has recently not answered."""
         self.silent_bytes = 0
         """Its memory when it was first seen silent."""
         self.has_stopped = False
-        """Whether a statement was cancelled whose work may continue."""
+        """True if a statement was cancelled whose work may continue."""
         self.prepared: CatalogSnapshot | None = None
         """The catalog that it was given last."""
         self.installed: CatalogSnapshot | None = None
@@ -116,12 +116,12 @@ class EngineProcess:
 
     @property
     def has_writes(self) -> bool:
-        """Whether a statement that writes is running in it."""
+        """True if a statement that writes is running in it."""
         return any(each.is_write for each in self.works.values())
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can take work."""
+        """True if it accepts work."""
         return self._channel is not None and self._channel.is_open and self.cause is None
 
     def kill(self, cause: Cause, detail: str = "") -> None:
@@ -200,7 +200,7 @@ class EngineProcess:
 
     @property
     def is_responsive(self) -> bool:
-        """Whether it has answered everything that it was asked about itself."""
+        """True if it has answered every question about its own state."""
         return self.pinged_s is None and self.probed_s is None
 
     def probe(self) -> None:

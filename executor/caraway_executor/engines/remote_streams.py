@@ -45,25 +45,25 @@ class RemoteStream:
         self._error: BaseException | None = None
         self._news: asyncio.Future[None] | None = None
         self.stays_plain = False
-        """Whether the reader takes plain types in place of views, which saves copies."""
+        """True if the reader takes plain types in place of views, which saves copies."""
         self.stays_uncut = False
-        """Whether the reader takes many rows at once."""
+        """True if the reader takes many rows at once."""
         self._taken = 0
         self._is_begun = False
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is already known that no more rows will come."""
+        """True if the end of the rows is already known."""
         return self._is_ended and not (self._batches or self._bodies) and self._error is None
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether the next batch was received."""
+        """True if the next batch was received."""
         return bool(self._batches or self._bodies)
 
     @property
     def has_rows(self) -> bool:
-        """Whether rows were received at any time."""
+        """True if rows were received at any time."""
         return bool(self._taken or self._bodies)
 
     def add(self, body: pa.Buffer | None, is_whole: bool) -> None:

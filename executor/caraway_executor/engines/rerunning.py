@@ -50,7 +50,7 @@ class RerunStream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is already known that no more rows will come."""
+        """True if the end of the rows is already known."""
         return bool(getattr(self._stream, "is_at_end", False))
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ class Work:
     task: Task | None = None
     is_stopped: bool = False
     is_begun: bool = False
-    """Whether the process has started it."""
+    """True if the process has started it."""
     is_write: bool = False
     asked_s: float | None = None
     """When the process was last asked how long it has planned, while it has not replied."""
@@ -27,7 +27,7 @@ class Work:
 
     @property
     def is_users(self) -> bool:
-        """Whether a user's statement decides what it does. Such work can run again elsewhere."""
+        """True if a user's statement decides what it does. Such work can run again elsewhere."""
         return self.statement is not None or self.task is not None
 
     @property

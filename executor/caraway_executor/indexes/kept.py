@@ -80,7 +80,7 @@ class _Kept:
     joined_s: float | None = None
 
     def covers(self, unit: RowUnit) -> bool:
-        """Whether the unit is meant: numbers of objects are used again."""
+        """Return True if it is of this unit. Ids of objects are reused, so compare the object."""
         owner = self.owners.get(id(unit.key))
         return owner is not None and owner() is unit.key
 

@@ -52,7 +52,7 @@ class SearchedShare:
     units: RowUnits
     make_filter: Callable[[], ShareFilter]
     builds: bool = True
-    """Whether missing segments of indexes are built."""
+    """True if missing segments of indexes are built."""
 
 
 def answered(order: IndexOrder, share: SearchedShare, kept: KeptSegments) -> pa.RecordBatch:

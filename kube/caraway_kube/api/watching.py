@@ -58,7 +58,7 @@ class ObjectWatcher:
         self.listed = asyncio.Event()
         """Set after the first list."""
         self.is_live = False
-        """Whether the objects are as the API server last said, and nothing has broken since."""
+        """True if the watch has not broken since the objects were listed."""
 
     async def run_watch(self) -> None:
         """List and watch until cancelled."""

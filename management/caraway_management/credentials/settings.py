@@ -14,7 +14,7 @@ class OidcSettings:
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
     adds_users: bool = False
-    """Whether users that are unknown here are added, instead of refused."""
+    """True if unknown users are added, False if they are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class CredentialSettings:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach the service over TLS."""
+        """True if browsers reach the service over TLS."""
         return self.public_url.startswith("https:")
 
 

@@ -44,7 +44,7 @@ class Wanted:
     region: str | None = None
     cluster_name: str | None = None
     is_paused: bool = False
-    """Whether no runtime runs; its data stay."""
+    """True if the runtime is stopped; its data stay."""
     created: int = 0
     """The mark of the project; see `Deployer`."""
 
@@ -99,7 +99,7 @@ class Deployer(Protocol):
 
     @property
     def is_watching(self) -> bool:
-        """Whether `changed` names every deployment whose runtime has changed."""
+        """True if `changed` names every deployment whose runtime has changed."""
 
     async def changed(self) -> set[int]:
         """Wait until runtimes have changed, and return their deployments. May wait for ever."""
@@ -143,7 +143,7 @@ class NoDeployer:
 
     @property
     def is_watching(self) -> bool:
-        """Whether changes are seen: there are none."""
+        """False: this deployer has no runtimes that change."""
         return False
 
     async def changed(self) -> set[int]:

@@ -26,7 +26,7 @@ class Outside:
     """Where notices may be sent to."""
 
     allows_inside: bool = False
-    """Whether also to private addresses, over HTTP, and to any port: for installations whose users
+    """True if also private addresses, HTTP and any port are allowed: for installations whose users
     are trusted with the network of the service."""
 
 

@@ -42,7 +42,7 @@ class Allowance:
 
     limits: Limits
     has_image_tags: bool
-    """Whether projects may run other images than those of their channel."""
+    """True if projects may run other images than those of their channel."""
 
     @classmethod
     def of(cls, plan: str, limits: Limits) -> "Allowance":

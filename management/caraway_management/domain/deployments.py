@@ -41,7 +41,7 @@ class Code(StrEnum):
 
     @property
     def is_retriable(self) -> bool:
-        """Whether the deployment goes on, because the shortage may end."""
+        """True if the deployment goes on, because the shortage may end."""
         return self.value.startswith("insufficient_")
 
 

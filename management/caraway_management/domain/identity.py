@@ -35,7 +35,7 @@ class Credential:
     home_org_id: int | None = None
     """The organization that a request without `X-Org-Name` means."""
     is_administrator: bool = False
-    """Whether its owner administers the installation."""
+    """True if its owner administers the installation."""
     machine_role: Role = Role.OWNER
     """What a machine may do in its organization; the role of a user is that of the member."""
     expires_at: datetime | None = None

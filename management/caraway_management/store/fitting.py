@@ -1,4 +1,4 @@
-"""Whether the tables of a database are what this release needs.
+"""Compares the tables of a database with those that this release needs.
 
 During a rollout two releases use one database. A migration that only adds tables and columns leaves
 the earlier release at work; any other one does not, and then it must say so.

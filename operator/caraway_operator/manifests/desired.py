@@ -49,12 +49,12 @@ class DesiredCluster:
 
     @property
     def makes_redis(self) -> bool:
-        """Whether the state's pod runs Redis."""
+        """True if the state's pod runs Redis."""
         return self.spec.redis is None
 
     @property
     def makes_store(self) -> bool:
-        """Whether the state's pod runs the result store."""
+        """True if the state's pod runs the result store."""
         runtime = self.manifest.content.get("runtime") or {}
         is_given = (runtime.get("scheduler") or {}).get("state_location") is not None
         return self.spec.result_store is None and not is_given

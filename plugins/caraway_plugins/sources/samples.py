@@ -31,7 +31,7 @@ class FileSample:
     text: str
     is_whole: bool
     has_mark: bool = False
-    """Whether a byte order mark is before the text."""
+    """True if a byte order mark is before the text."""
 
 
 def head(

@@ -44,7 +44,7 @@ class DatasetStanding:
 
     @property
     def is_loading(self) -> bool:
-        """Whether a refresh or the first load of a followed source is in progress."""
+        """True if a refresh or the first load of a followed source is in progress."""
         if self.refreshes.running is not None:
             return True
         # Rows that a failed refresh has read are not loaded.

@@ -36,9 +36,9 @@ class DatasetState:
     """The fingerprint of the data in `spec`; the latest fingerprint may differ."""
     attempts: int = 0
     is_kept: bool = False
-    """Whether the accelerator has accepted the dataset."""
+    """True if the accelerator has accepted the dataset."""
     is_recalled: bool = False
-    """Whether the accelerator has looked for rows that are stored."""
+    """True if the accelerator has looked for stored rows."""
     stale: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to force a reload, even if the fingerprint is unchanged."""
 
@@ -52,24 +52,24 @@ class DatasetState:
 
     @property
     def lacks_source(self) -> bool:
-        """Whether nothing can be loaded, because the last attempt to read its source failed."""
+        """True if nothing can be loaded, because the last attempt to read its source failed."""
         return self.attempts > 0 and self.version is None
 
     @property
     def is_being_loaded(self) -> bool:
-        """Whether it is accelerated, has no rows yet and has no known error."""
+        """True if it is accelerated, has no rows yet and has no known error."""
         is_wanted = self.is_accelerated and self.status in ("initializing", "refreshing")
         return is_wanted and self.version is None and self.error is None
 
     @property
     def was_tried(self) -> bool:
-        """Whether its source was tried, and its stored rows were looked for."""
+        """True if its source was tried, and its stored rows were looked for."""
         may_have_rows = self.is_accelerated and self.is_kept and not self.is_recalled
         return (self.error is not None or self.attempts > 0) and not may_have_rows
 
     @property
     def is_ready(self) -> bool:
-        """Whether this dataset allows the runtime to be ready."""
+        """True if this dataset allows the runtime to be ready."""
         if self.ready_state == "on_registration" and self.error is None:
             return True
         return self.status in ("ready", "refreshing", "disabled")

@@ -41,7 +41,7 @@ class Backend:
     state: StateStore | None = None
     """The store of a cluster's schedulers; alone, a process has a file of its own."""
     is_shared: bool = False
-    """Whether there may be other schedulers."""
+    """True if there may be other schedulers."""
     operating: Operating | None = None
     hosting: Hosting | None = None
     """Hosts models on executors, where there is a cluster."""

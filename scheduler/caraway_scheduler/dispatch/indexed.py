@@ -220,7 +220,7 @@ class _Dealt:
     shares: Shares
 
     def is_of(self, spec: StoredTable, owners: tuple[ExecutorId, ...], *, has_log: bool) -> bool:
-        """Whether the shares are those of this version; to compare the object is enough."""
+        """True if the shares belong to this version, compared by identity."""
         return self.spec is spec and self.owners == owners and self.has_log == has_log
 
 

@@ -48,7 +48,7 @@ class MergedStream:
         self.written: TableName | None = None
         self.measure: Callable[[pa.RecordBatch], tuple[int, int]] = _measure
         self.stays_plain = False
-        """Whether the reader takes plain types in place of views, which saves copies."""
+        """True if the reader takes plain types in place of views, which saves copies."""
         self.ended = 0
         """How many tasks were read to their end."""
         self._streams = list(streams)

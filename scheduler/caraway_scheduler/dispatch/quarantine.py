@@ -36,7 +36,7 @@ class _Running:
     returns: int
     lost: set[tuple[ExecutorId, str]] = field(default_factory=set)
     has_ended: bool = False
-    """Whether its answer was read completely."""
+    """True if its answer was read completely."""
 
 
 class Quarantine:

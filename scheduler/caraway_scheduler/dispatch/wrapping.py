@@ -109,7 +109,7 @@ class WrappedStream:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether the stream already knows that no more rows follow."""
+        """True if the end of the stream is already known."""
         return bool(getattr(self._stream, "is_at_end", False))
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:

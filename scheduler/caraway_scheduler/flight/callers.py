@@ -46,7 +46,7 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no ty
 
     @property
     def reads_endpoints(self) -> bool:
-        """Whether the client may be sent to several endpoints.
+        """True if the client may be sent to several endpoints.
 
         Clients that name themselves as below read the first one only.
         """

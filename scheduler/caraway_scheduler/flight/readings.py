@@ -58,7 +58,7 @@ class FlightReading:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the statement has ended and what is left of it is here."""
+        """True if the statement has ended and its remaining rows have arrived."""
         return self._rows is None
 
     @property

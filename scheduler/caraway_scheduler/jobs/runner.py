@@ -70,10 +70,10 @@ class JobRun:
     waits_for: str = ""
     is_done: bool = False
     is_counted: bool = False
-    """Whether the job's record shows that this process has started it."""
+    """True if the job's record shows that this process has started it."""
     has_begun: bool = False
     is_settling: bool = False
-    """Whether the outcome is being written; a change notification is then caused by this write."""
+    """True if the outcome is being written; a change notification is then caused by this write."""
 
     @property
     def job(self) -> Job:

@@ -38,7 +38,7 @@ class Record:
     held: CatalogVersion | None = None
     held_at: float = 0.0
     has_served: bool = False
-    """Whether it received the catalog that new statements use; it keeps that besides newer ones."""
+    """True if it received the catalog that new statements use; it keeps that besides newer ones."""
     failures: Mapping[TableName, str] = field(default_factory=dict)
     is_proven: bool = False
     is_notified: bool = False

@@ -23,7 +23,7 @@ class ModelCaller:
     span: Span
     principal: Principal = ANONYMOUS
     shows_progress: bool = False
-    """Whether calls of tools are told in the text of a stream."""
+    """True if the text of a stream reports calls of tools."""
     uses_tools: bool = True
 
 
@@ -49,7 +49,7 @@ class ModelState:
     error: ModelError | None = None
     loaded: LoadedModel | None = None
     was_ready: bool = False
-    """Whether it was ready once. A provider that fails later does not take this process out of
+    """True if it was ready once. A provider that fails later does not take this process out of
     service, which serves much else."""
     load_duration_ms: float = 0.0
     load_errors: int = 0

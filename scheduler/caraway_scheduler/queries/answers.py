@@ -153,7 +153,7 @@ class LiveRows:
 
     @property
     def is_at_hand(self) -> bool:
-        """Whether the next batch is here, so that it takes no wait."""
+        """True if the next batch has arrived."""
         if self._ahead:
             return True
         if self._stream is None or self._next is not None:

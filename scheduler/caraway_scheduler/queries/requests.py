@@ -30,6 +30,6 @@ class QueryRequest:
     offer: OfferOrder | None = None
     """Set where executors may serve the rows; see `Statement`."""
     takes_plain: bool = False
-    """Whether the reader takes strings and bytes in place of views, which saves copies."""
+    """True if the reader takes strings and bytes in place of views, which saves copies."""
     takes_uncut: bool = False
-    """Whether the reader, which `takes_plain`, also takes many rows at once."""
+    """True if the reader, which `takes_plain`, also takes many rows at once."""

@@ -15,7 +15,7 @@ _PLACE = re.compile(r"Line: (?P<line>\d+), Column: (?P<column>\d+)")
 
 
 def is_wrong(exc: InvalidQueryError) -> bool:
-    """Whether the engine could not read a statement."""
+    """True if the engine could not read a statement."""
     return exc.message.startswith(_WRONG)
 
 

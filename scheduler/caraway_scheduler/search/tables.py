@@ -46,7 +46,7 @@ class RankingRequest:
     where: str | None
     limit: int
     has_chunks: bool = False
-    """Whether the place of the best chunk is asked for."""
+    """True if the request asks for the position of the best chunk."""
 
 
 @dataclass(frozen=True, slots=True)

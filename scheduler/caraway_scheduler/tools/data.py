@@ -50,7 +50,7 @@ class RuntimeData:
 
     @property
     def can_search(self) -> bool:
-        """Whether any table can be searched."""
+        """True if any table can be searched."""
         if self._searches is None:
             return False
         tables = (state.dataset for state in self._catalog.datasets.values())

@@ -51,7 +51,7 @@ class WorkerRuns:
 
     @property
     def are_refused(self) -> bool:
-        """Whether the process takes no more work."""
+        """True if the process accepts no more work."""
         return self._queries.is_stopping
 
     async def run(self, worker: DeclaredWorker, due: datetime) -> None:

@@ -33,13 +33,13 @@ _LETTERS = str.maketrans(
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether the character belongs to a script that puts no spaces between words."""
+    """True if the character belongs to a script that puts no spaces between words."""
     code = ord(character)
     return code >= 0x0E00 and any(first <= code <= last for first, last in _UNSPACED)
 
 
 def is_word_character(character: str) -> bool:
-    """Whether the character is a letter, a mark or a digit."""
+    """True if the character is a letter, a mark or a digit."""
     return unicodedata.category(character)[0] in "LNM"
 
 

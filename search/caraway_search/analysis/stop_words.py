@@ -9,7 +9,7 @@ _LISTS = Path(__file__).with_name("stop_words.txt")
 
 
 def is_stop_word(folded: str, language: str) -> bool:
-    """Whether a folded word is one of the stop words; a language without a list has none."""
+    """True if a folded word is one of the stop words; a language without a list has none."""
     return folded in _words(language)
 
 

@@ -121,7 +121,7 @@ class _Parser:
         return Group(_without(clauses, stop_words))
 
     def _is_stop_word(self, part: _Part) -> bool:
-        """Whether a part is one plain word, and a stop word."""
+        """True if a part is one plain word, and a stop word."""
         if part.kind != "word" or part.sign:
             return False
         pieces = self._analyzer.pieces(part.text[:_LONGEST_WORD], 2)

@@ -67,7 +67,7 @@ class Look:
 
     @property
     def has_estimates(self) -> bool:
-        """Whether estimates are worth their time here."""
+        """True if estimates are worth their time here."""
         least = max(FEW_VECTORS, SMALL_SHARE * len(self._allowed))
         return self.segment.codes is not None and self._allowed_count > least
 
@@ -205,7 +205,7 @@ class Look:
         return ~low
 
     def _fits(self, norms: Floats) -> bool:
-        """Whether products with vectors of these lengths can be told apart in 32 bits."""
+        """True if products with vectors of these lengths can be told apart in 32 bits."""
         largest = float(norms.max(initial=0.0))
         # Cosines have the length of each vector in their errors, others that of the longest.
         least = float(norms.min(initial=math.inf)) if self._query.metric == "cosine" else largest

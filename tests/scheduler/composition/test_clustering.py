@@ -1,4 +1,4 @@
-"""Whether a scheduler that starts without the head can reach executors."""
+"""A scheduler that starts without the head, and its way to the executors."""
 
 from pathlib import Path
 

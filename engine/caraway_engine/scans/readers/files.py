@@ -37,7 +37,7 @@ def read(spec: FilesTable, _splits: Sequence[TableSplit] = ()) -> Table:
 
 
 def is_measured_wrongly(spec: TableSpec) -> bool:
-    """Whether DataFusion may take values of the table from statistics that do not hold.
+    """True if DataFusion may use statistics of the table that do not hold.
 
     Statistics of Parquet files leave NaN out, and a column whose least and greatest values are
     equal is taken for a constant: its NaNs would read as that value.
@@ -60,7 +60,7 @@ def _scratch() -> SessionContext:
 
 
 def _is_whole(read: _Read, schema: pa.Schema) -> bool:
-    """Whether the scan is the table as it stands, with nothing left to cast, add or reorder."""
+    """True if the scan returns the table unchanged: no column is cast, added or reordered."""
     if _as_read(read.scan) is not read.scan:
         return False
     fields = [(each.name, each.type) for each in read.rows.schema()]

@@ -46,7 +46,7 @@ class RouteTool:
     in_headers: Mapping[str, str]
     has_body: bool
     is_body_whole: bool
-    """Whether the body is one argument, because it is no object."""
+    """True if the body is one argument, because it is no object."""
 
     @property
     def is_read_only(self) -> bool:

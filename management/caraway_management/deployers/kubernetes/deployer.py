@@ -129,7 +129,7 @@ class KubernetesDeployer:
 
     @property
     def is_watching(self) -> bool:
-        """Whether `changed` names every deployment whose runtime has changed."""
+        """True if `changed` names every deployment whose runtime has changed."""
         return self._watcher.is_live
 
     async def changed(self) -> set[int]:

@@ -167,7 +167,7 @@ class LocalDeployer:
 
     @property
     def is_watching(self) -> bool:
-        """Whether changes are seen: processes are looked at when somebody asks."""
+        """False: processes are only looked at when a status is requested."""
         return False
 
     async def changed(self) -> set[int]:

@@ -28,7 +28,7 @@ class Plan:
     """0 for a runtime in one process; otherwise a cluster."""
     is_removed: bool = False
     has_served: bool = False
-    """Whether the runtime of this deployment has been ready."""
+    """True if the runtime of this deployment has been ready."""
     created: int = 0
     """When the project was created; 0 if that is not known."""
 

@@ -52,7 +52,7 @@ class LocalRuntime:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was removed, and nothing is left."""
+        """True if it was removed completely."""
         return self.plan.is_removed and not self._folder.path.exists()
 
     def set_plan(self, plan: Plan, *, restarts: bool) -> None:

@@ -19,7 +19,7 @@ class User(Base):
     email: Mapped[str | None]
     password_hash: Mapped[str | None]
     is_administrator: Mapped[bool] = mapped_column(default=False)
-    """Whether the user sets the plans of the installation."""
+    """True if the user sets the plans of the installation."""
     home_org_id: Mapped[int | None]
     created_at: Mapped[datetime]
     deleted_at: Mapped[datetime | None]

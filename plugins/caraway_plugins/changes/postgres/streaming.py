@@ -55,7 +55,7 @@ class Stream:
         self._socket = connection.fileno()
         self._in_transaction = False
         self._has_ended_open = False
-        """Whether a transaction ended of which parts were given, and nobody was told yet."""
+        """True if a partly delivered transaction has ended and its end has not been reported."""
         self._commit_lsn = 0
         self._confirmed = at.lsn
         self._tasks = tasks.Tasks()

@@ -67,7 +67,7 @@ class Following:
         self._again = Backoff(DELAYS, chance)
         self._lost: str | None = None
         self.is_whole = False
-        """Whether the dataset matches its source at some point in time, as far as is known here."""
+        """True if the dataset matches its source at some point in time, as far as is known here."""
 
     async def run(self) -> None:
         """Follow the source until cancelled; failures are reported and retried."""

@@ -31,15 +31,15 @@ class Recipe:
     expressions: tuple[str, ...] = ()
     """Partition expressions; their values follow the columns of the dataset."""
     replaces: bool = False
-    """Whether an appended row replaces the one with the same primary key."""
+    """True if an appended row replaces the one with the same primary key."""
     vectors: tuple[GeneratedVectors, ...] = ()
     """The generated columns."""
     reuses_vectors: bool = False
-    """Whether the loaded rows have vectors of the same models, which need not be made again."""
+    """True if the loaded rows have vectors of the same models, which need not be made again."""
 
     @property
     def only_adds(self) -> bool:
-        """Whether an append never changes rows that are already loaded."""
+        """True if an append never changes rows that are already loaded."""
         is_kept = self.retention_s is None and self.retention_condition is None
         return is_kept and not self.overlap_s and not self.sort_by
 

@@ -123,7 +123,7 @@ class BeginRun:
     delay_s: float
     ask: str = ""
     has_own_sql: bool = False
-    """Whether the request has its own `refresh_sql`, which overrides the stored setting."""
+    """True if the request has its own `refresh_sql`, which overrides the stored setting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class LoadPlan:
     partition_by: PartitionBy = field(default_factory=PartitionBy)
     bucketed: Bucketed | None = None
     reopens: bool = False
-    """Whether a version of an earlier process needs no refresh at the start."""
+    """True if a version of an earlier process needs no refresh at the start."""
     search: SearchColumns = NO_SEARCH
     """The columns that can be searched; vectors of some are generated."""
 

@@ -93,7 +93,7 @@ class DatasetVersion:
 
     @property
     def was_loaded(self) -> bool:
-        """Whether a followed source has delivered all of its rows at least once."""
+        """True if a followed source has delivered all of its rows at least once."""
         if not self.position:
             return False
         return not self.pending or bool(self.read_log or self.base_rows)

@@ -38,7 +38,7 @@ class DirectCalls:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls can be made."""
+        """True if it accepts calls."""
         return self._channel is not None and self._channel.is_open
 
     async def connect(self, token: str) -> None:

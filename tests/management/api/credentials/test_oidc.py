@@ -23,7 +23,7 @@ def issuer() -> Issuer:
 
 @pytest.fixture
 def adds_users() -> bool:
-    """Whether the installation adds users that it does not know."""
+    """True if the installation adds users that it does not know."""
     return False
 
 
