@@ -139,9 +139,9 @@ EARLIER ?=
 test-upgrade: setup
 	CARAWAY_EARLIER=$(EARLIER) $(PYTEST) -s -rs -o timeout=2400 -m full tests/e2e/test_upgrade.py
 
-# The first part of it, and the data of each release read by the other.
+# The first part of it, the data of each release read by the other, and two releases of the management service.
 test-upgrade-short: setup
-	CARAWAY_UPGRADE=short $(PYTEST) -s -rs -o timeout=600 -m full tests/e2e/test_release_data.py tests/e2e/test_upgrade.py -k "not downgraded"
+	CARAWAY_UPGRADE=short $(PYTEST) -s -rs -o timeout=600 -m full tests/e2e/test_release_data.py tests/e2e/test_management_releases.py tests/e2e/test_upgrade.py -k "not downgraded"
 
 # Manifests, keys and certificates reach runtimes under load, and no request fails.
 test-rollouts: setup

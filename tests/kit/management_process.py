@@ -15,6 +15,7 @@ from typing import Any
 import caraway
 from tests.kit import deadlines
 from tests.kit.processes import CARAWAY
+from tests.kit.ray_cluster import Host
 
 START_S = 240.0
 _STOP_S = 60.0
@@ -45,6 +46,8 @@ class Laptop:
     environ: Mapping[str, str] = field(default_factory=dict)
     token: str = ""
     services: int = 0
+    host: Host = field(default_factory=Host)
+    """The release whose commands and services run from now on."""
 
     @property
     def data(self) -> Path:
@@ -128,7 +131,7 @@ class Laptop:
         }
         return {
             **inherited, "HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / "config"),
-            **self.environ,
+            **self.host.environ, **self.environ,
         }  # fmt: skip
 
 

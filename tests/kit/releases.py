@@ -11,16 +11,20 @@ from tests.kit.ray_cluster import Host
 ROOT = Path(__file__).parents[2]
 EARLIER = "f5456c310bc697c51e6c11c4c29c9b2f137d1ad1"
 """The release before: the tag of it, or the last commit with its protocol version."""
+MANAGEMENT = "cd3eca22c1e7805b7643131bd8ce3024f6338d0e"
+"""The release before of the management service, whose database an upgrade leaves at work."""
+FIRST_MANAGEMENT = "3ad66c51854da01eadd2d9cb73f04ebe8f2a307d"
+"""The first release of the management service, whose database has the first revision."""
 VARIABLE = "CARAWAY_EARLIER"
 """The variable that names another commit or tag."""
 
 
-def earlier(folder: Path) -> Host:
+def earlier(folder: Path, commit: str = "") -> Host:
     """Write the files of the release before to a folder; return how its processes are started.
 
     Its processes use the packages of this environment, so its requirements must be the same.
     """
-    ref = os.environ.get(VARIABLE) or EARLIER
+    ref = commit or os.environ.get(VARIABLE) or EARLIER
     found = _git("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
     if found.returncode:
         pytest.skip(

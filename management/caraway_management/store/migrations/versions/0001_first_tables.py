@@ -35,9 +35,6 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_activity_org_id_at"), "activity", ["org_id", "at"], unique=False)
     op.create_index(op.f("ix_activity_org_id_id"), "activity", ["org_id", "id"], unique=False)
-    for column in ("action", "actor", "project_id", "resource_id"):
-        name, columns = f"ix_activity_org_id_{column}_id", ["org_id", column, "id"]
-        op.create_index(op.f(name), "activity", columns, unique=False)
     op.create_table(
         "attempts",
         sa.Column("key", sa.String(), nullable=False),
@@ -117,7 +114,6 @@ def upgrade() -> None:
         sa.Column("values", types.Json(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_metric_samples")),
     )
-    op.create_index(op.f("ix_metric_samples_at"), "metric_samples", ["at"], unique=False)
     op.create_index(
         op.f("ix_metric_samples_project_id_at"),
         "metric_samples",
@@ -287,7 +283,6 @@ def upgrade() -> None:
         sa.Column("org_id", types.Number, nullable=False),
         sa.Column("user_id", types.Number, nullable=False),
         sa.Column("role", sa.String(), nullable=False),
-        sa.Column("revision", types.Number, nullable=False),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.ForeignKeyConstraint(["org_id"], ["orgs.id"], name=op.f("fk_members_org_id")),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_members_user_id")),
@@ -425,12 +420,7 @@ def upgrade() -> None:
         sa.Column("targets", types.Json(), nullable=False),
         sa.Column("is_enabled", sa.Boolean(), nullable=False),
         sa.Column("cursor", sa.String(), nullable=True),
-        sa.Column("state", sa.String(), nullable=False),
-        sa.Column("since", types.Moment(), nullable=True),
-        sa.Column("calm_since", types.Moment(), nullable=True),
         sa.Column("last_fired_at", types.Moment(), nullable=True),
-        sa.Column("last_resolved_at", types.Moment(), nullable=True),
-        sa.Column("evaluation_unavailable_reason", sa.String(), nullable=True),
         sa.Column("revision", types.Number, nullable=False),
         sa.Column("created_at", types.Moment(), nullable=False),
         sa.Column("updated_at", types.Moment(), nullable=False),
