@@ -21,8 +21,9 @@ from caraway_management.limiting.spreading import LimitWork
 from caraway_management.monitoring import announcing, leases
 from caraway_management.monitoring.delivering import Deliverer
 from caraway_management.monitoring.judging import Judge
-from caraway_management.monitoring.reacting import Reactor
-from caraway_management.monitoring.watching import Watcher
+from caraway_management.monitoring.looking import Looker
+from caraway_management.monitoring.reacting import EventJudge
+from caraway_management.monitoring.watching import RowJudge
 from caraway_management.organizations import inviting
 from caraway_management.organizations.inviting import Inviter
 from caraway_management.outbox import Handler, Worker
@@ -90,12 +91,13 @@ def jobs(services: Services, runtimes: Runtimes) -> list[Job]:
             services.database, services.now(), "sample metrics", worker.owner, _SAMPLING_LEASE_S
         )
 
+    events, rows = EventJudge(services), RowJudge(services, worker.owner)
     sampler = Sampler(services, runtimes, may_sample)
     return [
         Job("do what changes caused", worker.run),
         Job("judge monitors", Judge(services, worker.owner).run),
-        Job("look for events", Reactor(services, worker.owner).run),
-        Job("look for rows", Watcher(services, worker.owner).run),
+        Job("look for events", Looker(services, worker.owner, events).run),
+        Job("look for rows", Looker(services, worker.owner, rows).run),
         Job("sample metrics", sampler.run),
         Job("send notices", notices.run),
         Job("run the deployer", services.deployer.run),

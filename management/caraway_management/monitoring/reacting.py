@@ -1,90 +1,44 @@
-"""Looks for the events of reactions every minute, in one of the instances."""
+"""Judges reactions to events by the task histories of runtimes."""
 
-import asyncio
-import logging
 from collections.abc import Sequence
 
 import httpx
 from sqlalchemy import select
 
-from caraway_core.errors import CarawayError
-from caraway_management.domain import monitoring
 from caraway_management.domain import reactions as rules
 from caraway_management.domain.reactions import Task
-from caraway_management.monitoring import announcing, asking, leases, reactions
+from caraway_management.monitoring import announcing, asking
 from caraway_management.secrets import api_keys
 from caraway_management.services import Services
 from caraway_management.store.tables import Project, Reaction
 
-logger = logging.getLogger(__name__)
-LEASE = "look for events"
-_LEASE_S = 2 * monitoring.EVERY_S
-_TIMEOUT_S = 10.0
-_AT_ONCE = 8
 _MOST_BYTES = 8 * 1024 * 1024
 
 
-class Reactor:
-    """Reads the task histories of projects that have reactions, if it has the lease for it.
+class EventJudge:
+    """Judges the reactions to events, by the task histories of their projects.
 
     A history is read with each key of the project, as a runtime shows a key its own tasks only.
     Refreshes and other work of the runtime itself belong to no key: they are no events.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        owner: str,
-        every_s: float = monitoring.EVERY_S,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
+    lease = "look for events"
+    kinds = rules.KINDS
+    at_once = 8
+    timeout_s = 10.0
+
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._owner = owner
-        self._every_s = every_s
-        self._transport = transport
 
-    async def run(self) -> None:
-        """Look until cancelled."""
-        while True:
-            try:
-                await self.run_once()
-            except CarawayError as exc:
-                logger.warning("reactions were not looked after", extra={"reason": str(exc)})
-            await asyncio.sleep(self._every_s)
+    def begin(self, found: list[tuple[Project, list[Reaction]]]) -> None:
+        """Begin a round, in the order of the projects."""
 
-    async def run_once(self) -> None:
-        """Look for the events of every reaction once, unless another instance does it."""
-        services, now = self._services, self._services.now()
-        if not await leases.take(services.database, now, LEASE, self._owner, _LEASE_S):
-            return
-        async with services.database.read() as session:
-            found = await reactions.list_waiting(session, rules.KINDS)
-        slots = asyncio.Semaphore(_AT_ONCE)
-        async with (
-            httpx.AsyncClient(
-                transport=self._transport, trust_env=False, timeout=_TIMEOUT_S
-            ) as client,
-            asyncio.TaskGroup() as group,
-        ):
-            for project, waiting in found:
-                group.create_task(self._look(client, slots, project, waiting))
-
-    async def _look(
-        self,
-        client: httpx.AsyncClient,
-        slots: asyncio.Semaphore,
-        project: Project,
-        waiting: Sequence[Reaction],
+    async def judge(
+        self, client: httpx.AsyncClient, project: Project, waiting: Sequence[Reaction]
     ) -> None:
-        async with slots:
-            try:
-                tasks = await self._tasks(client, project, waiting)
-                if tasks:
-                    await self._react(project, waiting, tasks)
-            except CarawayError as exc:
-                # The events are found the next time.
-                extra = {"project": project.id, "reason": str(exc)}
-                logger.warning("the history of a project cannot be read", extra=extra)
+        """Read the history of a project, and write notices of its new events."""
+        if tasks := await self._tasks(client, project, waiting):
+            await self._react(project, waiting, tasks)
 
     async def _tasks(
         self, client: httpx.AsyncClient, project: Project, waiting: Sequence[Reaction]

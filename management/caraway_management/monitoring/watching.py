@@ -1,7 +1,6 @@
-"""Runs the queries of reactions to rows every minute, in one of the instances."""
+"""Judges reactions to rows by their queries."""
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,21 +8,18 @@ from datetime import datetime
 import httpx
 from sqlalchemy import select
 
-from caraway_core.errors import CarawayError, UnavailableError
+from caraway_core.errors import UnavailableError
 from caraway_management.domain import monitoring
 from caraway_management.domain import watching as rules
 from caraway_management.domain.monitoring import Event, Measured, Verdict
-from caraway_management.monitoring import announcing, asking, leases, reactions
+from caraway_management.monitoring import announcing, asking, leases
 from caraway_management.monitoring.asking import StatementRefusedError
 from caraway_management.monitoring.judging import standing_of
+from caraway_management.monitoring.looking import LEASE_S
 from caraway_management.secrets import api_keys
 from caraway_management.services import Services
 from caraway_management.store.tables import Project, Reaction
 
-logger = logging.getLogger(__name__)
-LEASE = "look for rows"
-_LEASE_S = 2 * monitoring.EVERY_S
-_AT_ONCE = 16
 _MOST_BYTES = 1024 * 1024
 
 
@@ -37,86 +33,48 @@ class Bounds:
     """Less than the lease lasts: no other instance begins before this one has ended."""
 
 
-class Watcher:
-    """Judges the reactions to rows, if this instance has the lease for it.
+class RowJudge:
+    """Judges the reactions to rows.
 
     The queries are run with the key of this service. Those of a project are run one after
     another, so that they do not take its runtime from its users.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        owner: str,
-        every_s: float = monitoring.EVERY_S,
-        transport: httpx.AsyncBaseTransport | None = None,
-        bounds: Bounds | None = None,
-    ) -> None:
+    lease = "look for rows"
+    kinds = rules.KINDS
+    at_once = 16
+    timeout_s = None
+    """How long a query may take is limited as a whole."""
+
+    def __init__(self, services: Services, owner: str, bounds: Bounds | None = None) -> None:
         self._services = services
         self._owner = owner
-        self._every_s = every_s
-        self._transport = transport
         self._bounds = bounds or Bounds()
+        self._until = 0.0
 
-    async def run(self) -> None:
-        """Look until cancelled."""
-        while True:
-            try:
-                await self.run_once()
-            except CarawayError as exc:
-                logger.warning("reactions to rows were not judged", extra={"reason": str(exc)})
-            await asyncio.sleep(self._every_s)
-
-    async def run_once(self) -> None:
-        """Judge every reaction to rows once, unless another instance does it."""
-        services, now = self._services, self._services.now()
-        if not await leases.take(services.database, now, LEASE, self._owner, _LEASE_S):
-            return
-        async with services.database.read() as session:
-            found = await reactions.list_waiting(session, rules.KINDS)
-        # Where time is short, projects whose queries fail wait for the others.
+    def begin(self, found: list[tuple[Project, list[Reaction]]]) -> None:
+        """Begin a round. Where time is short, projects whose queries fail wait for the others."""
         found.sort(key=lambda each: min(_failures(reaction) for reaction in each[1]))
-        slots = asyncio.Semaphore(_AT_ONCE)
-        until = asyncio.get_running_loop().time() + self._bounds.all_s
-        async with (
-            # How long a query may take is bounded as a whole.
-            httpx.AsyncClient(transport=self._transport, trust_env=False, timeout=None) as client,
-            asyncio.TaskGroup() as group,
-        ):
-            for project, waiting in found:
-                group.create_task(self._look(client, slots, until, project, waiting))
+        self._until = asyncio.get_running_loop().time() + self._bounds.all_s
 
-    async def _look(
-        self,
-        client: httpx.AsyncClient,
-        slots: asyncio.Semaphore,
-        until: float,
-        project: Project,
-        waiting: Sequence[Reaction],
+    async def judge(
+        self, client: httpx.AsyncClient, project: Project, waiting: Sequence[Reaction]
     ) -> None:
-        async with slots:
-            try:
-                if measured := await self._measure_all(client, until, project, waiting):
-                    await self._store(project, waiting, measured)
-            except CarawayError as exc:
-                extra = {"project": project.id, "reason": str(exc)}
-                logger.warning("reactions of a project were not judged", extra=extra)
+        """Run the queries of a project, and store the verdicts with their notices."""
+        if measured := await self._measure_all(client, project, waiting):
+            await self._store(project, waiting, measured)
 
     async def _measure_all(
-        self,
-        client: httpx.AsyncClient,
-        until: float,
-        project: Project,
-        waiting: Sequence[Reaction],
+        self, client: httpx.AsyncClient, project: Project, waiting: Sequence[Reaction]
     ) -> Mapping[str, Measured]:
         """Run the queries of a project; return what they say, by the ids of the reactions."""
         async with self._services.database.read() as session:
             keys = await api_keys.read(session, self._services.sealer, project.id)
         key = keys.get(api_keys.OF_SERVICE)
         clock = asyncio.get_running_loop().time
-        if key is None or clock() >= until:
+        if key is None or clock() >= self._until:
             return {}
-        until = min(until, clock() + self._bounds.project_s)
+        until = min(self._until, clock() + self._bounds.project_s)
         measured: dict[str, Measured] = {}
         for reaction in sorted(waiting, key=_failures):
             if measured and clock() >= until:
@@ -157,7 +115,7 @@ class Watcher:
         if not changed:
             return
         async with self._services.database.change() as session:
-            if not await leases.renew(session, now, LEASE, self._owner, _LEASE_S):
+            if not await leases.renew(session, now, self.lease, self._owner, LEASE_S):
                 return
             query = select(Reaction).where(Reaction.id.in_(changed)).order_by(Reaction.id)
             for reaction in await session.scalars(query.with_for_update()):

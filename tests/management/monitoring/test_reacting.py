@@ -7,7 +7,8 @@ from sqlalchemy import select, update
 
 from caraway_management.domain import reactions
 from caraway_management.monitoring import announcing
-from caraway_management.monitoring.reacting import Reactor
+from caraway_management.monitoring.looking import Looker
+from caraway_management.monitoring.reacting import EventJudge
 from caraway_management.secrets import api_keys
 from caraway_management.store.tables import OutboxEntry, Project, Reaction
 from tests.kit.deployed_projects import DeployedProject, new_project
@@ -69,8 +70,9 @@ class Shop:
 
     def look(self, owner: str = "one") -> None:
         transport = httpx.MockTransport(self.histories)
-        reactor = Reactor(self.installation.services, owner, transport=transport)
-        self.installation.run(reactor.run_once)
+        services = self.installation.services
+        looker = Looker(services, owner, EventJudge(services), transport=transport)
+        self.installation.run(looker.run_once)
 
     def notices(self) -> list[dict[str, Any]]:
         query = select(OutboxEntry).where(OutboxEntry.kind == announcing.KIND)

@@ -8,7 +8,8 @@ from sqlalchemy import select, update
 
 from caraway_management.domain import watching as rules
 from caraway_management.monitoring import announcing
-from caraway_management.monitoring.watching import Bounds, Watcher
+from caraway_management.monitoring.looking import Looker
+from caraway_management.monitoring.watching import Bounds, RowJudge
 from caraway_management.secrets import api_keys
 from caraway_management.store.tables import ApiKey, OutboxEntry, Project
 from tests.kit.deployed_projects import DeployedProject, new_project
@@ -61,8 +62,9 @@ class Shop:
         """Judge the reactions, a minute after the last time."""
         self.installation.clock.advance(seconds=60)
         used = transport or self.runtime
-        watcher = Watcher(self.installation.services, owner, transport=used, bounds=bounds)
-        self.installation.run(watcher.run_once)
+        services = self.installation.services
+        looker = Looker(services, owner, RowJudge(services, owner, bounds), transport=used)
+        self.installation.run(looker.run_once)
 
     def shown(self, id_: str = "") -> dict[str, Any]:
         found: dict[str, Any] = self.project.caller.get(f"{self.path}/{id_ or self.id}").json()
