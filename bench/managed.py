@@ -1,8 +1,6 @@
 """A management service with 10,000 projects and 100,000 rows of activity, to measure."""
 
 import contextlib
-import json
-import os
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -160,20 +158,9 @@ async def set_endpoint(place: Place, project_id: int, endpoint: str) -> None:
 @contextlib.contextmanager
 def serving(place: Place) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Serve the API over a database without a deployer; yield its address."""
-    reader, writer = os.pipe()
-    command = [str(servers.BIN / "caraway"), "management", "--http", "127.0.0.1:0",
-               "--data-dir", str(place.folder), "--key-file", str(place.key_file),
-               "--deployer", "none", "--ready-fd", str(writer)]  # fmt: skip
+    words = ["management", "--http", "127.0.0.1:0", "--data-dir", str(place.folder),
+             "--key-file", str(place.key_file), "--deployer", "none"]  # fmt: skip
     if place.url.get_backend_name() != "sqlite":
-        command += ["--database", place.url.render_as_string(hide_password=False)]
-    with open(os.devnull, "wb") as nowhere:
-        process = subprocess.Popen(command, pass_fds=(writer,), stdout=nowhere, stderr=nowhere)
-        os.close(writer)
-        try:
-            with os.fdopen(reader) as pipe:
-                line = pipe.readline()
-            if not line:
-                raise RuntimeError(f"the service did not start: exit code {process.wait()}")
-            yield f"http://{json.loads(line)['http']}", process
-        finally:
-            servers.end(process)
+        words += ["--database", place.url.render_as_string(hide_password=False)]
+    with servers.started(*words) as (addresses, process):
+        yield f"http://{addresses['http']}", process

@@ -31,18 +31,28 @@ def listening(
     manifest: Path, programs: Path = BIN
 ) -> Iterator[tuple[dict[str, str], subprocess.Popen[bytes]]]:
     """Run a manifest; yield the addresses `http`, `flight` and `metrics` once it is ready."""
+    with tempfile.TemporaryDirectory() as data:
+        words = ("run", str(manifest), "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
+                 "--flight", "127.0.0.1:0", "--data-dir", data)  # fmt: skip
+        with started(*words, programs=programs) as found:
+            yield found
+
+
+@contextlib.contextmanager
+def started(
+    *words: str, programs: Path = BIN
+) -> Iterator[tuple[dict[str, str], subprocess.Popen[bytes]]]:
+    """Run a command of `caraway`; yield the addresses that it reports once it is ready."""
     reader, writer = os.pipe()
-    with tempfile.TemporaryDirectory() as data, open(os.devnull, "wb") as nowhere:
-        command = [str(programs / "caraway"), "run", str(manifest), "--http", "127.0.0.1:0",
-                   "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0", "--data-dir", data,
-                   "--ready-fd", str(writer)]  # fmt: skip
+    command = [str(programs / "caraway"), *words, "--ready-fd", str(writer)]
+    with open(os.devnull, "wb") as nowhere:
         process = subprocess.Popen(command, pass_fds=(writer,), stdout=nowhere, stderr=nowhere)
         os.close(writer)
         try:
             with os.fdopen(reader) as pipe:
                 line = pipe.readline()
             if not line:
-                raise RuntimeError(f"caraway did not start: exit code {process.wait()}")
+                raise RuntimeError(f"caraway {words[0]} did not start: exit code {process.wait()}")
             yield json.loads(line), process
         finally:
             end(process)
