@@ -76,9 +76,9 @@ test-databases: setup
 	PYTEST_DEBUG_TEMPROOT=$(IN_MEMORY) $(PYTEST) -o tmp_path_retention_policy=failed -o timeout=300 -m full -k "postgresql and not 1000" -n $(WORKERS) --dist loadfile tests/management
 
 # The management service as people use it: the commands, the clients, real runtimes and a real cluster, mail and
-# webhooks, and a service that is killed, over both databases.
+# webhooks, and a service that is killed, over both databases. Monitors take five minutes, and no processor.
 test-management: setup
-	$(PYTEST) -o timeout=900 -m full tests/e2e/test_management.py
+	$(PYTEST) -o timeout=900 -m full -n 2 --dist loadfile tests/e2e/test_management.py tests/e2e/test_management_monitors.py
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py

@@ -4,11 +4,7 @@
 Python client, and queries go to the runtime or through the service.
 """
 
-import asyncio
-import base64
 import contextlib
-import hashlib
-import hmac
 import json
 import threading
 from collections import Counter
@@ -16,16 +12,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from caraway.management.client import Management
 from caraway_management.sealing import keys
-from tests.kit import deadlines, mail, management, postgres
+from tests.kit import deadlines, management, postgres
+from tests.kit.managed_projects import PLAIN, Project, status_of
 from tests.kit.management_process import START_S, Laptop, laptop
-from tests.kit.webhooks import Receiver, receiving
 
 pytestmark = pytest.mark.full
 _MANIFEST = """\
@@ -41,14 +35,11 @@ views:
   - name: orders
     sql: SELECT 1 AS id, 3 AS price UNION ALL SELECT 2, 4
 """
-_PLAIN = "version: v1\nkind: Caraway\nname: shop\n"
 _SUM = "SELECT sum(price) AS total FROM orders"
 _PARTNER, _NEW_PARTNER = "partner-key-of-the-test", "another-key-of-the-partner"
 _KEY_S = 10.0
 """How soon a runtime takes a new key."""
 _USERS = 4
-_FIRING_S, _RECOVERY_S = 240.0, 360.0
-"""Monitors are judged each minute, over windows of a minute."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -69,40 +60,6 @@ def embedded(tmp_path: Path) -> Iterator[Laptop]:
     """A laptop with the embedded database."""
     with laptop(tmp_path) as made:
         yield made
-
-
-@dataclass
-class Project:
-    """A project and the client of its owner."""
-
-    api: Management
-    id: int
-
-    def endpoint(self) -> str:
-        found: str = self.api.get_project(self.id)["endpoint"]
-        return found
-
-    def key(self, number: int) -> str:
-        found: str = self.api.get_api_keys(self.id)[("api_key", "api_key_2")[number - 1]]
-        return found
-
-    def deploy(self) -> dict[str, Any]:
-        return self.ended(self.api.create_deployment(self.id)["id"])
-
-    def ended(self, deployment_id: int) -> dict[str, Any]:
-        return self.api.wait_for_deployment(self.id, deployment_id, START_S)
-
-    def passed_through(self, sql: str) -> list[Any]:
-        """Return the rows of a query that goes through the service."""
-        query = self.api.submit_query_of_project(self.id, sql=sql)["query_id"]
-
-        def ended() -> Any:
-            found = self.api.get_query_of_project(self.id, query)
-            return found if found["status"] in ("SUCCEEDED", "FAILED") else None
-
-        found = deadlines.until(ended, "the end of the query", START_S)
-        rows: list[Any] = found["result"]["data_array"]
-        return rows
 
 
 @dataclass
@@ -139,17 +96,6 @@ class Load:
                 self._ending.set()
             for user in each:
                 user.result()
-
-
-def status_of(endpoint: str, key: str, client: httpx.Client | None = None, sql: str = _SUM) -> int:
-    """Return the status of a statement that is sent with a key; 0 if nobody listens."""
-    try:
-        return (client or httpx).post(
-            f"{endpoint}/v1/sql", content=sql, timeout=60,
-            headers={"content-type": "text/plain", "x-api-key": key},
-        ).status_code  # fmt: skip
-    except httpx.ConnectError:
-        return 0
 
 
 def accepts(endpoint: str, key: str, status: int = 200) -> None:
@@ -231,62 +177,6 @@ def _rotate_under_load(home: Laptop, project: Project, endpoint: str, folder: Pa
     assert set(load.answers) == {200}, load.answers
 
 
-async def test_a_monitor_sends_mail_and_a_signed_webhook_and_says_when_it_is_over(
-    tmp_path: Path,
-) -> None:
-    async with mail.serving() as box, receiving() as receiver:
-        environ = {
-            "CARAWAY_MANAGEMENT_SMTP_URL": f"smtp+plain://127.0.0.1:{box.port}",
-            "CARAWAY_MANAGEMENT_SMTP_FROM": "caraway@example.com",
-            "CARAWAY_MANAGEMENT_NOTICES_INSIDE": "true",
-        }
-        with laptop(tmp_path, environ=environ) as home:
-            await asyncio.to_thread(_monitor, home, box, receiver)
-    fired, resolved = (json.loads(each.body) for each in receiver.requests)
-    assert (fired["type"], resolved["type"]) == ("monitor.fired", "monitor.resolved")
-    assert "shop" in fired["data"]["subject"]
-    assert [each["Subject"].split(":")[0] for each in box.messages] == ["Alert (warn)", "Resolved"]
-    assert box.recipients == ["ops@example.com"] * 2
-
-
-def _monitor(home: Laptop, box: mail.MailBox, receiver: Receiver) -> None:
-    home.initialize("acme")
-    with home.serving() as served, home.client(served) as api:
-        project = Project(api, api.create_project(name="shop", manifest=_PLAIN)["id"])
-        assert project.deploy()["status"] == "succeeded"
-        made = api.create_monitor(
-            project.id, name="failures", template="query_failures",
-            spec={"threshold": 0, "window": "1m"},
-            targets={"email": {"emails": ["ops@example.com"]}, "http": {"url": receiver.url}},
-        )  # fmt: skip
-        secret = made["targets"]["http"]["signing_secret"]
-
-        def state() -> str:
-            found: str = api.get_monitor(project.id, made["id"])["state"]
-            return found
-
-        def fails() -> bool:
-            assert status_of(project.endpoint(), project.key(1), sql="SELECT * FROM none") == 400
-            return state() == "firing"
-
-        deadlines.until(fails, "the alarm", _FIRING_S)
-        deadlines.until(lambda: len(receiver.requests) == 1, "a webhook", START_S)
-        deadlines.until(lambda: len(box.messages) == 1, "a message", START_S)
-        deadlines.until(lambda: state() == "ok", "the recovery", _RECOVERY_S)
-        deadlines.until(lambda: len(receiver.requests) == 2, "another webhook", START_S)
-        deadlines.until(lambda: len(box.messages) == 2, "another message", START_S)
-    for request in receiver.requests:
-        assert_signed(secret, request.headers, request.body)
-
-
-def assert_signed(secret: str, headers: dict[str, str], body: bytes) -> None:
-    """Verify a webhook as Standard Webhooks say."""
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
-    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    assert f"v1,{expected}" in headers["webhook-signature"].split()
-
-
 def test_a_project_with_the_tag_cluster_runs_as_one(embedded: Laptop) -> None:
     embedded.initialize("acme")
     with embedded.serving() as served, embedded.client(served) as api:
@@ -323,8 +213,8 @@ def test_a_project_with_the_tag_cluster_runs_as_one(embedded: Laptop) -> None:
 def test_a_service_that_is_killed_while_it_deploys_runs_nothing_twice(home: Laptop) -> None:
     home.initialize("acme")
     with home.serving() as served, home.client(served) as api:
-        project = Project(api, api.create_project(name="shop", manifest=_PLAIN)["id"])
-        gone = Project(api, api.create_project(name="gone", manifest=_PLAIN)["id"])
+        project = Project(api, api.create_project(name="shop", manifest=PLAIN)["id"])
+        gone = Project(api, api.create_project(name="gone", manifest=PLAIN)["id"])
         first = api.create_deployment(project.id)["id"]
         api.create_deployment(gone.id)
         deadlines.until(lambda: home.serving_processes(project.id), "a runtime starts", START_S)

@@ -10,22 +10,15 @@ import pytest
 from caraway.management.client import Management
 from caraway_management.sealing import keys
 from tests.kit import deadlines, management, postgres, releases
+from tests.kit.managed_projects import PLAIN, Project
 from tests.kit.management_process import START_S, Served, laptop
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
-_MANIFEST = "version: v1\nkind: Caraway\nname: shop\n"
 _PASSWORD = "a long password of the test"
 
 
 def answer(api: Management, project_id: int) -> Any:
-    """Return the rows of a query through the service."""
-    query = api.submit_query_of_project(project_id, sql="SELECT 1 AS one")["query_id"]
-
-    def ended() -> Any:
-        found = api.get_query_of_project(project_id, query)
-        return found if found["status"] in ("SUCCEEDED", "FAILED") else None
-
-    return deadlines.until(ended, "the end of the query", START_S)["result"]["data_array"]
+    return Project(api, project_id).passed_through("SELECT 1 AS one")
 
 
 def sign_in(served: Served) -> dict[str, str]:
@@ -50,7 +43,7 @@ def test_instances_of_two_releases_answer_over_one_database(tmp_path: Path) -> N
         with laptop(tmp_path, database=url, host=earlier) as home:
             home.initialize("acme")
             with home.serving("--deployer", "none") as old, home.client(old) as before:
-                first = before.create_project(name="first", manifest=_MANIFEST)["id"]
+                first = before.create_project(name="first", manifest=PLAIN)["id"]
                 home.host = releases.current()
                 with home.serving() as new, home.client(new) as after:
                     both = {before: old, after: new}
@@ -62,7 +55,7 @@ def test_instances_of_two_releases_answer_over_one_database(tmp_path: Path) -> N
                         listed = httpx.get(f"{at.url}/v1/orgs", cookies=cookies)
                         assert listed.status_code == 200, listed.text
                         name = f"by-{at.log.stem}"
-                        made_id = api.create_project(name=name, manifest=_MANIFEST)["id"]
+                        made_id = api.create_project(name=name, manifest=PLAIN)["id"]
                         api.set_project_secret(made_id, name="word", value="secret")
                         assert other.list_project_secrets(made_id)["secrets"][0]["name"] == "WORD"
                         other.update_project(made_id, description=name)
@@ -92,7 +85,7 @@ def test_a_laptop_is_upgraded_and_goes_back(tmp_path: Path) -> None:
     with laptop(tmp_path, host=earlier) as home:
         home.initialize("acme")
         with home.serving() as served, home.client(served) as api:
-            shop = api.create_project(name="shop", manifest=_MANIFEST)["id"]
+            shop = api.create_project(name="shop", manifest=PLAIN)["id"]
             api.set_project_secret(shop, name="word", value="secret")
             assert api.wait_for_deployment(shop, api.create_deployment(shop)["id"], START_S)
             assert answer(api, shop) == [{"one": 1}]
@@ -106,7 +99,7 @@ def test_a_laptop_is_upgraded_and_goes_back(tmp_path: Path) -> None:
                 assert [each["name"] for each in api.list_project_secrets(shop)["secrets"]] == [
                     "WORD"
                 ]
-                api.create_project(name=f"made-{number}", manifest=_MANIFEST)
+                api.create_project(name=f"made-{number}", manifest=PLAIN)
                 api.update_project(shop, description=f"changed {number}")
                 assert projects(api) == [*(f"made-{each}" for each in range(number + 1)), "shop"]
             assert home.serving_processes(shop) == started
