@@ -8,13 +8,9 @@ not remove what its manager applied before.
 
 import asyncio
 import copy
-import datetime as dt
-import itertools
 import json
 import re
-import time
-import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +20,7 @@ import kmock
 
 from caraway_kube.api.kinds import KINDS, NAMESPACE, NODE, Object, ObjectRef, ResourceKind
 from tests.kit import kube_rules
+from tests.kit.kube_objects import Objects, merge
 from tests.kit.kube_rules import ApiError
 
 _OF_SERVER = ("creationTimestamp", "deletionTimestamp", "uid", "generation")
@@ -38,29 +35,21 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 _BY_PLURAL = {kind.plural: kind for kind in KINDS.values()}
 
 
-class Emulator(kmock.KubernetesEmulator):
+class Emulator(Objects, kmock.KubernetesEmulator):
     """The emulated API; `there` has all objects. Tests read and change it through the methods."""
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
+        self.begin()
         self.home = "web"
         """The namespace that tests mean if they name none."""
         self.is_away = False
         """True if it breaks every connection, as an API server that is down."""
-        self.there: dict[ObjectRef, Object] = {}
-        self.owned: dict[str, set[ObjectRef]] = {}
-        """The objects that each uid owns, because a search takes seconds for a hundred clusters."""
         self.log: list[str] = []
         """Every write, as `VERB Kind/name`."""
         self.used: set[tuple[str, str, str]] = set()
         """Every permission that was used: group, resource, verb."""
         self.refuse: Refuse = lambda _verb, _ref: None
-        self.changed: Callable[[], None] = lambda: None
-        self.clock: Callable[[], float] = time.time
-        self._events: list[tuple[int, str, Object]] = []
-        self._news = asyncio.Condition()
-        self.versions = itertools.count(1001)
-        self.version = 1000
         self._closed = asyncio.Event()
         self._expired = 0
         for kind in (*KINDS.values(), *_OF_KOPF):
@@ -81,8 +70,8 @@ class Emulator(kmock.KubernetesEmulator):
     async def close(self) -> None:
         """End the watches, so that the server can stop."""
         self._closed.set()
-        async with self._news:
-            self._news.notify_all()
+        async with self.news:
+            self.news.notify_all()
 
     # Actions of tests
 
@@ -98,28 +87,28 @@ class Emulator(kmock.KubernetesEmulator):
         which = ObjectRef(kind, metadata.setdefault("namespace", self.home), metadata["name"])
         known = self.there.get(which)
         made = kube_rules.admitted(copy.deepcopy(object_), known)
-        stored = self._store(which, made, known)
-        self._finish(which)
+        stored = self.store(which, made, known)
+        self.finish(which)
         return stored
 
     def edit(self, kind: str, name: str, **changes: Any) -> Object:
         """Merge changes into an object, status included."""
         known = self.get(kind, name)
-        made = kube_rules.admitted(_merge(known, changes), known)
-        return self._store(ObjectRef(kind, self.home, name), made, known)
+        made = kube_rules.admitted(merge(known, changes), known)
+        return self.store(ObjectRef(kind, self.home, name), made, known)
 
     def remove(self, kind: str, name: str, *, orphans: bool = False) -> None:
-        self._delete(ObjectRef(kind, self.home, name), orphans=orphans)
+        self.discard(ObjectRef(kind, self.home, name), orphans=orphans)
 
     def expire(self) -> None:
         """Expire every watch, so that clients must list again."""
         self._expired = self.version = next(self.versions)
-        self._wake()
+        self.wake()
 
     def go_away(self) -> None:
         """Break every connection, and every new one until `is_away` is taken back."""
         self.is_away = True
-        self._wake()
+        self.wake()
 
     # Requests
 
@@ -169,7 +158,7 @@ class Emulator(kmock.KubernetesEmulator):
             self.log.append(f"{verb} {which.kind}/{which.name}{suffix}")
         match verb:
             case "GET" if request.name:
-                return self._known(which), 200
+                return self.known(which), 200
             case "GET":
                 return self._list(request, kind), 200
             case "POST":
@@ -196,7 +185,7 @@ class Emulator(kmock.KubernetesEmulator):
         body["metadata"].setdefault("namespace", which.namespace)
         if which.kind != "Lease":
             body.pop("status", None)
-        return self._store(which, kube_rules.admitted(body, None), None)
+        return self.store(which, kube_rules.admitted(body, None), None)
 
     def _dry_run(self, which: ObjectRef, body: Object) -> Object:
         if which in self.there:
@@ -204,7 +193,7 @@ class Emulator(kmock.KubernetesEmulator):
         return kube_rules.admitted(copy.deepcopy(body), None)
 
     def _update(self, which: ObjectRef, body: Object) -> Object:
-        known = self._known(which)
+        known = self.known(which)
         metadata, there = body["metadata"], known["metadata"]
         if metadata.get("resourceVersion") not in (None, there["resourceVersion"]):
             raise ApiError(409, f"{which} has been modified")
@@ -215,8 +204,8 @@ class Emulator(kmock.KubernetesEmulator):
         made.pop("status", None)
         if "status" in known:
             made["status"] = known["status"]
-        stored = self._store(which, kube_rules.admitted(made, known), known)
-        self._finish(which)
+        stored = self.store(which, kube_rules.admitted(made, known), known)
+        self.finish(which)
         return stored
 
     def _patch(self, request: Any, which: ObjectRef, body: Object) -> Object:
@@ -236,94 +225,15 @@ class Emulator(kmock.KubernetesEmulator):
             body = {"status": body.get("status")}
         elif which.kind != "Lease":
             body.pop("status", None)
-        return self._store(which, kube_rules.admitted(_merge(known, body), known), known)
+        return self.store(which, kube_rules.admitted(merge(known, body), known), known)
 
     def _checked_delete(self, which: ObjectRef, body: Object) -> Object:
-        known = self._known(which)
+        known = self.known(which)
         uid = (body.get("preconditions") or {}).get("uid")
         if uid is not None and uid != known["metadata"]["uid"]:
             raise ApiError(409, f"the uid of {which} is another one")
-        self._delete(which, orphans=body.get("propagationPolicy") == "Orphan")
+        self.discard(which, orphans=body.get("propagationPolicy") == "Orphan")
         return known
-
-    # Stored objects
-
-    def _known(self, which: ObjectRef) -> Object:
-        if which not in self.there:
-            raise ApiError(404, f"{which} not found")
-        return self.there[which]
-
-    def _store(self, which: ObjectRef, made: Object, known: Object | None) -> Object:
-        metadata = made["metadata"]
-        old = (known or {}).get("metadata") or {}
-        metadata["uid"] = old.get("uid") or metadata.get("uid") or str(uuid.uuid4())
-        stamp = self._now()
-        metadata.setdefault("creationTimestamp", old.get("creationTimestamp", stamp))
-        is_same_spec = known is not None and made.get("spec") == known.get("spec")
-        metadata["generation"] = old.get("generation", 0) + (not is_same_spec)
-        metadata["resourceVersion"] = old.get("resourceVersion", "")
-        made.setdefault("apiVersion", KINDS[which.kind].api_version)
-        made.setdefault("kind", which.kind)
-        if made == known:
-            return known
-        self._tell("MODIFIED" if known else "ADDED", made)
-        self.there[which] = made
-        self._index(which, known, made)
-        self.changed()
-        return made
-
-    def _delete(self, which: ObjectRef, *, orphans: bool = False) -> None:
-        """Delete an object; one with finalizers is only marked until they are removed."""
-        known = self._known(which)
-        if known["metadata"].get("finalizers"):
-            marked = copy.deepcopy(known)
-            marked["metadata"].setdefault("deletionTimestamp", self._now())
-            self._store(which, marked, known)
-            return
-        self._index(which, self.there[which], None)
-        gone = copy.deepcopy(self.there.pop(which))
-        self._tell("DELETED", gone)
-        uid = gone["metadata"]["uid"]
-        for other in sorted(self.owned.pop(uid, ())):
-            if other not in self.there:
-                continue
-            object_ = self.there[other]
-            left = [each for each in _owners(object_) if each["uid"] != uid]
-            if orphans or left:
-                changed = copy.deepcopy(object_)
-                changed["metadata"]["ownerReferences"] = left
-                self._store(other, changed, object_)
-            else:
-                self._delete(other)
-        self.changed()
-
-    def _index(self, which: ObjectRef, known: Object | None, made: Object | None) -> None:
-        for owner in _owners(known):
-            self.owned.get(owner["uid"], set()).discard(which)
-        for owner in _owners(made):
-            self.owned.setdefault(owner["uid"], set()).add(which)
-
-    def _finish(self, which: ObjectRef) -> None:
-        metadata = self.there[which]["metadata"]
-        if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
-            self._delete(which)
-
-    def _now(self) -> str:
-        now = dt.datetime.fromtimestamp(self.clock(), dt.UTC)
-        return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def _tell(self, type_: str, object_: Object) -> None:
-        self.version = next(self.versions)
-        object_["metadata"]["resourceVersion"] = str(self.version)
-        self._events.append((self.version, type_, copy.deepcopy(object_)))
-        self._wake()
-
-    def _wake(self) -> None:
-        async def wake() -> None:
-            async with self._news:
-                self._news.notify_all()
-
-        self._waking = asyncio.get_running_loop().create_task(wake())
 
     async def _watch(self, request: Any, kind: ResourceKind) -> aiohttp.web.StreamResponse:
         response = aiohttp.web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -331,21 +241,21 @@ class Emulator(kmock.KubernetesEmulator):
         at = int(request.params.get("resourceVersion") or self.version)
         position = 0
         while not self._closed.is_set():
-            async with self._news:
+            async with self.news:
                 while (
-                    position >= len(self._events)
+                    position >= len(self.events)
                     and not self._closed.is_set()
                     and at >= self._expired
                     and not self.is_away
                 ):
-                    await self._news.wait()
+                    await self.news.wait()
             if self.is_away:
                 return _broken(request)
             if at < self._expired:
                 error = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
                 await response.write(json.dumps(error).encode() + b"\n")
                 break
-            fresh, position = self._events[position:], len(self._events)
+            fresh, position = self.events[position:], len(self.events)
             for version, type_, object_ in fresh:
                 if (
                     version > at
@@ -393,26 +303,3 @@ def _of_namespace(request: Any) -> Any:
         resource=kmock.resource("", "v1", "namespaces"), namespace=None, name=found[1],
         subresource=None,
     )  # fmt: skip
-
-
-def _owners(object_: Object | None) -> list[Object]:
-    return (object_ or {"metadata": {}})["metadata"].get("ownerReferences") or []
-
-
-# Any: values of JSON, here and below.
-def _merge(base: Any, over: Any) -> Any:
-    if not isinstance(base, Mapping) or not isinstance(over, Mapping):
-        return copy.deepcopy(over)
-    merged = dict(copy.deepcopy(base))
-    for key, value in over.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merge(merged.get(key), value) if key in merged else _bare(value)
-    return merged
-
-
-def _bare(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _bare(held) for key, held in value.items() if held is not None}
-    return copy.deepcopy(value)

@@ -26,6 +26,7 @@ LONGEST = (
     "tests/differential/test_generated.py",
     "tests/engine/known_faults/test_faults.py",
     "tests/executor/engines/test_engines.py",
+    "tests/executor/engines/test_silent_engines.py",
     "tests/differential/test_tpch.py",
     "tests/charts/test_chart.py",
     "tests/engine/sharing/test_sharing.py",

@@ -2,11 +2,6 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,86 +15,33 @@ from caraway_core.errors import (
     QueryTimeoutError,
     StatementRefusedError,
 )
-from caraway_core.ids import PrincipalId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, leave_plain
-from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_engine.execution.settings import EngineSettings
+from caraway_core.ids import PrincipalId, TableName
+from caraway_core.protocols.dispatch import leave_plain
 from caraway_executor.engines import shared_memory, trials, watching
 from caraway_executor.engines.causes import Cause
-from caraway_executor.engines.engines import Engines
-from caraway_executor.engines.messages import EngineOptions
-from caraway_executor.engines.process import EngineProcess
 from tests.kit import sql_texts
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
-from tests.kit.engine_processes import fork_server
-
-CEILING = 600 * 1024 * 1024
-HUGE = "SELECT length(repeat('x', 2000000000)) AS n"
-PRODUCT = "SELECT count(*) FROM t AS a, t AS b, t AS c WHERE a.n * b.n > c.n"
-MANY = "range(1, 10000000)"
-ENDLESS = f"SELECT count(*) FROM {MANY} AS a, {MANY} AS b WHERE a.value * b.value < 0"
-"""Does not stop when it is told to."""
+from tests.kit.engine_pools import (
+    ENDLESS,
+    HUGE,
+    PRODUCT,
+    are_none_of,
+    are_processes,
+    be_patient,
+    engines,
+    has_work,
+    is_gone,
+    opened,
+    read,
+    rows,
+    stop,
+)
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that does much else, a process that is well may not answer for a second."""
-    monkeypatch.setattr(watching, "_SILENT_S", 2.0)
-    monkeypatch.setattr(watching, "_SILENT_AT_REST_S", 2.0)
-
-
-@asynccontextmanager
-async def engines(
-    catalog: CatalogSnapshot | None = None,
-    ceiling: int | None = CEILING,
-    planning_timeout_s: float = 10.0,
-) -> AsyncIterator[Engines]:
-    settings = EngineSettings(2, 256 * 1024 * 1024, planning_timeout_s=planning_timeout_s)
-    made = Engines(
-        EngineOptions(settings, ceiling, "main"),
-        EngineOptions(settings, ceiling, "apart"),
-        fork_server(),
-    )
-    try:
-        big = memory(n=list(range(100_000)))
-        tables = {"t": memory(n=[1, 2, 3]), "big": big}
-        assert await made.install(catalog or snapshot(tables)) == {}
-        yield made
-    finally:
-        pids = [each.pid for each in made.processes]
-        made.close()
-        for pid in pids:
-            await eventually(partial(_is_gone, pid), "the engine process is gone")
-
-
-async def stop(process: EngineProcess) -> None:
-    """Stop a process as native code does that holds the interpreter: it reads nothing."""
-    os.kill(process.pid, signal.SIGSTOP)
-
-    async def stopped() -> bool:
-        tasks = Path(f"/proc/{process.pid}/task").glob("*/stat")
-        return all(each.read_text().rpartition(")")[2].split()[0] == "T" for each in tasks)
-
-    await eventually(stopped, "every thread stands still")
-
-
-async def _is_gone(pid: int) -> bool:
-    return not Path(f"/proc/{pid}").exists()
-
-
-async def opened(made: Engines, sql: str, **options: Any) -> BatchStream:
-    return await made.execute(
-        new_query_id(), Statement(sql, options.pop("parameters", {}), **options)
-    )
-
-
-async def rows(made: Engines, sql: str, **options: Any) -> list[dict[str, Any]]:
-    return await read(await opened(made, sql, **options))
-
-
-async def read(stream: BatchStream) -> list[dict[str, Any]]:
-    return [row for batch in [each async for each in stream] for row in batch.to_pylist()]
+    be_patient(monkeypatch)
 
 
 async def test_statements_run_in_another_process() -> None:
@@ -206,7 +148,7 @@ async def test_statement_that_fills_the_memory_ends_with_its_own_error_only() ->
             await rows(made, HUGE)
         assert await rows(made, "SELECT 1 AS n") == [{"n": 1}]
         # A silent one rests meanwhile, and is ended for its size a little later.
-        await eventually(lambda: _are_none_of(made, {pid}), "the main process was replaced")
+        await eventually(lambda: are_none_of(made, {pid}), "the main process was replaced")
         ends = made.restarts[Cause.MEMORY]
         assert ends in (2, 3)
         with pytest.raises(StatementRefusedError, match="ended the engine twice: memory"):
@@ -225,72 +167,11 @@ async def test_product_runs_apart_and_its_end_hurts_nobody(
         assert await rows(made, PRODUCT) == [{"count(*)": 18}]
         _, apart = made.processes
         endless = asyncio.create_task(rows(made, ENDLESS))
-        await eventually(lambda: _has_work(apart), "the product runs apart")
+        await eventually(lambda: has_work(apart), "the product runs apart")
         endless.cancel()
-        await eventually(lambda: _is_gone(apart.pid), "the process of the product is gone")
-        await eventually(lambda: _are(made, [main]), "only the main process is left")
+        await eventually(lambda: is_gone(apart.pid), "the process of the product is gone")
+        await eventually(lambda: are_processes(made, [main]), "only the main process is left")
         assert await rows(made, PRODUCT) == [{"count(*)": 18}]
-
-
-async def _are(made: Engines, processes: list[Any]) -> bool:
-    return made.processes == processes
-
-
-async def _are_none_of(made: Engines, pids: set[int]) -> bool:
-    return pids.isdisjoint(each.pid for each in made.processes)
-
-
-async def _has_ended(made: Engines, cause: Cause) -> bool:
-    return cause in made.restarts
-
-
-async def _is_retired(made: Engines, process: EngineProcess) -> bool:
-    return process in made.main.retired
-
-
-async def _has_work(process: Any) -> bool:
-    return bool(process.works)
-
-
-async def test_process_that_does_not_answer_keeps_nobody_waiting() -> None:
-    async with engines() as made:
-        (stuck,) = made.processes
-        await stop(stuck)
-        # What it has not looked at goes to another one, and nothing is left for it to do.
-        assert await rows(made, "SELECT 1 AS n") == [{"n": 1}]
-        assert stuck.is_silent
-        await eventually(lambda: _is_gone(stuck.pid), "the silent process is gone")
-        assert not made.restarts and len(made.suspects) == 0
-
-
-async def test_process_that_is_silent_for_long_finishes_what_it_began(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(watching, "_REST_S", 0.0)
-    async with engines() as made:
-        (slow,) = made.processes
-        stream = await opened(made, "SELECT n FROM big")
-        await stop(slow)
-        assert await rows(made, "SELECT 2 AS n") == [{"n": 2}]
-        assert slow in made.processes and slow.is_silent
-        await eventually(lambda: _is_retired(made, slow), "it rested for too long")
-        os.kill(slow.pid, signal.SIGCONT)
-        assert len(await read(stream)) == 100_000
-        await eventually(lambda: _is_gone(slow.pid), "it is gone after its last statement")
-
-
-async def test_process_that_does_not_stop_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_STOP_S", 0.2)
-    monkeypatch.setattr(watching, "_LONGEST_STOP_S", 0.5)
-    monkeypatch.setattr(watching, "_SILENT_S", 60.0)
-    async with engines() as made:
-        (stuck,) = made.processes
-        await stop(stuck)
-        cancelled = asyncio.create_task(rows(made, "SELECT count(*) FROM big"))
-        await eventually(lambda: _has_work(stuck), "the statement is sent")
-        cancelled.cancel()
-        await eventually(lambda: _has_ended(made, Cause.HUNG), "the process was ended")
-        assert made.restarts == {Cause.HUNG: 1}
 
 
 async def test_rows_of_tables_in_memory_outlive_their_engine() -> None:
@@ -331,49 +212,12 @@ async def test_statements_that_wait_are_not_blamed_for_the_end_of_an_engine() ->
         stuck = made.processes[0]
         await stop(stuck)
         waiting = [asyncio.create_task(rows(made, f"SELECT {n} AS n")) for n in range(4)]
-        await eventually(lambda: _has_work(stuck), "the statements are sent")
+        await eventually(lambda: has_work(stuck), "the statements are sent")
         stuck.kill(Cause.MEMORY, "it was too large")
         assert await asyncio.gather(*waiting) == [[{"n": n}] for n in range(4)]
         assert len(made.suspects) == 0
         # They ran in the next process; none had to run on trial.
         assert [each.engine for each in made.report().processes] == ["main"]
-
-
-async def test_catalog_is_installed_though_the_process_is_silent() -> None:
-    async with engines() as made:
-        await stop(made.processes[0])
-        assert await made.install(snapshot({"t": memory(n=[7])}, version=2)) == {}
-        assert await rows(made, "SELECT n FROM t") == [{"n": 7}]
-
-
-async def test_process_that_answers_again_soon_has_its_place_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(watching, "_REST_S", 60.0)
-    async with engines() as made:
-        (slow,) = made.processes
-        await stop(slow)
-        assert await rows(made, "SELECT 1 AS n") == [{"n": 1}]
-        assert slow in made.processes
-        os.kill(slow.pid, signal.SIGCONT)
-        await eventually(lambda: _are(made, [slow]), "the other one is gone")
-        assert await rows(made, "SELECT 2 AS n") == [{"n": 2}]
-        assert made.processes == [slow] and not slow.is_silent
-
-
-@pytest.mark.parametrize("change", ["catalog", "write"])
-async def test_process_that_missed_something_does_not_get_its_place_back(change: str) -> None:
-    async with engines() as made:
-        (slow,) = made.processes
-        await stop(slow)
-        if change == "catalog":
-            await made.install(snapshot({"t": memory(n=[7])}, version=2))
-        else:
-            writable = frozenset({TableName("t")})
-            await rows(made, "INSERT INTO t VALUES (1)", may_write=True, writable=writable)
-        os.kill(slow.pid, signal.SIGCONT)
-        await eventually(lambda: _is_gone(slow.pid), "it came to its end")
-        assert await rows(made, "SELECT sum(n) AS n FROM t") == [{"n": 7}]
 
 
 async def test_planning_that_does_not_end_is_refused_and_hurts_nobody() -> None:
@@ -397,26 +241,3 @@ async def test_statement_that_plans_for_long_runs_apart_from_the_beginning(
         # It took less time, so it runs with others again; and nobody looked for a sign of life.
         assert key not in made.long_planning and not main.is_silent
         os.kill(main.pid, signal.SIGCONT)
-
-
-LONG = "ab" * 30_000
-NATIVE = "SELECT max(levenshtein(s, reverse(s) || $1)) AS n FROM long"
-"""Computes one value for many seconds, without a pause and without the interpreter."""
-
-
-async def test_statements_go_on_while_native_code_keeps_all_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(watching, "_SILENT_S", 60.0)
-    catalog = snapshot({"t": memory(n=[1, 2, 3]), "long": memory(s=[LONG] * 100)})
-    async with engines(catalog) as made:
-        # Each has its own text, so that none is answered by what another one left.
-        hostile = [
-            asyncio.ensure_future(rows(made, NATIVE, parameters={"1": each})) for each in "xyz"
-        ]
-        for number in range(20):
-            found = await rows(made, f"SELECT sum(n) + {number} AS n FROM t WHERE n > 0")
-            assert found == [{"n": 6 + number}]
-        for each in hostile:
-            each.cancel()
-        await asyncio.wait(hostile)

@@ -3,8 +3,8 @@
 import asyncio
 import gc
 
-from tests.executor.engines.test_engines import engines, opened
 from tests.kit.deadlines import eventually
+from tests.kit.engine_pools import engines, opened
 
 LONG = "SELECT value FROM range(1, 1000000000)"
 

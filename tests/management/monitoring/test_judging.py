@@ -10,86 +10,22 @@ from sqlalchemy import delete, event, select, update
 from sqlalchemy.engine import URL
 
 from caraway_management.monitoring import leases
-from caraway_management.monitoring.judging import LEASE, Judge
-from caraway_management.notices.settings import MailServer, NoticeSettings
+from caraway_management.monitoring.judging import Judge
 from caraway_management.store.tables import (
-    Lease,
     MetricSample,
     Monitor,
     Org,
     OutboxEntry,
     Project,
-    User,
 )  # fmt: skip
-from tests.kit import management
-from tests.kit.management import Caller, Installation
-
-TARGETS = {
-    "email": {"emails": ["ops@example.com"]},
-    "http": {"url": "https://hooks.example.com/a", "token": "t0ken"},
-}
-BODY = {
-    "name": "Failures",
-    "template": "query_failures",
-    "spec": {"threshold": 0, "window": "1m"},
-    "targets": TARGETS,
-}
-UP = {"instances": 1, "instances_ready": 1, "queries": 0}
+from tests.kit.management import Installation
+from tests.kit.monitored_projects import BODY, FIRED, RESOLVED, UP, Shop, mailing
 
 
 @pytest.fixture
 def installation(prepared_url: URL) -> Iterator[Installation]:
-    notices = NoticeSettings(MailServer("mail.test", 25, "caraway@example.com"))
-    with management.installation(prepared_url, is_prepared=True, notices=notices) as made:
+    with mailing(prepared_url) as made:
         yield made
-
-
-class Shop:
-    """A project with a monitor, and the samples of its metrics."""
-
-    def __init__(self, installation: Installation, **changes: Any) -> None:
-        self.installation = installation
-        user: User = installation.add_user()
-        installation.add_org("acme", user)
-        self.owner: Caller = installation.sign_in(user)
-        self.id: int = self.owner.post("/v1/projects", {"name": "shop"}).json()["id"]
-        made = self.owner.post(f"/v1/projects/{self.id}/monitors", BODY | changes)
-        assert made.status_code == 201, made.text
-        self.path = f"/v1/projects/{self.id}/monitors/{made.json()['id']}"
-        self.judge = Judge(installation.services, "one")
-        installation.change(self._remove_storage_alert)
-
-    async def _remove_storage_alert(self, session: Any) -> None:
-        await session.execute(delete(Monitor).where(Monitor.name_key.like("storage at%")))
-
-    def minute(self, judge: Judge | None = None, **values: Any) -> dict[str, Any]:
-        """Let a minute pass, in which the metrics become so; judge, and return the monitor."""
-        self.installation.clock.advance(seconds=60)
-        if values:
-            self.sample(**values)
-        self.installation.run((judge or self.judge).run_once)
-        shown: dict[str, Any] = self.owner.get(self.path).json()
-        return shown
-
-    def sample(self, **values: Any) -> None:
-        async def add(session: Any) -> None:
-            now = self.installation.clock()
-            session.add(MetricSample(project_id=self.id, at=now, values=UP | values))
-
-        self.installation.change(add)
-
-    def notices(self) -> list[tuple[str, str]]:
-        """Return the notices of the outbox: their types and targets."""
-        entries = self.installation.rows(select(OutboxEntry).order_by(OutboxEntry.id))
-        return [
-            (entry.payload["notice"]["type"], entry.payload["target"])
-            for entry in entries
-            if entry.kind == "send notice"
-        ]
-
-
-FIRED = [("monitor.fired", "email"), ("monitor.fired", "http")]
-RESOLVED = [("monitor.resolved", "email"), ("monitor.resolved", "http")]
 
 
 def test_a_monitor_fires_once_and_resolves_once(installation: Installation) -> None:
@@ -155,80 +91,6 @@ def test_missing_samples_say_why_and_change_nothing(installation: Installation) 
         "there are no recent samples of the project's metrics"
     )
     assert shop.notices() == FIRED
-
-
-def test_an_instance_that_starts_later_goes_on_where_the_other_was(
-    installation: Installation,
-) -> None:
-    shop = Shop(installation)
-    for failures in (0, 0, 2):
-        shop.minute(query_failures=failures)
-    installation.clock.advance(seconds=120)
-    other = Judge(installation.services, "two")
-    for failures in (2, 3, 4):
-        assert shop.minute(other, query_failures=failures)["state"] == "firing"
-    assert shop.notices() == FIRED
-
-
-def test_one_of_several_instances_judges(installation: Installation) -> None:
-    shop = Shop(installation)
-    two = Judge(installation.services, "two")
-    assert installation.run(shop.judge.run_once) == 1
-    assert installation.run(two.run_once) == 0
-    installation.clock.advance(seconds=119)
-    assert installation.run(two.run_once) == 0
-    installation.clock.advance(seconds=1)
-    assert installation.run(two.run_once) == 1
-    assert installation.run(shop.judge.run_once) == 0
-
-
-def test_two_instances_that_both_judge_alarm_once(installation: Installation) -> None:
-    """Although the lease goes to another instance between each look and its change."""
-    shop = Shop(installation)
-    shop.minute(query_failures=0)
-    shop.minute(query_failures=0)
-    shop.sample(query_failures=1)
-    installation.clock.advance(seconds=1)
-    services = installation.services
-
-    async def both() -> None:
-        from caraway_management.monitoring import judging
-
-        now = services.now()
-        async with services.database.read() as session:
-            one = await judging._judge_all(session, now)
-        async with services.database.read() as session:
-            two = await judging._judge_all(session, now)
-        for judged in (one, two):
-            async with services.database.change() as session:
-                await judging._store(session, now, [each for each in judged if each.is_changed])
-
-    installation.run(both)
-    assert shop.notices() == FIRED
-
-
-def test_an_instance_that_lost_the_lease_stores_nothing(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = Shop(installation)
-    for _ in range(2):
-        shop.minute(query_failures=0)
-    renew = leases.renew
-    calls = 0
-
-    async def lose_then_renew(session: Any, *arguments: Any) -> bool:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            until = installation.clock() + timedelta(hours=1)
-            lost = update(Lease).where(Lease.name == LEASE)
-            await session.execute(lost.values(owner="two", until=until))
-        return await renew(session, *arguments)
-
-    monkeypatch.setattr(leases, "renew", lose_then_renew)
-    assert shop.minute(query_failures=9)["state"] == "ok"
-    assert calls == 2
-    assert shop.notices() == []
 
 
 def test_a_monitor_that_is_changed_while_it_is_judged_keeps_its_change(

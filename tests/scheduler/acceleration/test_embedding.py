@@ -1,8 +1,6 @@
 """Vectors that are made when rows are loaded, over a real engine and a provider."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_core import manifest as manifests
-from caraway_core.backoff import Delays
 from caraway_core.errors import DatasetDamagedError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.embedding import Embedder
 from caraway_engine.execution.contexts import CALLING_PARTITIONS, CALLING_ROWS
-from caraway_plugins.embeddings import remote
 from caraway_scheduler.acceleration.versions.making import VersionMaker
 from caraway_scheduler.embeddings.service import Embeddings
 from tests.kit.cluster_runtime import clustered
@@ -28,53 +24,19 @@ from tests.kit.json_provider import (
     json_provider,
     openai_embeddings,
 )
-from tests.kit.runtime import Running, running
+from tests.kit.runtime import running
+from tests.scheduler.acceleration.embedded import (
+    ROWS,
+    dataset,
+    manifest,
+    provider,
+    refreshed,
+    rows,
+    run_with,
+    texts,
+)
 
-ROWS = "id,body\n1,a\n2,bbb\n3,\n4,a\n"
-
-
-@pytest.fixture
-def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[JsonProvider]:
-    monkeypatch.setattr(remote.RemoteEmbedder.__init__, "__defaults__", (Delays(0.0, 0.0),))
-    with json_provider(openai_embeddings) as provider:
-        yield provider
-
-
-def manifest(provider: JsonProvider, *datasets: str, model: str = "x") -> str:
-    params = f"params: {{endpoint: '{provider.url}'}}"
-    models = f"embeddings: [{{from: 'openai:{model}', name: m, {params}}}]"
-    return "\n".join((models, "datasets:", *datasets))
-
-
-def dataset(name: str, *keys: str, more: str = "", source: str = "file:a.csv") -> str:
-    column = f"columns: [{{name: body, embeddings: [{{from: m{more}}}]}}]"
-    lines = (f"  - from: '{source}'", *(f"    {key}" for key in (f"name: {name}", column, *keys)))
-    return "\n".join(lines)
-
-
-def texts(provider: JsonProvider) -> list[str]:
-    """The texts that the provider was asked for since the last time, sorted."""
-    asked = [text for each in provider.requests for text in each.body["input"]]
-    provider.requests.clear()
-    return sorted(text for text in asked if text != "dimensions")
-
-
-async def rows(runtime: Running, sql: str) -> Any:
-    """Wait until a dataset is loaded, and return the rows of a statement."""
-
-    async def look() -> Any:
-        answer = await runtime.sql(sql)
-        return answer if answer.status_code != 503 else None
-
-    answer = await eventually(look, "the dataset is loaded")
-    assert answer.status_code == 200, answer.text
-    return answer.json()
-
-
-async def refreshed(runtime: Running, name: str = "t") -> None:
-    """Refresh a dataset and wait for the end of that."""
-    kept = runtime.services.accelerations._kept[name]  # type: ignore[index]  # a name
-    await kept.refresher.refreshed()
+__all__ = ["provider"]
 
 
 async def test_texts_have_vectors_and_a_refresh_embeds_what_is_new(
@@ -93,17 +55,6 @@ async def test_texts_have_vectors_and_a_refresh_embeds_what_is_new(
         found = await rows(runtime, "SELECT id, body_embedding AS v FROM t ORDER BY id DESC")
         assert [row["v"][0] for row in found] == [3.0, 7.0, 1.0]
         assert texts(provider) == ["changed", "new"]
-
-
-@asynccontextmanager
-async def run_with(folder: Path, text: str, executors: int) -> AsyncIterator[Running]:
-    """Serve a manifest in one process, or with executors."""
-    if executors:
-        async with clustered(folder, text, executors=executors) as cluster:
-            yield cluster.runtime
-    else:
-        async with running(folder, text) as runtime:
-            yield runtime
 
 
 @pytest.mark.parametrize("executors", [0, 2])
@@ -294,113 +245,6 @@ async def test_views_have_vectors(tmp_path: Path, provider: JsonProvider) -> Non
     async with running(tmp_path, text) as runtime:
         found = await rows(runtime, "SELECT body_embedding AS v FROM v ORDER BY id")
         assert [row["v"][0] for row in found] == [1.0, 3.0]
-
-
-async def test_changes_get_vectors(tmp_path: Path, provider: JsonProvider) -> None:
-    columns = (
-        "    columns: [{name: id, type: bigint}, {name: body, type: text, embeddings: "
-        "[{from: m, chunking: {enabled: true, target_chunk_size: 4}}]}]"
-    )
-    text = manifest(
-        provider, "  - from: cdc:t\n    name: t\n    access: read_write", columns,
-        "    acceleration: {primary_key: id}",
-    )  # fmt: skip
-    async with running(tmp_path, text) as runtime:
-        assert await rows(runtime, "SELECT * FROM t") == []
-        event = {"op": "c", "after": {"id": 1, "body": "one two"}, "source": {"table": "t"}}
-        answer = await runtime.api.post("/v1/datasets/t/cdc", json=event)
-        assert answer.status_code == 200, answer.text
-        (row,) = await rows(runtime, "SELECT *, 1 AS n FROM t")
-        assert [vector[0] for vector in row["body_embedding"]] == [3.0, 3.0]
-        assert row["body_offset"] == [[0, 3], [4, 7]]
-        changed = await runtime.sql("UPDATE t SET body = 'four' WHERE id = 1")
-        assert changed.status_code == 200, changed.text
-        (row,) = await rows(runtime, "SELECT *, 2 AS n FROM t")
-        assert row["body_offset"] == [[0, 4]] and row["body_embedding"][0][0] == 4.0
-        inserted = await runtime.sql("INSERT INTO t (id, body) VALUES (2, 'six')")
-        assert inserted.status_code == 200, inserted.text
-        found = await rows(runtime, "SELECT body_embedding[1][1] AS n FROM t ORDER BY id")
-        assert [row["n"] for row in found] == [4.0, 3.0]
-        provider.answer = lambda request: ProviderAnswer({}, 401)
-        failed = await runtime.api.post(
-            "/v1/datasets/t/cdc",
-            json={"op": "c", "after": {"id": 3, "body": "lost"}, "source": {"table": "t"}},
-        )
-        assert failed.status_code == 500 and "denied access" in failed.text
-        assert len(await rows(runtime, "SELECT id FROM t")) == 2
-
-
-@pytest.mark.parametrize("more", ["", ", chunking: {enabled: true, target_chunk_size: 4}"])
-async def test_another_model_makes_the_vectors_of_changes_again(
-    tmp_path: Path, provider: JsonProvider, more: str
-) -> None:
-    embedded = f"embeddings: [{{from: m{more}}}]"
-    text = manifest(
-        provider, "  - from: cdc:t\n    name: t\n    access: read_write",
-        f"    columns: [{{name: id, type: bigint}}, {{name: body, type: text, {embedded}}}]",
-        "    acceleration: {primary_key: id}",
-    )  # fmt: skip
-    number = 0
-
-    async def lengths(runtime: Running) -> list[int]:
-        nonlocal number
-        number += 1  # Answers are cached for a second.
-        found = await runtime.sql(f"SELECT body_embedding AS v FROM t WHERE {number} > 0")
-        assert found.status_code == 200, found.text
-        vectors = [row["v"] for row in found.json()]
-        return sorted(len(each[0] if more else each) for each in vectors if each is not None)
-
-    async def changed(runtime: Running, sql: str) -> None:
-        answer = await runtime.sql(sql)
-        assert answer.status_code == 200, answer.text
-
-    async with running(tmp_path, text) as runtime:
-        assert await rows(runtime, "SELECT * FROM t") == []
-        await changed(runtime, "INSERT INTO t (id, body) VALUES (1, 'one'), (2, 'two'), (3, NULL)")
-        assert await lengths(runtime) == [4, 4]
-        # The statement reads the log, so it is planned at its position.
-        (row,) = await rows(runtime, "SELECT embed(body, 'm') AS v FROM t WHERE id = 1")
-        assert row["v"][0] == 3.0
-        kept = runtime.services.accelerations._kept[TableName("t")]
-
-        async def is_noted() -> bool:
-            held = kept.current.ours
-            return held is not None and held.version.sql.startswith("-- vectors by")
-
-        await eventually(is_noted, "the model is noted")
-        before = kept.current.ours
-        assert before is not None and before.version.log, "nothing was made again"
-
-        may_answer = threading.Event()
-
-        def longer(request: ProviderRequest) -> ProviderAnswer:
-            if len(request.body["input"]) > 1:
-                assert may_answer.wait(60)
-            request.body["dimensions"] = 6
-            return openai_embeddings(request)
-
-        provider.answer = longer
-        path = tmp_path / "caraway.yaml"
-        path.write_text(path.read_text().replace("openai:x", "openai:y"))
-        loaded = manifests.load(path)
-        await runtime.services.catalog.apply(loaded, manifests.build_resolver(loaded, {}))
-
-        async def is_asked() -> bool:
-            return any(len(each.body["input"]) > 1 for each in provider.requests
-                       if each.body["model"] == "y")  # fmt: skip
-
-        await eventually(is_asked, "the new model is asked for all texts")
-        assert await lengths(runtime) == [4, 4]
-        await changed(runtime, "INSERT INTO t (id, body) VALUES (4, 'new')")
-        assert await lengths(runtime) == [4, 4, 6]
-        may_answer.set()
-
-        async def is_made() -> bool:
-            return await lengths(runtime) == [6, 6, 6]
-
-        await eventually(is_made, "the vectors of the new model")
-        found = await rows(runtime, "SELECT id, body FROM t ORDER BY id")
-        assert [row["body"] for row in found] == ["one", "two", None, "new"]
 
 
 async def test_executors_of_a_cluster_make_the_vectors(

@@ -7,7 +7,7 @@ from caraway_core import manifest as manifests
 from tests.kit.cluster_runtime import clustered
 from tests.kit.json_provider import JsonProvider
 from tests.kit.runtime import Running, running
-from tests.scheduler.acceleration.test_embedding import (
+from tests.scheduler.acceleration.embedded import (
     ROWS,
     dataset,
     manifest,
