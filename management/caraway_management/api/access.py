@@ -218,6 +218,9 @@ async def _find_caller(
     now = services.now()
     async with services.database.read() as session:
         credential = await authenticate(request, services, session, now)
+        if asserted is not None:
+            # Sent twice, it is a list, which names no organization.
+            asserted = ", ".join(request.headers.getlist("x-org-name"))
         handle = identity.check_assertion(asserted)
         identity.check_presence(credential, handle)
         org, role = await _find_org(session, credential, handle, org_id)

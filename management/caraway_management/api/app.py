@@ -16,6 +16,7 @@ from caraway_management.api import (
     credentials,
     deployments,
     description,
+    documents,
     failures,
     gates,
     health,
@@ -105,6 +106,8 @@ def declare_with(routers: Sequence[APIRouter]) -> FastAPI:
         openapi_url="/openapi.json",
         docs_url=None,
         redoc_url=None,
+        # The Location would have the host that the request names.
+        redirect_slashes=False,
         generate_unique_id_function=_operation_id,
         default_response_class=JSONResponse,
     )
@@ -120,6 +123,7 @@ def _routers() -> list[APIRouter]:
         *credentials.ROUTERS,
         activity.router,
         both_names(deployments.router),
+        documents.router,
         health.router,
         joining.router,
         limits.router,

@@ -1,6 +1,7 @@
 """Error bodies: `{error, code?, details?}`, see the spec's table."""
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ from caraway_management.domain.refusals import RefusedError
 from caraway_serving import errors
 
 logger = logging.getLogger(__name__)
+_SHAPE = re.compile(r"[A-Z]\w*|str|int|float|(list|dict)\[.*\]", re.DOTALL)
+"""What Pydantic calls the shapes of a union; fields begin with a small letter."""
 _WORDS = {404: "no such route", 405: "this route does not take {method}"}
 
 
@@ -103,15 +106,37 @@ async def _invalid(request: Request, exc: Exception) -> Response:
     fields: dict[str, list[str]] = {}
     form: list[str] = []
     for problem in exc.errors():
-        _, *path = problem["loc"]
+        path = _path(problem, exc.body)
         if problem["type"] == "json_invalid":
             form.append("the body is not valid JSON")
         elif path:
             fields.setdefault(".".join(map(str, path)), []).append(_message(problem))
-        else:
+        elif _message(problem) not in form:
             form.append(_message(problem))
+    if fields and isinstance(exc.body, dict | list):
+        # What a body of another shape would have to be says nothing about this one.
+        form = []
     first = next((f"{name}: {texts[0]}" for name, texts in fields.items()), form[0] if form else "")
     return answer(request, RefusedError(400, first or "invalid request", fields=fields, form=form))
+
+
+def _path(problem: Mapping[str, Any], body: Any) -> list[str | int]:
+    """Return where a problem is, without the names of the shapes that a body may have."""
+    where, *parts = problem["loc"]
+    if where != "body" or problem["type"] == "json_invalid":
+        return parts if where != "body" else []
+    path: list[str | int] = []
+    value = body
+    for part in parts:
+        is_there = (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int)
+        )
+        if is_there:
+            value = value[part]
+        elif _SHAPE.fullmatch(str(part)):
+            continue
+        path.append(part)
+    return path
 
 
 def _message(problem: Mapping[str, Any]) -> str:

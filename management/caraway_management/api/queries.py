@@ -42,6 +42,7 @@ _Index = Annotated[int, Path(ge=0, le=2**31)]
 
 
 def _named_project(
+    request: Request,
     x_project_id: Annotated[
         str | None, Header(description="The id of the project. Or send `project_id`.")
     ] = None,
@@ -49,7 +50,8 @@ def _named_project(
         str | None, Query(description="The id of the project. Or send `X-Project-Id`.")
     ] = None,
 ) -> int:
-    given = {each for each in (x_project_id, project_id) if each is not None}
+    # Each may be there twice; the parameters above are for the description.
+    given = {*request.headers.getlist("x-project-id"), *request.query_params.getlist("project_id")}
     if not given:
         raise refusals.invalid(
             "name the project: send X-Project-Id or the parameter project_id", "project_required"

@@ -60,6 +60,7 @@ _MAX_TAILS = {"community": 100, "developer": 500, "enterprise": 10_000}
 _MAX_TAIL = 1_000
 
 _BOUNDED = frozenset({"request_timeout_secs", "sql_query_timeout_secs"})
+_MOST = 2**31 - 1
 
 
 def is_name(text: str) -> bool:
@@ -93,9 +94,11 @@ def read_limits(values: Mapping[str, Any], base: Limits | None = None) -> Limits
 
 def _value(name: str, value: Any) -> int:
     least = 1 if name in _BOUNDED else UNLIMITED
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
         hint = "" if name in _BOUNDED else ", or -1 for unlimited"
-        raise refusals.invalid_field(name, f"must be an integer of at least {max(least, 0)}{hint}")
+        raise refusals.invalid_field(
+            name, f"must be an integer from {max(least, 0)} to {_MOST}{hint}"
+        )
     return value
 
 

@@ -44,6 +44,18 @@ def test_the_description_is_whole() -> None:
         assert "422" not in each["responses"]
 
 
+def test_the_description_has_other_paths_and_a_page(tmp_path: Path) -> None:
+    url = management.prepared_embedded_url(tmp_path)
+    with management.installation(url, is_prepared=True) as made:
+        whole = made.client.get("/openapi.json").json()
+        assert made.client.get("/v1/docs/openapi.json").json() == whole
+        page = made.client.get("/v1/docs")
+        assert page.headers["content-type"].startswith("text/html")
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        for path in whole["paths"]:
+            assert f"{path}</code>" in page.text
+
+
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if isinstance(reference := value.get("$ref"), str):

@@ -41,6 +41,8 @@ def test_everybody_reads_plans_and_administrators_write_them(installation: Insta
         ({**SMALL, "users": -2}, "users"),
         ({**SMALL, "users": "5"}, "users"),
         ({**SMALL, "users": True}, "users"),
+        ({**SMALL, "api_rps": 2**31}, "api_rps"),
+        ({**SMALL, "request_timeout_secs": 10**30}, "request_timeout_secs"),
         ({**SMALL, "cats": 1}, "cats"),
         ({**SMALL, "sql_query_timeout_secs": 0}, "sql_query_timeout_secs"),
         ({**SMALL, "resources": {"max_cpu": 17, "max_memory_gi": 1}}, "resources.max_cpu"),

@@ -152,6 +152,9 @@ def test_the_project_must_be_named_once(
     assert both.status_code == 200
     differ = caller.get(f"/v1/queries?project_id={project}", headers={"x-project-id": "7777"})
     assert (differ.status_code, differ.json()["code"]) == (400, "invalid_project_id")
+    for query in (f"project_id={project}&project_id=7777", f"project_id=7777&project_id={project}"):
+        twice = caller.get(f"/v1/queries?{query}")
+        assert (twice.status_code, twice.json()["code"]) == (400, "invalid_project_id")
 
 
 OTHER_PATHS = [

@@ -117,6 +117,37 @@ def test_a_list_of_secrets_is_set_whole_or_not_at_all(installation: Installation
     assert in_force(installation, org.id, first) == {"A": "x", "B": "1"}
 
 
+def test_problems_are_named_by_the_fields_of_the_body(installation: Installation) -> None:
+    owner = installation.add_user()
+    installation.add_org("acme", owner)
+    caller = installation.sign_in(owner)
+    project = new_project(caller)
+    good = {"project_id": project, "name": "A", "value": "x"}
+    for body, fields in (
+        ({**good, "project_id": "1"}, {"project_id"}),
+        ({**good, "value": 5}, {"value"}),
+        ({"project_id": project, "value": "x"}, {"name"}),
+        ([good, {**good, "value": ""}], {"1.value"}),
+        ([good, "x"], {"1"}),
+        ([], set()),
+        (5, set()),
+    ):
+        refused = caller.put("/v1/secrets", body)
+        details = refused.json()["details"]
+        assert (refused.status_code, set(details["fieldErrors"])) == (400, fields), body
+        assert bool(details["formErrors"]) is not bool(fields), details
+    path = f"/v1/projects/{project}"
+    for given, field in (
+        ({"manifest": 5}, "manifest"),
+        ({"spicepod": 5}, "spicepod"),
+        ({"resources": {"limits": {"cpu": True}}}, "resources.limits.cpu"),
+    ):
+        refused = caller.put(path, given)
+        assert refused.status_code == 400
+        assert list(refused.json()["details"]["fieldErrors"]) == [field]
+        assert refused.json()["error"].startswith(f"{field}: ")
+
+
 def test_viewers_and_other_organizations_see_nothing(installation: Installation) -> None:
     owner = installation.add_user()
     org = installation.add_org("acme", owner)

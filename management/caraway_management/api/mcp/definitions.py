@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from caraway_management.domain import refusals
+
 JsonSchema = dict[str, Any]
 _EXCLUDED = (
     "/v1/apps",
@@ -53,10 +55,17 @@ class RouteTool:
         return self.method == "GET"
 
     def call(self, arguments: Mapping[str, Any]) -> RouteCall:
-        """Return the request of a call. The route itself checks the arguments."""
+        """Return the request of a call. The route itself checks the arguments.
+
+        Raises:
+            RefusedError: a part of the path is missing: it would be the path of another route.
+        """
         path = self.path
-        for name in self.in_path:
-            path = path.replace(f"{{{name}}}", quote(str(arguments.get(name, "")), safe=""))
+        for name in sorted(self.in_path):
+            value = arguments.get(name)
+            if value is None or not str(value):
+                raise refusals.invalid_field(name, "is missing")
+            path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
         headers = {
             header: str(arguments[name])
             for name, header in self.in_headers.items()

@@ -62,6 +62,9 @@ class McpGate:
             where = f"{self._services.credentials.public_url}{METADATA_PATH}{PATH}"
             answer.headers["www-authenticate"] = f'Bearer resource_metadata="{where}"'
             return answer
+        if request.method != "POST":
+            # Without sessions, a stream that a GET opens would stay open and never say anything.
+            return JSONResponse({"error": "send messages with POST"}, 405, {"allow": "POST"})
         return None
 
     async def _started(self) -> StreamableHTTPSessionManager:

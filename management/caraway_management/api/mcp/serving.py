@@ -13,8 +13,10 @@ from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+from caraway_management.api import failures
 from caraway_management.api.gates import MOST_BODY_BYTES
 from caraway_management.api.mcp.definitions import RouteTool
+from caraway_management.domain.refusals import RefusedError
 from caraway_serving.mcp_pings import answer_pings
 
 _INSTRUCTIONS = (
@@ -59,25 +61,35 @@ class _Calls:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool '{params.name}'")
         request = context.request
         assert isinstance(request, Request)
-        call = tool.call(params.arguments or {})
+        try:
+            call = tool.call(params.arguments or {})
+        except RefusedError as exc:
+            return _result(exc.status, failures.body_of(exc))
         peer = request.client
         transport = httpx.ASGITransport(
             self._app, client=(peer.host, peer.port) if peer else ("", 0)
         )
-        headers = {
-            **call.headers,
-            "authorization": request.headers.get("authorization", ""),
-            "x-request-id": getattr(request.state, "request_id", ""),
+        # Whatever the arguments are: the route says what is wrong with them.
+        headers = {name: value.encode() for name, value in call.headers.items()} | {
+            "authorization": request.headers.get("authorization", "").encode("latin-1"),
+            "x-request-id": getattr(request.state, "request_id", "").encode(),
         }
+        content = None
+        if call.body is not None:
+            headers["content-type"] = b"application/json"
+            content = json.dumps(call.body).encode()
         async with httpx.AsyncClient(transport=transport, base_url="http://management") as client:
             answer = await client.request(
-                call.method, call.path, params=dict(call.query), headers=headers, json=call.body
+                call.method, call.path, params=dict(call.query), headers=headers, content=content
             )
-        result = {"status": answer.status_code, "body": _body(answer)}
-        text = types.TextContent(type="text", text=json.dumps(result))
-        return types.CallToolResult(
-            content=[text], structured_content=result, is_error=answer.status_code >= 400
-        )
+        return _result(answer.status_code, _body(answer))
+
+
+def _result(status: int, body: Any) -> types.CallToolResult:
+    """Return the result of a call: what its route answers."""
+    result = {"status": status, "body": body}
+    text = types.TextContent(type="text", text=json.dumps(result))
+    return types.CallToolResult(content=[text], structured_content=result, is_error=status >= 400)
 
 
 def _described(tool: RouteTool) -> types.Tool:

@@ -29,6 +29,7 @@ def view(project: Project) -> dict[str, Any]:
         "revision": project.revision,
         "config": {
             "manifest": project.manifest,
+            "spicepod": project.manifest,
             "region": project.region,
             **configs.show(project.config),
         },

@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from caraway_management.domain.scopes import Role
 from tests.kit.management import Caller, Installation
 
@@ -82,3 +84,38 @@ def test_a_ping_is_answered(installation: Installation) -> None:
     owner = installation.add_user()
     installation.add_org("acme", owner)
     assert _ask(installation.sign_in(owner), "ping").json()["result"] is not None
+
+
+def test_arguments_that_no_request_can_have_get_the_answer_of_the_route(
+    installation: Installation, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = installation.add_user()
+    installation.add_org("acme", owner)
+    caller = installation.sign_in(owner)
+    for name, arguments, said in (
+        ("get_project", {}, "projectId"),
+        ("get_project", {"projectId": ""}, "projectId"),
+        ("delete_project", {"projectId": None}, "projectId"),
+        ("get_limits", {"org": "\u00e9"}, "X-Org-Name"),
+        ("get_limits", {"org": "a\r\nX-Evil: 1"}, "X-Org-Name"),
+    ):
+        result = _call(caller, name, **arguments)
+        assert result["isError"]
+        assert result["structuredContent"]["status"] == 400, name
+        assert said in result["structuredContent"]["body"]["error"]
+    for number in ("NaN", "1e400"):
+        text = (
+            '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_project",'
+            f'"arguments":{{"name":"infinite","replicas":{number}}}}}}}'
+        )
+        headers = {**_ACCEPT, "content-type": "application/json"}
+        answer = caller.post("/mcp", content=text, headers=headers).json()["result"]
+        assert answer["structuredContent"]["status"] == 400
+    assert "raised" not in caplog.text
+
+
+def test_no_stream_is_opened_that_would_never_say_anything(installation: Installation) -> None:
+    owner = installation.add_user()
+    installation.add_org("acme", owner)
+    answer = installation.sign_in(owner).get("/mcp", headers={"accept": "text/event-stream"})
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")

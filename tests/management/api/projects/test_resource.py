@@ -42,6 +42,13 @@ def test_a_project_is_created_shown_changed_and_deleted(owner: Caller) -> None:
     assert owner.put(path, {}).status_code == 404
 
 
+def test_a_manifest_has_both_names(owner: Caller) -> None:
+    text = "version: v1\nkind: Caraway\nname: shop\n"
+    for name, field in (("shop-1", "manifest"), ("shop-2", "spicepod")):
+        config = _create(owner, name, **{field: text})["config"]
+        assert (config["manifest"], config["spicepod"]) == (text, text)
+
+
 def test_lists_have_the_name_of_their_path(owner: Caller) -> None:
     made = [_create(owner, f"shop-{number}") for number in range(3)]
     assert owner.get("/v1/projects").json() == {"projects": made}
