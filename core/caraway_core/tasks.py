@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from caraway_core import backoff
 from caraway_core.backoff import Backoff
+from caraway_core.errors import CarawayError
 
 logger = logging.getLogger(__name__)
 FAILURES: Counter[str] = Counter()
@@ -145,6 +146,14 @@ def _failure(task: "asyncio.Task[Any]") -> BaseException | None:
     return None if task.cancelling() else asyncio.CancelledError("raised by the work itself")
 
 
+def _reasons(exc: BaseException) -> dict[str, None]:
+    """Return what expected failures say, also those of a group; nothing if one is a bug."""
+    if not isinstance(exc, BaseExceptionGroup):
+        return {str(exc): None} if isinstance(exc, CarawayError) else {}
+    found = [_reasons(each) for each in exc.exceptions]
+    return {text: None for each in found for text in each} if all(found) else {}
+
+
 def note(
     exc: BaseException,
     kind: str,
@@ -156,7 +165,9 @@ def note(
     """Count a failure of background work, log it, and report it to its owner."""
     FAILURES[kind] += 1
     extra = {"work": kind, **(fields or {})}
-    if is_logged:
+    if is_logged and (reasons := _reasons(exc)):
+        logger.warning("background work failed", extra={**extra, "reason": "; ".join(reasons)})
+    elif is_logged:
         logger.error("background work failed", exc_info=exc, extra=extra)
     if on_failure is not None:
         try:

@@ -8,6 +8,7 @@ import pytest
 
 from caraway_core import tasks
 from caraway_core.backoff import Delays
+from caraway_core.errors import UnavailableError
 from tests.kit.panics import Panic
 
 WAIT_S = 60.0
@@ -30,6 +31,28 @@ async def test_a_failure_is_logged_counted_and_reported(caplog: pytest.LogCaptur
     (record,) = caplog.records
     assert (record.work, record.dataset) == ("a work", "orders")  # type: ignore[attr-defined]
     assert not len(owned)
+
+
+AWAY, LATE = UnavailableError("the database is away"), UnavailableError("too late")
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (AWAY, "the database is away"),
+        (ExceptionGroup("", [AWAY, ExceptionGroup("", [AWAY, LATE])]),
+         "the database is away; too late"),
+        (ExceptionGroup("", [AWAY, TypeError("a bug")]), None),
+        (TypeError("a bug"), None),
+    ],
+)  # fmt: skip
+def test_an_expected_failure_is_one_line_with_its_reason(
+    caplog: pytest.LogCaptureFixture, failure: Exception, reason: str | None
+) -> None:
+    tasks.note(failure, "a work")
+    (record,) = caplog.records
+    assert getattr(record, "reason", None) == reason
+    assert (record.exc_info is None) is (reason is not None)
 
 
 async def test_kept_work_begins_again_and_the_same_failure_is_logged_once(

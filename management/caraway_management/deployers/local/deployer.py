@@ -149,7 +149,9 @@ class LocalDeployer:
     async def instances(self, project_id: int, created: int | None = None) -> Sequence[Instance]:
         """Return the process, if there should be one."""
         phase = (await self.observe(project_id, created)).phase
-        return [] if phase is Phase.ABSENT else [Instance(_NAME, str(phase))]
+        if phase is Phase.ABSENT:
+            return []
+        return [Instance(_NAME, str(phase), self._folder_of(project_id).started_at())]
 
     async def logs(
         self, project_id: int, instance: str, tail: int, created: int | None = None

@@ -6,13 +6,15 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from caraway_core.errors import CarawayError
 from caraway_management.deployers.local import manifests
 from caraway_management.deployers.protocol import Wanted
 
-_LOG_BYTES = 64 * 1024
+_LOG_BYTES = 4 * 1024 * 1024
+"""Enough for the most lines that a plan shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,13 @@ class ProjectFolder:
             pid, deployment_id = self.process_file.read_text().split()
             return Process(int(pid), int(deployment_id))
         except (FileNotFoundError, ValueError):
+            return None
+
+    def started_at(self) -> datetime | None:
+        """Return when that process recorded itself; None until then."""
+        try:
+            return datetime.fromtimestamp(self.process_file.stat().st_mtime, UTC)
+        except FileNotFoundError:
             return None
 
     def last_lines(self, most: int) -> list[str]:

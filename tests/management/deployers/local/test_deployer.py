@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,8 @@ def _exists(pid: int) -> bool:
 async def test_a_project_is_started_paused_resumed_and_removed(
     deployer: LocalDeployer, folder: Path
 ) -> None:
+    # Times of files may be a tick of the clock early.
+    before = datetime.now(UTC) - timedelta(seconds=1)
     assert (await deployer.observe(7)).phase is Phase.ABSENT
     await deployer.apply(WANTED)
     seen = await deployer.observe(7)
@@ -106,7 +109,14 @@ async def test_a_project_is_started_paused_resumed_and_removed(
     assert seen.deployment_id == 3
     assert seen.endpoint is not None and seen.endpoint.startswith("http://127.0.0.1:")
     (pid,) = _starts(folder)
-    assert [each.status for each in await deployer.instances(7)] == ["ready"]
+    (instance,) = await deployer.instances(7)
+    assert instance.status == "ready"
+    assert instance.started_at is not None
+    assert before <= instance.started_at <= datetime.now(UTC)
+    # More than any page of a file system, and as many lines as the largest plan shows.
+    with (folder / "7" / "runtime.log").open("a") as log:
+        log.writelines(f"line {number} {'x' * 60}\n" for number in range(10_000))
+    assert len(await deployer.logs(7, "runtime-0", 10_000) or ()) == 10_000
     await deployer.apply(replace(WANTED, is_paused=True))
     await _seen(deployer, Phase.ABSENT)
     await _until(deployer, lambda: not _exists(pid))
