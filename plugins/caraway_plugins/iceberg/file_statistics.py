@@ -1,0 +1,190 @@
+"""Statistics of Parquet files, from their footers, by field ids of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from caraway_plugins.iceberg import bounds, column_types
+from caraway_plugins.iceberg.bounds import Pack
+from caraway_plugins.iceberg.column_types import (
+    IcebergField,
+    IcebergSchema,
+    ListType,
+    MapType,
+    NoIcebergTypeError,
+    Path,
+    StructType,
+)
+
+types = pa.types
+_WIDENED = {("int", "long"), ("float", "double")}
+
+
+@dataclass(slots=True)
+class FileStatistics:
+    """The rows of a file, and the sizes, counts and bounds of its columns by field id."""
+
+    row_count: int
+    split_offsets: list[int] = field(default_factory=list)
+    column_sizes: dict[int, int] = field(default_factory=dict)
+    value_counts: dict[int, int] = field(default_factory=dict)
+    null_counts: dict[int, int] = field(default_factory=dict)
+    lower: dict[int, bytes] = field(default_factory=dict)
+    upper: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A column of Parquet that has bounds. `id` is that of its field in the table."""
+
+    index: int
+    id: int
+    value: Callable[[Any], Any]
+    pack: Pack
+
+
+class FooterReader:
+    """Reads the statistics of files of one table. `names` are names in files of columns."""
+
+    def __init__(self, schema: IcebergSchema, names: Mapping[str, str] | None = None) -> None:
+        own = names or {}
+        self._by_name = {own.get(each.name, each.name): each for each in schema.fields}
+        self._known: list[tuple[Any, list[_Leaf]]] = []
+
+    def read(self, footer: pq.FileMetaData) -> FileStatistics:
+        """Return the statistics of a file.
+
+        Raises:
+            NoIcebergTypeError: Iceberg cannot read a column of the file as that of the table.
+        """
+        found = FileStatistics(footer.num_rows)
+        leaves = self._leaves(footer)
+        groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
+        found.split_offsets = sorted(_offset(group) for group in groups if group.num_columns)
+        for leaf in leaves:
+            _measure(found, leaf, [group.column(leaf.index) for group in groups])
+        return found
+
+    def _leaves(self, footer: pq.FileMetaData) -> list[_Leaf]:
+        schema = footer.schema
+        for known, leaves in self._known:
+            if schema.equals(known):
+                return leaves
+        leaves = self._planned(footer)
+        self._known.append((schema, leaves))
+        return leaves
+
+    def _planned(self, footer: pq.FileMetaData) -> list[_Leaf]:
+        columns = footer.schema.to_arrow_schema()
+        _check_ids(column_types.field_ids(columns), self._by_name)
+        pairs = [each for column in columns for each in _matched(column, self._by_name)]
+        if len(pairs) != footer.num_columns:
+            return []  # Types of extensions may have other columns than they show.
+        return [
+            _Leaf(index, wanted.id, bounds.ordered(own), bounds.packer(own, str(wanted.type)))
+            for index, (own, wanted) in enumerate(pairs)
+            if wanted is not None and not types.is_null(own)
+        ]
+
+
+_Pair = tuple[pa.DataType, IcebergField | None]
+"""The type of a column of Parquet, and its field in the table; None where it needs no bounds."""
+
+
+def _matched(column: pa.Field, fields: Mapping[str, IcebergField]) -> Iterator[_Pair]:
+    wanted = fields.get(column.name)
+    yield from _pairs(column.name, column.type, wanted)
+
+
+def _pairs(name: str, own: pa.DataType, wanted: IcebergField | None) -> Iterator[_Pair]:
+    kind = None if wanted is None else wanted.type
+    if types.is_struct(own):
+        if kind is not None and not isinstance(kind, StructType):
+            raise _unfit(name, own, wanted)
+        inner = {each.name: each for each in wanted.inner} if wanted is not None else {}
+        for each in own:
+            yield from _pairs(f"{name}.{each.name}", each.type, inner.get(each.name))
+        return
+    if types.is_map(own):
+        if kind is not None and not isinstance(kind, MapType):
+            raise _unfit(name, own, wanted)
+        parts: Iterable[pa.DataType] = (own.key_type, own.item_type)
+        yield from _repeated(name, parts, wanted)
+        return
+    if column_types.is_list(own):
+        if kind is not None and not isinstance(kind, ListType):
+            raise _unfit(name, own, wanted)
+        yield from _repeated(name, (own.value_type,), wanted)
+        return
+    if wanted is not None and not _is_readable(_plain(own), kind):
+        raise _unfit(name, own, wanted)
+    yield _plain(own), wanted
+
+
+def _repeated(
+    name: str, parts: Iterable[pa.DataType], wanted: IcebergField | None
+) -> Iterator[_Pair]:
+    """Check the values of lists and maps. They have no bounds that readers use."""
+    inner = wanted.inner if wanted is not None else (None,) * 2
+    for part, each in zip(parts, inner, strict=False):
+        yield from ((own, None) for own, _ in _pairs(name, part, each))
+
+
+def _is_readable(own: pa.DataType, kind: Any) -> bool:
+    found = column_types.kind(own)
+    if found == kind or (found, kind) in _WIDENED:
+        return True
+    if types.is_decimal(own) and str(kind).startswith("decimal"):
+        precision, scale = str(kind)[8:-1].split(", ")
+        return bool(own.scale == int(scale) and own.precision <= int(precision))
+    return types.is_null(own)  # type: ignore[no-any-return] # pyarrow has no types
+
+
+def _unfit(name: str, own: pa.DataType, wanted: IcebergField | None) -> NoIcebergTypeError:
+    kind = wanted.type if wanted is not None and isinstance(wanted.type, str) else "nested"
+    return NoIcebergTypeError(f"column '{name}' is {own} in a file and {kind} in the table")
+
+
+def _plain(own: pa.DataType) -> pa.DataType:
+    return own.value_type if types.is_dictionary(own) else own
+
+
+def _check_ids(own: Mapping[Path, int], fields: Mapping[str, IcebergField]) -> None:
+    """Check that a file has no other ids than the table, since readers go by those of files."""
+    for path, id_ in own.items():
+        wanted = fields.get(path[0])
+        if len(path) == 1 and wanted is not None and wanted.id != id_:
+            raise NoIcebergTypeError(f"column '{path[0]}' has different field ids in its files")
+
+
+def _offset(group: pq.RowGroupMetaData) -> int:
+    column = group.column(0)
+    start = column.dictionary_page_offset
+    return int(column.data_page_offset if start is None else min(start, column.data_page_offset))
+
+
+def _measure(found: FileStatistics, leaf: _Leaf, chunks: list[Any]) -> None:
+    """Add the sizes, counts and bounds of a column; bounds only where all row groups have them."""
+    found.column_sizes[leaf.id] = sum(chunk.total_compressed_size for chunk in chunks)
+    found.value_counts[leaf.id] = sum(chunk.num_values for chunk in chunks)
+    nulls, lows, highs, is_bounded = 0, [], [], True
+    for chunk in chunks:
+        known = chunk.statistics
+        if known is None or not known.has_null_count:
+            return
+        nulls += known.null_count
+        if known.has_min_max:
+            lows.append(leaf.value(known.min_raw))
+            highs.append(leaf.value(known.max_raw))
+        elif known.null_count < chunk.num_values:
+            is_bounded = False
+    found.null_counts[leaf.id] = nulls
+    if is_bounded and lows and None not in lows and None not in highs:
+        low, high = leaf.pack(min(lows), False), leaf.pack(max(highs), True)
+        if low is not None and high is not None:
+            found.lower[leaf.id], found.upper[leaf.id] = low, high

@@ -1,0 +1,228 @@
+"""Manifests and manifest lists: the files of a snapshot, in Avro."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import fastavro
+
+from caraway_plugins.iceberg.column_types import IcebergSchema
+from caraway_plugins.iceberg.file_statistics import FileStatistics
+from caraway_plugins.iceberg.partitioning import PartitionSpec
+
+MOST_FILES = 5_000
+"""Of one manifest. Clients read manifests in parallel, and skip those of other partitions."""
+_CODEC = "deflate"
+_ADDED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file of a table. `location` is where clients open it."""
+
+    location: str
+    size_bytes: int
+    statistics: FileStatistics
+    partition: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenManifest:
+    """The bytes of a manifest, and what a manifest list says of it."""
+
+    content: bytes
+    file_count: int
+    row_count: int
+    partitions: Sequence[Mapping[str, Any]]
+
+
+def manifest(
+    schema: IcebergSchema, spec: PartitionSpec, snapshot_id: int, files: Sequence[DataFile]
+) -> WrittenManifest:
+    """Return the manifest of some files."""
+    out = io.BytesIO()
+    metadata = {
+        "schema": json.dumps(schema.document()),
+        "schema-id": "0",
+        "partition-spec": json.dumps(spec.document()["fields"]),
+        "partition-spec-id": "0",
+        "format-version": "2",
+        "content": "data",
+    }
+    entries = (_entry(each, snapshot_id) for each in files)
+    fastavro.writer(out, _entry_schema(spec), entries, _CODEC, metadata=metadata)
+    rows = sum(each.statistics.row_count for each in files)
+    summaries = [_summary(spec, number, files) for number, _ in enumerate(spec.fields)]
+    return WrittenManifest(out.getvalue(), len(files), rows, summaries)
+
+
+def manifest_list(
+    snapshot_id: int, sequence_number: int, written: Sequence[tuple[str, WrittenManifest]]
+) -> bytes:
+    """Return the list of a snapshot's manifests, each with its location."""
+    out = io.BytesIO()
+    metadata = {
+        "snapshot-id": str(snapshot_id),
+        "parent-snapshot-id": "null",
+        "sequence-number": str(sequence_number),
+        "format-version": "2",
+    }
+    records = (_listed(location, each, snapshot_id, sequence_number) for location, each in written)
+    fastavro.writer(out, _LIST_SCHEMA, records, _CODEC, metadata=metadata)
+    return out.getvalue()
+
+
+def _entry(file: DataFile, snapshot_id: int) -> dict[str, Any]:
+    known = file.statistics
+    return {
+        "status": _ADDED,
+        "snapshot_id": snapshot_id,
+        "sequence_number": None,
+        "file_sequence_number": None,
+        "data_file": {
+            "content": 0,
+            "file_path": file.location,
+            "file_format": "PARQUET",
+            "partition": file.partition,
+            "record_count": known.row_count,
+            "file_size_in_bytes": file.size_bytes,
+            "column_sizes": _pairs(known.column_sizes),
+            "value_counts": _pairs(known.value_counts),
+            "null_value_counts": _pairs(known.null_counts),
+            "nan_value_counts": None,
+            "lower_bounds": _pairs(known.lower),
+            "upper_bounds": _pairs(known.upper),
+            "key_metadata": None,
+            "split_offsets": known.split_offsets or None,
+            "equality_ids": None,
+            "sort_order_id": 0,
+        },
+    }
+
+
+def _pairs(found: Mapping[int, Any]) -> list[dict[str, Any]] | None:
+    return [{"key": key, "value": value} for key, value in found.items()] or None
+
+
+def _listed(
+    location: str, written: WrittenManifest, snapshot_id: int, sequence_number: int
+) -> dict[str, Any]:
+    return {
+        "manifest_path": location,
+        "manifest_length": len(written.content),
+        "partition_spec_id": 0,
+        "content": 0,
+        "sequence_number": sequence_number,
+        "min_sequence_number": sequence_number,
+        "added_snapshot_id": snapshot_id,
+        "added_files_count": written.file_count,
+        "existing_files_count": 0,
+        "deleted_files_count": 0,
+        "added_rows_count": written.row_count,
+        "existing_rows_count": 0,
+        "deleted_rows_count": 0,
+        "partitions": written.partitions,
+        "key_metadata": None,
+    }
+
+
+def _summary(spec: PartitionSpec, number: int, files: Sequence[DataFile]) -> dict[str, Any]:
+    field_ = spec.fields[number]
+    values = [each.partition[field_.source.name] for each in files]
+    known = [each for each in values if each is not None]
+    return {
+        "contains_null": len(known) < len(values),
+        "contains_nan": None,
+        "lower_bound": field_.bound(min(known), False) if known else None,
+        "upper_bound": field_.bound(max(known), True) if known else None,
+    }
+
+
+def _optional(name: str, type_: Any, id_: int) -> dict[str, Any]:
+    return {"name": name, "type": ["null", type_], "default": None, "field-id": id_}
+
+
+def _required(name: str, type_: Any, id_: int) -> dict[str, Any]:
+    return {"name": name, "type": type_, "field-id": id_}
+
+
+def _map(key_id: int, value_id: int, value: str) -> dict[str, Any]:
+    """Return a map with keys that are no texts, as Avro has it."""
+    record = {
+        "type": "record",
+        "name": f"k{key_id}_v{value_id}",
+        "fields": [_required("key", "int", key_id), _required("value", value, value_id)],
+    }
+    return {"type": "array", "items": record, "logicalType": "map"}
+
+
+def _list(element_id: int, type_: Any) -> dict[str, Any]:
+    return {"type": "array", "items": type_, "element-id": element_id}
+
+
+def _data_file(spec: PartitionSpec) -> Iterator[dict[str, Any]]:
+    partition = {"type": "record", "name": "r102", "fields": [each.avro() for each in spec.fields]}
+    yield _required("content", "int", 134)
+    yield _required("file_path", "string", 100)
+    yield _required("file_format", "string", 101)
+    yield _required("partition", partition, 102)
+    yield _required("record_count", "long", 103)
+    yield _required("file_size_in_bytes", "long", 104)
+    yield _optional("column_sizes", _map(117, 118, "long"), 108)
+    yield _optional("value_counts", _map(119, 120, "long"), 109)
+    yield _optional("null_value_counts", _map(121, 122, "long"), 110)
+    yield _optional("nan_value_counts", _map(138, 139, "long"), 137)
+    yield _optional("lower_bounds", _map(126, 127, "bytes"), 125)
+    yield _optional("upper_bounds", _map(129, 130, "bytes"), 128)
+    yield _optional("key_metadata", "bytes", 131)
+    yield _optional("split_offsets", _list(133, "long"), 132)
+    yield _optional("equality_ids", _list(136, "int"), 135)
+    yield _optional("sort_order_id", "int", 140)
+
+
+def _entry_schema(spec: PartitionSpec) -> Any:
+    data_file = {"type": "record", "name": "r2", "fields": list(_data_file(spec))}
+    fields = [
+        _required("status", "int", 0),
+        _optional("snapshot_id", "long", 1),
+        _optional("sequence_number", "long", 3),
+        _optional("file_sequence_number", "long", 4),
+        _required("data_file", data_file, 2),
+    ]
+    return fastavro.parse_schema({"type": "record", "name": "manifest_entry", "fields": fields})
+
+
+_SUMMARY = {
+    "type": "record",
+    "name": "r508",
+    "fields": [
+        _required("contains_null", "boolean", 509),
+        _optional("contains_nan", "boolean", 518),
+        _optional("lower_bound", "bytes", 510),
+        _optional("upper_bound", "bytes", 511),
+    ],
+}
+_LIST_FIELDS = [
+    _required("manifest_path", "string", 500),
+    _required("manifest_length", "long", 501),
+    _required("partition_spec_id", "int", 502),
+    _required("content", "int", 517),
+    _required("sequence_number", "long", 515),
+    _required("min_sequence_number", "long", 516),
+    _required("added_snapshot_id", "long", 503),
+    _required("added_files_count", "int", 504),
+    _required("existing_files_count", "int", 505),
+    _required("deleted_files_count", "int", 506),
+    _required("added_rows_count", "long", 512),
+    _required("existing_rows_count", "long", 513),
+    _required("deleted_rows_count", "long", 514),
+    _optional("partitions", _list(508, _SUMMARY), 507),
+    _optional("key_metadata", "bytes", 519),
+]
+_LIST_SCHEMA = fastavro.parse_schema(
+    {"type": "record", "name": "manifest_file", "fields": _LIST_FIELDS}
+)
