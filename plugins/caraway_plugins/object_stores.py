@@ -70,6 +70,14 @@ def title(spec: StoreSpec, path: str) -> str:
     return f"{spec.kind}://{spec.bucket}/{path}"
 
 
+def public_url(spec: StoreSpec, path: str) -> str:
+    """Return the URL of a path in the store as systems without our params need it."""
+    account = spec.options.get("account_name")
+    if spec.kind == "abfss" and account:
+        return f"abfss://{spec.bucket}@{account}.dfs.core.windows.net/{path}"
+    return title(spec, path)
+
+
 def is_missing_object(exc: Exception) -> bool:
     """Return whether an object is missing although its bucket exists."""
     return isinstance(exc, _MISSING) and not _NO_BUCKET.search(str(exc))

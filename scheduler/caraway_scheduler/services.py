@@ -19,6 +19,7 @@ from caraway_scheduler.dispatch.functions import ManifestFunctions
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.iceberg.service import IcebergTables
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import Membership
@@ -101,6 +102,7 @@ class Services:
     embeddings: Embeddings
     nsql: NsqlService
     workers: WorkerService
+    tables: IcebergTables
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

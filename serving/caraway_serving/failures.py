@@ -24,12 +24,13 @@ STOPPING = RefusedRequestError(
 class ErrorShapes:
     """The error format of each route, by path prefix; other paths use plain text.
 
-    `others` are paths with a format of their own.
+    `others` are paths with a format of their own, and `families` path prefixes.
     """
 
     as_error: tuple[str, ...] = ()
     as_message: tuple[str, ...] = ()
     others: Mapping[str, errors.Answer] = field(default_factory=dict)
+    families: Mapping[str, errors.Answer] = field(default_factory=dict)
 
     def of(self, path: str) -> errors.Answer:
         """Return the function that formats errors of a route."""
@@ -37,6 +38,9 @@ class ErrorShapes:
             return errors.as_error
         if (own := self.others.get(path)) is not None:
             return own
+        for start, family in self.families.items():
+            if path.startswith(start):
+                return family
         return errors.as_message if path.startswith(self.as_message) else errors.as_text
 
     def answer(self, path: str, exc: RefusedRequestError) -> Response:

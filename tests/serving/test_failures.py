@@ -171,3 +171,12 @@ async def test_what_breaks_while_the_process_stops_may_be_sent_again(
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert worded(path, answer) == "Runtime is shutting down"
     assert SECRET in caplog.text, "the cause is logged all the same"
+
+
+def test_a_family_of_routes_may_have_a_format_of_its_own() -> None:
+    shapes = ErrorShapes(
+        others={"/v1/own": errors.as_error}, families={"/v1/own/": errors.as_message}
+    )
+    assert shapes.of("/v1/own") is errors.as_error
+    assert shapes.of("/v1/own/x") is errors.as_message
+    assert shapes.of("/v1/owner") is errors.as_text

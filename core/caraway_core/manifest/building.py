@@ -144,6 +144,7 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
         telemetry=_telemetry(shape.telemetry),
         scheduler=_scheduler(shape.scheduler, base_dir),
         jobs=_same(values_runtime.JobSettings, shape.jobs),
+        iceberg=_iceberg(shape.iceberg, base_dir),
     )
 
 
@@ -238,6 +239,14 @@ def _scheduler(
         return values_runtime.SchedulerSettings()
     location = locations.absolute(shape.state_location, base_dir)
     return values_runtime.SchedulerSettings(location, shape.params)
+
+
+def _iceberg(shape: shapes.IcebergSection | None, base_dir: Path) -> values_runtime.IcebergSettings:
+    if shape is None or shape.location is None:
+        return values_runtime.IcebergSettings()
+    return values_runtime.IcebergSettings(
+        locations.absolute(shape.location, base_dir), shape.params
+    )
 
 
 def snapshots(shape: top.SnapshotsSection | None, base_dir: Path) -> SnapshotStoreSettings | None:

@@ -23,6 +23,7 @@ from caraway_core.manifest.models import LOCAL_EMBEDDERS, LOCAL_PROVIDERS
 _SECRET = "<secret>"
 _PLACES: tuple[tuple[Location, str], ...] = (
     (("runtime", "scheduler"), "state_location"),
+    (("runtime", "iceberg"), "location"),
     (("snapshots",), "location"),
 )
 

@@ -19,6 +19,7 @@ def manifest(document: Document) -> Iterator[Problem]:
     yield from _one_results_cache(document)
     yield from _unique(document, ("secrets",), "secret store")
     yield from _scheduler(document)
+    yield from _iceberg(document)
 
 
 def references(document: Document) -> Iterator[Problem]:
@@ -88,10 +89,18 @@ def _tls(document: Document) -> Iterator[Problem]:
 
 
 def _scheduler(document: Document) -> Iterator[Problem]:
-    section = _mapping(document.value, "runtime", "scheduler")
-    if section.get("params") and section.get("state_location") is None:
-        message = "'params' needs a 'state_location' that it is for"
-        yield document.problem(("runtime", "scheduler", "params"), message)
+    yield from _params_without_place(document, "scheduler", "state_location")
+
+
+def _iceberg(document: Document) -> Iterator[Problem]:
+    yield from _params_without_place(document, "iceberg", "location")
+
+
+def _params_without_place(document: Document, section: str, place: str) -> Iterator[Problem]:
+    found = _mapping(document.value, "runtime", section)
+    if found.get("params") and found.get(place) is None:
+        message = f"'params' needs a '{place}' that it is for"
+        yield document.problem(("runtime", section, "params"), message)
 
 
 def _one_results_cache(document: Document) -> Iterator[Problem]:

@@ -229,6 +229,16 @@ class SchedulerSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class IcebergSettings:
+    """The location of what the table catalog writes for other engines: the absolute path of a
+    folder, or the URL of a bucket; None: a folder in the data directory.
+    """
+
+    location: str | None = None
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class JobSettings:
     """Limits of asynchronous queries; None leaves the choice to the scheduler.
 
@@ -263,6 +273,7 @@ class RuntimeSettings:
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     jobs: JobSettings = JobSettings()
+    iceberg: IcebergSettings = field(default_factory=IcebergSettings)
 
     @property
     def connections_of_address(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import fastavro
 
+from caraway_plugins.iceberg import avro_bytes
 from caraway_plugins.iceberg.column_types import IcebergSchema
 from caraway_plugins.iceberg.file_statistics import FileStatistics
 from caraway_plugins.iceberg.partitioning import PartitionSpec
@@ -18,6 +19,8 @@ MOST_FILES = 5_000
 """Of one manifest. Clients read manifests in parallel, and skip those of other partitions."""
 _CODEC = "deflate"
 _ADDED = 1
+_DATA = avro_bytes.long(0)
+_PARQUET = avro_bytes.text("PARQUET")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,6 @@ def manifest(
     schema: IcebergSchema, spec: PartitionSpec, snapshot_id: int, files: Sequence[DataFile]
 ) -> WrittenManifest:
     """Return the manifest of some files."""
-    out = io.BytesIO()
     metadata = {
         "schema": json.dumps(schema.document()),
         "schema-id": "0",
@@ -53,11 +55,13 @@ def manifest(
         "format-version": "2",
         "content": "data",
     }
-    entries = (_entry(each, snapshot_id) for each in files)
-    fastavro.writer(out, _entry_schema(spec), entries, _CODEC, metadata=metadata)
+    start = b"".join((avro_bytes.long(_ADDED), avro_bytes.SOME, avro_bytes.long(snapshot_id)))
+    content = avro_bytes.container(
+        _entry_schema(spec), metadata, (start + _entry(each, spec) for each in files)
+    )
     rows = sum(each.statistics.row_count for each in files)
     summaries = [_summary(spec, number, files) for number, _ in enumerate(spec.fields)]
-    return WrittenManifest(out.getvalue(), len(files), rows, summaries)
+    return WrittenManifest(content, len(files), rows, summaries)
 
 
 def manifest_list(
@@ -76,36 +80,29 @@ def manifest_list(
     return out.getvalue()
 
 
-def _entry(file: DataFile, snapshot_id: int) -> dict[str, Any]:
+def _entry(file: DataFile, spec: PartitionSpec) -> bytes:
+    """Return the fields of an entry after the snapshot, in the order of `_entry_schema`."""
     known = file.statistics
-    return {
-        "status": _ADDED,
-        "snapshot_id": snapshot_id,
-        "sequence_number": None,
-        "file_sequence_number": None,
-        "data_file": {
-            "content": 0,
-            "file_path": file.location,
-            "file_format": "PARQUET",
-            "partition": file.partition,
-            "record_count": known.row_count,
-            "file_size_in_bytes": file.size_bytes,
-            "column_sizes": _pairs(known.column_sizes),
-            "value_counts": _pairs(known.value_counts),
-            "null_value_counts": _pairs(known.null_counts),
-            "nan_value_counts": None,
-            "lower_bounds": _pairs(known.lower),
-            "upper_bounds": _pairs(known.upper),
-            "key_metadata": None,
-            "split_offsets": known.split_offsets or None,
-            "equality_ids": None,
-            "sort_order_id": 0,
-        },
-    }
-
-
-def _pairs(found: Mapping[int, Any]) -> list[dict[str, Any]] | None:
-    return [{"key": key, "value": value} for key, value in found.items()] or None
+    return b"".join((
+        avro_bytes.NULL,  # sequence numbers: those of the list
+        avro_bytes.NULL,
+        _DATA,
+        avro_bytes.text(file.location),
+        _PARQUET,
+        spec.record(file.partition),
+        avro_bytes.long(known.row_count),
+        avro_bytes.long(file.size_bytes),
+        avro_bytes.longs_by_id(known.column_sizes),
+        avro_bytes.longs_by_id(known.value_counts),
+        avro_bytes.longs_by_id(known.null_counts),
+        avro_bytes.NULL,
+        avro_bytes.bytes_by_id(known.lower),
+        avro_bytes.bytes_by_id(known.upper),
+        avro_bytes.NULL,
+        avro_bytes.longs(known.split_offsets),
+        avro_bytes.NULL,
+        avro_bytes.SOME + avro_bytes.long(0),
+    ))  # fmt: skip
 
 
 def _listed(
@@ -193,7 +190,7 @@ def _entry_schema(spec: PartitionSpec) -> Any:
         _optional("file_sequence_number", "long", 4),
         _required("data_file", data_file, 2),
     ]
-    return fastavro.parse_schema({"type": "record", "name": "manifest_entry", "fields": fields})
+    return {"type": "record", "name": "manifest_entry", "fields": fields}
 
 
 _SUMMARY = {

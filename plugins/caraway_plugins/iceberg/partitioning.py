@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import pyarrow as pa
 
-from caraway_plugins.iceberg import bounds
+from caraway_plugins.iceberg import avro_bytes, bounds
 from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema, NoIcebergTypeError
 
 _FIRST_ID = 1000
@@ -22,6 +23,15 @@ _AVRO: dict[str, Any] = {
     "double": "double",
     "string": "string",
     "date": {"type": "int", "logicalType": "date"},
+}
+_ENCODED: dict[str, Callable[[Any], bytes]] = {
+    "boolean": lambda value: b"\x01" if value else b"\x00",
+    "int": avro_bytes.long,
+    "long": avro_bytes.long,
+    "float": struct.Struct("<f").pack,
+    "double": struct.Struct("<d").pack,
+    "string": avro_bytes.text,
+    "date": lambda value: avro_bytes.long((value - _EPOCH).days),
 }
 
 
@@ -67,6 +77,12 @@ class PartitionField:
             ) from exc
         return cast.as_py()
 
+    def encoded(self, value: Any) -> bytes:
+        """Return a value in Avro."""
+        if value is None:
+            return avro_bytes.NULL
+        return avro_bytes.SOME + _ENCODED[str(self.source.type)](value)
+
     def bound(self, value: Any, is_upper: bool) -> bytes | None:
         """Return a value as a bound of a manifest list."""
         kind = str(self.source.type)
@@ -90,6 +106,10 @@ class PartitionSpec:
     def document(self) -> dict[str, Any]:
         """Return the spec as JSON."""
         return {"spec-id": 0, "fields": [each.document() for each in self.fields]}
+
+    def record(self, values: Mapping[str, Any]) -> bytes:
+        """Return the partition of a file in Avro."""
+        return b"".join(each.encoded(values[each.source.name]) for each in self.fields)
 
     def values(self, texts: Sequence[str | None]) -> dict[str, Any]:
         """Return the record of a file's partition."""

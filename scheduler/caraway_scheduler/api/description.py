@@ -3,6 +3,7 @@
 from typing import Any
 
 from caraway_scheduler.api.error_shapes import SHAPES
+from caraway_scheduler.api.iceberg import errors as iceberg
 from caraway_scheduler.api.messages.documentation import ENVELOPE
 from caraway_scheduler.api.messages.errors import envelope
 from caraway_serving import shapes
@@ -12,6 +13,7 @@ _WAIT = {"description": "Seconds to wait before retrying.", "schema": {"type": "
 _OPEN = ("/health",)
 _UNLIMITED = ("/health", "/v1/ready")
 _RETRIED = ("429", "503")
+_SHAPES = {**shapes.OF, envelope: ENVELOPE, iceberg.envelope: iceberg.DOCUMENTED}
 
 
 def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
 
 def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
     responses = operation["responses"]
-    error = {**shapes.OF, envelope: ENVELOPE}[SHAPES.of(path)]
+    error = _SHAPES[SHAPES.of(path)]
     if _is_derived(responses.get("422", {})):
         del responses["422"]
         # The error handlers answer 400 in the shape of the route instead.
@@ -44,7 +46,8 @@ def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> 
         if path not in _UNLIMITED:
             responses.setdefault("429", {"description": "Too many requests.", "content": error})
         if secured:
-            responses["401"] = {"description": "No key, or an unknown one.", "content": shapes.TEXT}
+            content = error if SHAPES.of(path) is iceberg.envelope else shapes.TEXT
+            responses["401"] = {"description": "No key, or an unknown one.", "content": content}
     else:
         operation["security"] = []
     for status, response in responses.items():

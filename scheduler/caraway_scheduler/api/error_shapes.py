@@ -1,6 +1,8 @@
 """Defines the shape of errors for each family of routes, as in the specification."""
 
+from caraway_scheduler.api.iceberg import errors as iceberg
 from caraway_scheduler.api.messages.errors import envelope
+from caraway_scheduler.iceberg.names import CATALOG
 from caraway_serving.failures import ErrorShapes
 
 SHAPES = ErrorShapes(
@@ -18,5 +20,8 @@ SHAPES = ErrorShapes(
         "/v1/workers",
     ),
     others={"/v1/messages": envelope},
+    families=dict.fromkeys(
+        ("/v1/config", "/v1/namespaces", f"/v1/{CATALOG}/", "/v1/{prefix}/"), iceberg.envelope
+    ),
     as_message=("/v1/datasets/", "/v1/mcp", "/v1/tool/", "/v1/tools"),
 )

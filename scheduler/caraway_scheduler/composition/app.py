@@ -32,6 +32,11 @@ from caraway_scheduler.api import (
 )
 from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
+from caraway_scheduler.api.iceberg import config as iceberg_config
+from caraway_scheduler.api.iceberg import errors as iceberg
+from caraway_scheduler.api.iceberg import routes as iceberg_routes
+from caraway_scheduler.api.iceberg import spec_routes as namespaces
+from caraway_scheduler.api.iceberg import view_routes as iceberg_views
 from caraway_scheduler.api.internal import routes as internal
 from caraway_scheduler.api.messages import routes as messages
 from caraway_scheduler.api.nsql import routes as nsql
@@ -71,6 +76,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     tools.router,
     mcp.router,
     nsql.router,
+    iceberg_config.router,
+    namespaces.router,
+    iceberg_views.router,
+    iceberg_routes.router,  # Last of its family: it refuses what is left of its prefix.
 )
 _DESCRIPTION = (
     "One endpoint for SQL over a company's data. Where keys are configured, every `/v1` route "
@@ -92,7 +101,7 @@ def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGI
         api, services.max_body_bytes, BodyMemory(services.body_memory_bytes), SHAPES
     )
     app = LimitGate(app, services.limits, services.tallies, SHAPES)
-    app = AccessGate(app, services.keyring)
+    app = AccessGate(app, services.keyring, dict.fromkeys(SHAPES.families, iceberg.unauthorized()))
     app = StopGate(app, lambda: services.is_stopping, SHAPES)
     if cors_origins is not None:
         app = CORSMiddleware(

@@ -26,6 +26,7 @@ from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.iceberg.service import IcebergTables
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
 from caraway_scheduler.mcp.endpoint import McpEndpoint
@@ -132,6 +133,10 @@ async def services(
         WorkerRuns(models, queries, history), WorkerTurns(stored.state, str(owner))
     )
     stack.push_async_callback(workers.aclose)
+    tables = IcebergTables(
+        catalog, dispatch, storage.published(settings, secrets, data.path / "iceberg")
+    )
+    stack.push_async_callback(tables.aclose)
     mcp = McpEndpoint(
         tools.toolbox,
         settings.mcp.allowed_hosts,
@@ -162,6 +167,7 @@ async def services(
         embeddings=embeddings,
         nsql=NsqlService(models, tools, queries, history, functions),
         workers=workers,
+        tables=tables,
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

@@ -2,15 +2,19 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from caraway_core import registry
 from caraway_core.data_directory import DataDirectory
-from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.manifest import Manifest, RuntimeSettings, SecretResolver
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
+from caraway_plugins.stores import published as publishing
+from caraway_plugins.stores.published import Published
 from caraway_scheduler.acceleration.service import SnapshotPlace
 from caraway_scheduler.composition import state
 from caraway_scheduler.composition.backend import Backend
@@ -60,6 +64,21 @@ async def results(place: ResultPlace) -> ResultStore:
     store_class = registry.RESULT_STORES.load(place.kind)
     store: ResultStore = await asyncio.to_thread(store_class.at, place)
     return store
+
+
+def published(
+    settings: RuntimeSettings, secrets: SecretResolver, default: Path
+) -> Callable[[], Published]:
+    """Return what opens the place of what the table catalog writes, once it is needed."""
+    wanted = settings.iceberg
+
+    def opened() -> Published:
+        if wanted.location is None:
+            return publishing.opened(ResultPlace("file", str(default.absolute())))
+        found = places.named("runtime.iceberg.location", wanted.location, wanted.params, secrets)
+        return publishing.opened(found)
+
+    return opened
 
 
 async def _snapshots(

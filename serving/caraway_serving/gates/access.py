@@ -1,5 +1,7 @@
 """Requires an API key if keys are configured, and records the principal."""
 
+from collections.abc import Mapping
+
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,11 +15,20 @@ _UNAUTHORIZED = PlainTextResponse(
 
 
 class AccessGate:
-    """Requires a key for `/v1` routes if keys are configured; other routes are open."""
+    """Requires a key for `/v1` routes if keys are configured; other routes are open.
 
-    def __init__(self, app: ASGIApp, keyring: Keyring | None) -> None:
+    `refusals` are the answers without a key of path prefixes that have one of their own.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        keyring: Keyring | None,
+        refusals: Mapping[str, ASGIApp] | None = None,
+    ) -> None:
         self._app = app
         self._keyring = keyring
+        self._refusals = refusals or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].startswith("/v1"):
@@ -27,8 +38,12 @@ class AccessGate:
                 key = presented_key(headers.get("x-api-key"), headers.get("authorization"))
                 found = self._keyring.find(key) if key else None
                 if found is None:
-                    await _UNAUTHORIZED(scope, receive, send)
+                    await self._refusal(scope["path"])(scope, receive, send)
                     return
                 principal = found
             scope[PRINCIPAL] = principal
         await self._app(scope, receive, send)
+
+    def _refusal(self, path: str) -> ASGIApp:
+        found = (own for start, own in self._refusals.items() if path.startswith(start))
+        return next(found, _UNAUTHORIZED)

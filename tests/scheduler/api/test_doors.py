@@ -66,6 +66,8 @@ DOORS: Mapping[str, Door] = {
     "refresh_sql": Door("/v1/datasets/orders/acceleration", b'{"refresh_sql": %b}', "PATCH"),
 }  # fmt: skip
 HAVE_NO_BODY = {
+    ("POST", "/v1/caraway/{rest:path}"),
+    ("PUT", "/v1/caraway/{rest:path}"),
     ("POST", "/v1/sql/{query_id}/cancel"),
     ("POST", "/v1/queries/{query_id}/cancel"),
 }

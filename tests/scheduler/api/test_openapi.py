@@ -65,6 +65,13 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
             "/v1/search", "/v1/mcp",
             "/v1/tools", "/v1/tools/search", "/v1/tools/{name}", "/v1/tool/{name}",
             "/v1/nsql", "/v1/nsql/context",
+            "/v1/config", "/v1/namespaces", "/v1/namespaces/{namespace}",
+            "/v1/namespaces/{namespace}/tables", "/v1/namespaces/{namespace}/tables/{table}",
+            "/v1/{prefix}/namespaces", "/v1/{prefix}/namespaces/{namespace}",
+            "/v1/{prefix}/namespaces/{namespace}/tables",
+            "/v1/{prefix}/namespaces/{namespace}/tables/{table}",
+            "/v1/{prefix}/namespaces/{namespace}/views",
+            "/v1/{prefix}/namespaces/{namespace}/views/{view}",
         }  # fmt: skip
         sql = document["paths"]["/v1/sql"]["post"]
         assert set(sql["responses"]) == {
@@ -157,7 +164,7 @@ def test_generated_requests_get_what_the_description_promises(
         for result in schema.get_all_operations():
             conformance(result.ok(), examples)()
             operations += 1
-        assert operations == 42
+        assert operations == 58
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

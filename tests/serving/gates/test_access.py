@@ -1,6 +1,7 @@
 """Who passes the gate of the keys, and as whom."""
 
 import pytest
+from starlette.responses import PlainTextResponse
 
 from caraway_serving.access import ANONYMOUS, Keyring
 from caraway_serving.gates.access import AccessGate
@@ -82,3 +83,11 @@ async def test_what_is_not_http_passes() -> None:
     route = Route()
     await ask(AccessGate(route, KEYS), scope(kind="lifespan"))
     assert len(route.seen) == 1
+
+
+async def test_routes_may_have_a_refusal_of_their_own() -> None:
+    own = PlainTextResponse("in our own words", 401)
+    gate = AccessGate(Route(), KEYS, {"/v1/own/": own})
+    assert (await ask(gate, scope("/v1/own/x"))).body == b"in our own words"
+    assert (await ask(gate, scope("/v1/other"))).body == b"Unauthorized"
+    assert (await ask(gate, scope("/v1/own/x", x_api_key="reader"))).status == 200

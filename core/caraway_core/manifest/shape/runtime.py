@@ -149,6 +149,11 @@ class SchedulerSection(Section):
     partition_discovery_timeout: PositiveDuration = 60.0
 
 
+class IcebergSection(Section):
+    location: Annotated[Text, AfterValidator(checked_location)] | None = None
+    params: Texts = Field(default_factory=dict)
+
+
 class JobsSection(Section):
     max_concurrent: Count | None = None
     max_queued: CountOrNone = 10_000
@@ -249,3 +254,4 @@ class RuntimeSection(Section):
     policy: Anything | None = None
     scheduler: SchedulerSection | None = None
     jobs: JobsSection | None = None
+    iceberg: IcebergSection | None = None

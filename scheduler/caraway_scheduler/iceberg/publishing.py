@@ -1,0 +1,249 @@
+"""Writes the metadata of tables to where their readers find it. Its functions block."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+from caraway_core.tables import FilesTable, StoreSpec
+from caraway_plugins.iceberg import (
+    column_types,
+    manifests,
+    metadata,
+    partitioning,
+    view_metadata,
+)
+from caraway_plugins.iceberg.column_types import IcebergSchema
+from caraway_plugins.iceberg.file_statistics import FooterReader
+from caraway_plugins.iceberg.manifests import DataFile, WrittenManifest
+from caraway_plugins.iceberg.metadata import Snapshot
+from caraway_plugins.iceberg.partitioning import PartitionSpec
+from caraway_plugins.sources import parquet_files
+from caraway_plugins.sources.parquet_files import ParquetFile
+from caraway_plugins.stores.published import Published
+from caraway_scheduler.iceberg.names import CATALOG, QualifiedName
+
+KEPT_S = 3600.0
+"""How long readers of replaced metadata may go on."""
+_METADATA = "metadata.json"
+_NAMESPACE = uuid.UUID("6a2f0f4e-6d53-4c8e-9e0b-4d2f4b8f3a51")
+
+
+@dataclass(frozen=True, slots=True)
+class TableTitle:
+    """What the catalog says of a table beside its rows; `origin` tells it from one that replaces
+    it.
+    """
+
+    name: str
+    origin: str
+    comment: str = ""
+    docs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def uuid(self) -> str:
+        return str(uuid.uuid5(_NAMESPACE, f"{self.name}\0{self.origin}"))
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties that every table has."""
+        comment = {"comment": self.comment} if self.comment else {}
+        return {"caraway.table": self.name, **comment}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table as clients load it: metadata, its location if it has one, and how to reach files."""
+
+    metadata: Mapping[str, Any]
+    location: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self) -> bytes:
+        """Return the answer to a client."""
+        location = {"metadata-location": self.location} if self.location else {}
+        document = {**location, "metadata": self.metadata, "config": self.config}
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+def files(title: TableTitle, table: FilesTable, place: Published) -> LoadedTable:
+    """Publish the metadata of a table over Parquet files, unless the place has it.
+
+    Raises:
+        DatasetError: a file cannot be read.
+        NoIcebergTypeError: Iceberg cannot read the files as the table has them.
+        ExecutionError: the place cannot be written.
+    """
+    found = parquet_files.find(table)
+    names = _names_in_files(table)
+    schema = column_types.schema(table.schema, _own_ids(found, names), title.docs)
+    spec = partitioning.spec(schema, _partition_columns(table))
+    config = _config(table.scans[0].store)
+    key = _key(title, schema, spec, found)
+    home = f"{title.uuid}/{key[:32]}"
+    location = place.location(f"{home}/{_METADATA}")
+    if (known := place.read(f"{home}/{_METADATA}")) is not None:
+        return LoadedTable(json.loads(known), location, config)
+    snapshot = _snapshot(schema, spec, found, names, place, home, key)
+    properties = {
+        **title.properties(),
+        metadata.NAME_MAPPING: metadata.name_mapping(schema, names),
+        "caraway.rows": _reach(table.scans[0].store),
+    }
+    root = place.location(title.uuid)
+    document = metadata.document(title.uuid, root, schema, spec, properties, snapshot)
+    place.write(f"{home}/{_METADATA}", json.dumps(document).encode())
+    _sweep(place, title.uuid, key[:32])
+    return LoadedTable(document, location, config)
+
+
+def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTable:
+    """Return a table whose rows are in no files. To read it fails; it does not look empty.
+
+    Raises:
+        NoIcebergTypeError: a column has a type that Iceberg lacks.
+    """
+    schema = column_types.schema(columns, docs=title.docs)
+    location = f"caraway://{title.name}/rows-are-not-in-files"
+    now_ms = int(time.time() * 1000)
+    snapshot = Snapshot(_number(schema.document()), now_ms, location, 0, 0, 0)
+    properties = {**title.properties(), "caraway.rows": f"none: {reason}"}
+    document = metadata.document(
+        title.uuid, location, schema, PartitionSpec(), properties, snapshot
+    )
+    return LoadedTable(document)
+
+
+def view(title: TableTitle, columns: pa.Schema, sql: str, timestamp_ms: int) -> bytes:
+    """Return the answer for a view.
+
+    Raises:
+        NoIcebergTypeError: a column has a type that Iceberg lacks.
+    """
+    schema = column_types.schema(columns, docs=title.docs)
+    location = f"caraway://{title.name}/view"
+    document = view_metadata.document(
+        title.uuid,
+        location,
+        schema,
+        sql,
+        CATALOG,
+        QualifiedName.of(TableName(title.name)).schema,
+        title.properties(),
+        timestamp_ms,
+    )
+    answer = {"metadata-location": location, "metadata": document, "config": {}}
+    return json.dumps(answer, separators=(",", ":")).encode()
+
+
+def _snapshot(
+    schema: IcebergSchema,
+    spec: PartitionSpec,
+    found: Sequence[ParquetFile],
+    names: Mapping[str, str],
+    place: Published,
+    home: str,
+    key: str,
+) -> Snapshot:
+    reader = FooterReader(schema, names)
+    data = parquet_files.read_footers(
+        found,
+        lambda file, footer: DataFile(
+            file.location, file.found.size_bytes, reader.read(footer), spec.values(file.values)
+        ),
+    )
+    snapshot_id = int(key[:16], 16) >> 1 or 1
+    written: list[tuple[str, WrittenManifest]] = []
+    for start in range(0, len(data), manifests.MOST_FILES):
+        part = manifests.manifest(
+            schema, spec, snapshot_id, data[start : start + manifests.MOST_FILES]
+        )
+        name = f"{home}/m{len(written)}.avro"
+        place.write(name, part.content)
+        written.append((place.location(name), part))
+    listed = manifests.manifest_list(snapshot_id, metadata.SEQUENCE_NUMBER, written)
+    place.write(f"{home}/list.avro", listed)
+    return Snapshot(
+        snapshot_id,
+        int(time.time() * 1000),
+        place.location(f"{home}/list.avro"),
+        len(data),
+        sum(each.statistics.row_count for each in data),
+        sum(each.size_bytes for each in data),
+    )
+
+
+def _own_ids(
+    found: Sequence[ParquetFile], names: Mapping[str, str]
+) -> dict[column_types.Path, int]:
+    """Return the field ids of the first file, by the names of the table."""
+    if not found:
+        return {}
+    in_table = {own: name for name, own in names.items()}
+    columns = found[0].footer().schema.to_arrow_schema()
+    return {
+        (in_table.get(path[0], path[0]), *path[1:]): id_
+        for path, id_ in column_types.field_ids(columns).items()
+    }
+
+
+def _names_in_files(table: FilesTable) -> dict[str, str]:
+    pairs = (
+        pair
+        for scan in table.scans
+        for pair in zip(scan.table_names, scan.schema.names, strict=True)
+    )
+    return {name: own for name, own in pairs if name != own}
+
+
+def _partition_columns(table: FilesTable) -> list[pa.Field]:
+    found = {each.name: each for scan in table.scans for each in scan.partition_columns}
+    return list(found.values())
+
+
+def _key(
+    title: TableTitle, schema: IcebergSchema, spec: PartitionSpec, found: Sequence[ParquetFile]
+) -> str:
+    """Return a hash of everything that the metadata is made of."""
+    parts = [title.properties(), schema.document(), spec.document()]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+    digest.update(parquet_files.fingerprint(found).encode())
+    return digest.hexdigest()
+
+
+def _number(document: Mapping[str, Any]) -> int:
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    return int(digest[:16], 16) >> 1 or 1
+
+
+def _reach(store: StoreSpec | None) -> str:
+    if store is None:
+        return "files of the machine that runs Caraway; readers need the same paths"
+    return f"files in {store.kind}://{store.bucket}; readers need their own access to them"
+
+
+def _config(store: StoreSpec | None) -> dict[str, str]:
+    """Return how clients reach a bucket, without what signs them in."""
+    if store is None or store.kind != "s3":
+        return {}
+    options = store.options
+    config = {"s3.region": options.get("region"), "client.region": options.get("region")}
+    if endpoint := options.get("endpoint"):
+        config |= {"s3.endpoint": endpoint, "s3.path-style-access": "true"}
+    if options.get("skip_signature") == "true":
+        config["s3.anonymous"] = "true"
+    return {key: text for key, text in config.items() if text}
+
+
+def _sweep(place: Published, folder: str, current: str) -> None:
+    """Delete metadata that was replaced long ago."""
+    for name, age_s in place.ages(folder).items():
+        if name != current and age_s > KEPT_S:
+            place.delete(f"{folder}/{name}")

@@ -1,0 +1,1 @@
+"""Tests of tables as Iceberg clients load them."""
