@@ -16,7 +16,7 @@ SEQUENCE_NUMBER = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TableSnapshot:
     """The rows of a table at one moment. `manifest_list` is the location of their list."""
 
     id: int
@@ -56,7 +56,7 @@ def document(
     schema: IcebergSchema,
     spec: PartitionSpec,
     properties: Mapping[str, str],
-    snapshot: Snapshot,
+    snapshot: TableSnapshot,
 ) -> dict[str, Any]:
     """Return the metadata of a table as JSON."""
     return {

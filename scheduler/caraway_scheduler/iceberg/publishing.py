@@ -24,7 +24,7 @@ from caraway_plugins.iceberg import (
 from caraway_plugins.iceberg.column_types import IcebergSchema
 from caraway_plugins.iceberg.file_statistics import FooterReader
 from caraway_plugins.iceberg.manifests import DataFile, WrittenManifest
-from caraway_plugins.iceberg.metadata import Snapshot
+from caraway_plugins.iceberg.metadata import TableSnapshot
 from caraway_plugins.iceberg.partitioning import PartitionSpec
 from caraway_plugins.sources import parquet_files
 from caraway_plugins.sources.parquet_files import ParquetFile
@@ -113,7 +113,7 @@ def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTa
     schema = column_types.schema(columns, docs=title.docs)
     location = f"caraway://{title.name}/rows-are-not-in-files"
     now_ms = int(time.time() * 1000)
-    snapshot = Snapshot(_number(schema.document()), now_ms, location, 0, 0, 0)
+    snapshot = TableSnapshot(_number(schema.document()), now_ms, location, 0, 0, 0)
     properties = {**title.properties(), "caraway.rows": f"none: {reason}"}
     document = metadata.document(
         title.uuid, location, schema, PartitionSpec(), properties, snapshot
@@ -151,7 +151,7 @@ def _snapshot(
     place: Published,
     home: str,
     key: str,
-) -> Snapshot:
+) -> TableSnapshot:
     reader = FooterReader(schema, names)
     data = parquet_files.read_footers(
         found,
@@ -170,7 +170,7 @@ def _snapshot(
         written.append((place.location(name), part))
     listed = manifests.manifest_list(snapshot_id, metadata.SEQUENCE_NUMBER, written)
     place.write(f"{home}/list.avro", listed)
-    return Snapshot(
+    return TableSnapshot(
         snapshot_id,
         int(time.time() * 1000),
         place.location(f"{home}/list.avro"),

@@ -73,7 +73,7 @@ def test_values_of_folders_that_do_not_fit_are_refused() -> None:
 
 
 def test_metadata_names_its_only_snapshot_and_maps_names() -> None:
-    snapshot = metadata.Snapshot(77, 1_700_000_000_000, "file:///d/list.avro", 2, 20, 1000)
+    snapshot = metadata.TableSnapshot(77, 1_700_000_000_000, "file:///d/list.avro", 2, 20, 1000)
     mapping = metadata.name_mapping(SCHEMA, {"city": "City Name"})
     properties = {metadata.NAME_MAPPING: mapping}
     document = metadata.document("u-u", "file:///d", SCHEMA, SPEC, properties, snapshot)
