@@ -89,7 +89,8 @@ async def create_reaction(
     """Add a reaction: a notice of the tasks that failed, timed out or were slow in a minute.
 
     Or of rows: `dataset_row_match` of a `dataset` that meet `where`, and `dataset_query` of a
-    `query`. The query is in SQL, and its fields are ours. It is run every minute.
+    `query`. The query is in SQL, and its fields are ours. It is run every minute. One that is too
+    slow ten times in a row is suspended: `suspended_code` is `query_too_slow`.
     """
     async with caller.change() as change:
         session = change.session

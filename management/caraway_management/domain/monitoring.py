@@ -41,6 +41,8 @@ class State(StrEnum):
     PENDING = "pending"
     """The condition holds, for less than it must."""
     FIRING = "firing"
+    SUSPENDED = "suspended"
+    """A reaction that is not judged any more, as its query never ends."""
 
 
 class Event(StrEnum):

@@ -16,6 +16,14 @@ MOST_ROWS = 100
 MARK = "caraway:reactions"
 """Statements of this service have it in a comment: they are no events of reactions."""
 LATE = "the other queries of the project took too long; make them do less"
+MOST_SLOW = 10
+"""Rounds in a row in which a query may be too slow, before its reaction is suspended."""
+SUSPENDED = (
+    f"suspended: the query did not finish in time {MOST_SLOW} times in a row; make it do less, "
+    "then enable the reaction again"
+)
+PROBE = f"SELECT /* {MARK} */ 1"
+"""A statement that every runtime answers at once."""
 FIELDS: Mapping[str, frozenset[str]] = {
     ROW_MATCH: frozenset({"dataset", "where", "minRows", "sustainSecs"}),
     QUERY: frozenset({"query", "minRows", "sustainSecs"}),

@@ -161,6 +161,7 @@ def view(reaction: Reaction, signing_secret: str | None = None) -> dict[str, Any
         "since": text_of(reaction.since),
         "last_fired_at": text_of(reaction.last_fired_at),
         "last_resolved_at": text_of(reaction.last_resolved_at),
+        "suspended_code": "query_too_slow" if reaction.state == State.SUSPENDED else None,
         "evaluation_unavailable_reason": reaction.evaluation_unavailable_reason,
         "revision": reaction.revision,
         "created_at": text_of(reaction.created_at),

@@ -1,9 +1,12 @@
 """Judges reactions to rows by their queries."""
 
 import asyncio
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import httpx
 from sqlalchemy import select
@@ -11,7 +14,7 @@ from sqlalchemy import select
 from caraway_core.errors import UnavailableError
 from caraway_management.domain import monitoring
 from caraway_management.domain import watching as rules
-from caraway_management.domain.monitoring import Event, Measured, Verdict
+from caraway_management.domain.monitoring import Event, Measured, State, Verdict
 from caraway_management.monitoring import announcing, asking, leases
 from caraway_management.monitoring.asking import StatementRefusedError
 from caraway_management.monitoring.judging import standing_of
@@ -20,6 +23,7 @@ from caraway_management.secrets import api_keys
 from caraway_management.services import Services
 from caraway_management.store.tables import Project, Reaction
 
+logger = logging.getLogger(__name__)
 _MOST_BYTES = 1024 * 1024
 
 
@@ -51,11 +55,15 @@ class RowJudge:
         self._owner = owner
         self._bounds = bounds or Bounds()
         self._until = 0.0
+        self._slow: Counter[tuple[str, int]] = Counter()
+        """Rounds in a row in which a query was too slow, by reaction and its revision."""
 
     def begin(self, found: list[tuple[Project, list[Reaction]]]) -> None:
         """Begin a round. Where time is short, projects whose queries fail wait for the others."""
         found.sort(key=lambda each: min(_failures(reaction) for reaction in each[1]))
         self._until = asyncio.get_running_loop().time() + self._bounds.all_s
+        present = {_mark(reaction) for _, waiting in found for reaction in waiting}
+        self._slow = Counter({mark: self._slow[mark] for mark in self._slow if mark in present})
 
     async def judge(
         self, client: httpx.AsyncClient, project: Project, waiting: Sequence[Reaction]
@@ -87,18 +95,35 @@ class RowJudge:
         self, client: httpx.AsyncClient, project: Project, key: str, reaction: Reaction
     ) -> Measured:
         sql = rules.statement(reaction.kind, reaction.spec)
-        query_s = self._bounds.query_s
         try:
-            # The runtime stops a query whose connection is closed.
-            async with asyncio.timeout(query_s):
-                rows = await asking.ask(client, project.endpoint or "", key, sql, _MOST_BYTES)
+            rows = await self._ask(client, project, key, sql)
         except TimeoutError:
-            return Measured(None, f"the query did not finish within {query_s:g} s")
+            self._slow[_mark(reaction)] += 1
+            is_suspended = self._slow[_mark(reaction)] >= rules.MOST_SLOW
+            if is_suspended and await self._answers(client, project, key):
+                return Measured(None, rules.SUSPENDED)
+            return Measured(None, f"the query did not finish within {self._bounds.query_s:g} s")
         except StatementRefusedError as exc:
             return rules.refused(exc.text)
         except UnavailableError as exc:
             return Measured(None, str(exc))
+        self._slow.pop(_mark(reaction), None)
         return rules.measure(rows)
+
+    async def _ask(
+        self, client: httpx.AsyncClient, project: Project, key: str, sql: str
+    ) -> Sequence[Mapping[str, Any]]:
+        # The runtime stops a query whose connection is closed.
+        async with asyncio.timeout(self._bounds.query_s):
+            return await asking.ask(client, project.endpoint or "", key, sql, _MOST_BYTES)
+
+    async def _answers(self, client: httpx.AsyncClient, project: Project, key: str) -> bool:
+        """Return whether a runtime answers at all: otherwise it is no fault of the query."""
+        try:
+            await self._ask(client, project, key, rules.PROBE)
+        except (TimeoutError, UnavailableError):
+            return False
+        return True
 
     async def _store(
         self, project: Project, waiting: Sequence[Reaction], measured: Mapping[str, Measured]
@@ -126,6 +151,9 @@ class RowJudge:
                 reaction.state, reaction.since = standing.state, standing.since
                 reaction.calm_since = standing.calm_since
                 reaction.evaluation_unavailable_reason = verdict.measured.reason
+                if verdict.measured.reason == rules.SUSPENDED:
+                    _suspend(reaction)
+                    logger.warning("a reaction is suspended", extra={"reaction": reaction.id})
                 if verdict.event is None:
                     continue
                 if verdict.event is Event.FIRED:
@@ -134,6 +162,16 @@ class RowJudge:
                     reaction.last_resolved_at = now
                 announced = announcing.rows(now, reaction, verdict, f"project '{project.name}'")
                 await announcing.enqueue(session, now, announced)
+
+
+def _mark(reaction: Reaction) -> tuple[str, int]:
+    return reaction.id, reaction.revision
+
+
+def _suspend(reaction: Reaction) -> None:
+    reaction.is_enabled, reaction.state = False, State.SUSPENDED
+    reaction.since = reaction.calm_since = None
+    reaction.revision += 1
 
 
 def _failures(reaction: Reaction) -> int:

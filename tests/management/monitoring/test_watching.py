@@ -200,6 +200,55 @@ def test_queries_that_had_to_wait_for_others_are_first_the_next_time(
     assert len(shop.runtime.requests) == 2
 
 
+def test_a_query_that_never_ends_is_suspended(installation: Installation) -> None:
+    shop = Shop(installation)
+    services = installation.services
+    judge = RowJudge(services, "one", Bounds(query_s=0.01))
+    is_up, is_slow = True, True
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if request.content.decode() == rules.PROBE and is_up:
+            return httpx.Response(200, json=[{"1": 1}])
+        if not is_slow:
+            return httpx.Response(200, json=[])
+        return await asyncio.Future()
+
+    def look(times: int) -> None:
+        for _ in range(times):
+            installation.clock.advance(seconds=60)
+            looker = Looker(services, "one", judge, transport=Answering(answer))
+            installation.run(looker.run_once)
+
+    look(rules.MOST_SLOW - 1)
+    assert shop.shown()["enabled"]
+    # A runtime that answers nothing at all is no fault of the query.
+    is_up = False
+    look(2)
+    shown = shop.shown()
+    assert (shown["enabled"], shown["state"], shown["suspended_code"]) == (True, "ok", None)
+    is_up = True
+    look(1)
+    shown = shop.shown()
+    assert (shown["enabled"], shown["state"]) == (False, "suspended")
+    assert shown["suspended_code"] == "query_too_slow"
+    assert shown["evaluation_unavailable_reason"] == rules.SUSPENDED
+    assert shown["revision"] == 2
+    again = shop.project.caller.patch(f"{shop.path}/{shop.id}", {"enabled": True}).json()
+    assert (again["state"], again["suspended_code"]) == ("ok", None)
+    assert again["evaluation_unavailable_reason"] is None
+    # It has as many tries again.
+    look(rules.MOST_SLOW - 1)
+    assert shop.shown()["enabled"]
+    # One that ends in time counts from the beginning.
+    is_slow = False
+    look(1)
+    is_slow = True
+    look(rules.MOST_SLOW - 1)
+    assert shop.shown()["enabled"]
+    look(1)
+    assert not shop.shown()["enabled"]
+
+
 def test_one_of_several_instances_looks(installation: Installation) -> None:
     shop = Shop(installation)
     shop.look()
