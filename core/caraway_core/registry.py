@@ -55,7 +55,7 @@ class Plugins(Mapping[str, "EntryPoint"]):
         with self._naming_the_extra(found):
             return found.load()
 
-    def build(self, name: str, *arguments: Any) -> Any:
+    def build(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Import what has this name and call it.
 
         Raises:
@@ -64,7 +64,7 @@ class Plugins(Mapping[str, "EntryPoint"]):
         """
         loaded = self.load(name)
         with self._naming_the_extra(self[name]):
-            return loaded(*arguments)
+            return loaded(*arguments, **named)
 
     @contextmanager
     def _naming_the_extra(self, point: "EntryPoint") -> Iterator[None]:

@@ -1,5 +1,6 @@
 """`caraway cluster`: run a complete cluster on this machine."""
 
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -148,5 +149,4 @@ def _joined(endpoints: dict[str, str]) -> str:
 
 
 def _command(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = registry.COMMANDS.load(name)
-    return found
+    return functools.partial(registry.COMMANDS.build, name)

@@ -1,7 +1,6 @@
 """`caraway management`: start the management service, or prepare it."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -175,8 +174,7 @@ def serve(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("management", options))
 
 
 def init(
@@ -193,8 +191,7 @@ def init(
     options = ManagementOptions(
         data_dir=data_dir, database=database, key_file=key_file, log_format=log_format
     )
-    start: Callable[..., int] = registry.COMMANDS.load("management init")
-    raise typer.Exit(start(options, org, user))
+    raise typer.Exit(registry.COMMANDS.build("management init", options, org, user))
 
 
 def rotate_keys(
@@ -210,8 +207,7 @@ def rotate_keys(
     options = ManagementOptions(
         data_dir=data_dir, database=database, key_file=key_file, log_format=log_format
     )
-    start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management rotate-keys")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("management rotate-keys", options))
 
 
 def migrate(
@@ -224,8 +220,7 @@ def migrate(
     A service does the same when it starts. Needs no keys.
     """
     options = ManagementOptions(data_dir=data_dir, database=database, log_format=log_format)
-    start: Callable[[ManagementOptions], int] = registry.COMMANDS.load("management migrate")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("management migrate", options))
 
 
 def strays(
@@ -246,5 +241,4 @@ def strays(
         data_dir=data_dir, database=database, key_file=key_file, deployer=deployer,
         installation=installation, log_format=log_format,
     )  # fmt: skip
-    start: Callable[..., int] = registry.COMMANDS.load("management strays")
-    raise typer.Exit(start(options, removes=remove))
+    raise typer.Exit(registry.COMMANDS.build("management strays", options, removes=remove))

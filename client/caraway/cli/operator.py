@@ -1,6 +1,5 @@
 """`caraway operator`: start the Kubernetes operator."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -58,5 +57,4 @@ def operator(
         identity=identity,
         log_format=log_format,
     )
-    start: Callable[[OperatorOptions], int] = registry.COMMANDS.load("operator")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("operator", options))

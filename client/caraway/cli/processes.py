@@ -1,6 +1,5 @@
 """`caraway head`, `executor` and `scheduler`: start one process of a cluster."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -88,8 +87,7 @@ def head(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[HeadOptions], int] = registry.COMMANDS.load("head")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("head", options))
 
 
 def executor(
@@ -194,8 +192,7 @@ def executor(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[ExecutorOptions], int] = registry.COMMANDS.load("executor")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("executor", options))
 
 
 @with_run_options(".caraway/scheduler")
@@ -227,8 +224,7 @@ def scheduler(
         scheduler_id=scheduler_id,
         state=state,
     )
-    start: Callable[[RunOptions, SchedulerOptions], int] = registry.COMMANDS.load("scheduler")
-    raise typer.Exit(start(options, joining))
+    raise typer.Exit(registry.COMMANDS.build("scheduler", options, joining))
 
 
 def _flight(

@@ -1,6 +1,5 @@
 """`caraway run` and `caraway validate`: start a standalone runtime, or check its manifest."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +13,7 @@ from caraway_core.settings import RunOptions
 @with_run_options(".caraway")
 def run(options: RunOptions) -> None:
     """Start the runtime that MANIFEST describes and serve until Ctrl-C."""
-    start: Callable[[RunOptions], int] = registry.COMMANDS.load("run")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("run", options))
 
 
 def validate(
@@ -25,5 +23,4 @@ def validate(
     ] = False,
 ) -> None:
     """Check MANIFEST without starting anything and list all its problems."""
-    check: Callable[..., int] = registry.COMMANDS.load("validate")
-    raise typer.Exit(check(manifest, with_secrets=not no_secrets))
+    raise typer.Exit(registry.COMMANDS.build("validate", manifest, with_secrets=not no_secrets))

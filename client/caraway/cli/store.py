@@ -1,6 +1,5 @@
 """`caraway store`: start a chunk store."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -67,5 +66,4 @@ def store(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[StoreOptions], int] = registry.COMMANDS.load("store")
-    raise typer.Exit(start(options))
+    raise typer.Exit(registry.COMMANDS.build("store", options))

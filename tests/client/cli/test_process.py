@@ -5,7 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -37,21 +37,34 @@ RUNTIME_PACKAGES = (
     *("caraway_engine", "caraway_executor", "caraway_plugins", "caraway_scheduler"),
     *("datafusion", "fastapi", "obstore", "pyarrow", "starlette", "uvicorn", "zstandard"),
 )
-WITHOUT_RUNTIME = [
-    sys.executable,
-    "-c",
-    f"import sys; sys.modules.update(dict.fromkeys({RUNTIME_PACKAGES!r}));"
-    "from caraway.cli import main; main()",
-]
+
+
+def _without(packages: Iterable[str], *words: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command where these packages are not installed."""
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({list(packages)!r}));"
+        "from caraway.cli import main; main()"
+    )
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, timeout=WAIT_S)
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
 def test_commands_that_need_the_runtime_extra_name_it(command: str) -> None:
-    ran = subprocess.run([*WITHOUT_RUNTIME, command], capture_output=True, timeout=WAIT_S)
+    ran = _without(RUNTIME_PACKAGES, command)
 
     assert ran.returncode == 1
     assert ran.stderr.endswith(b"install it with: pip install 'caraway[runtime]'\n")
     assert ran.stderr.startswith(b"error: command '")
+
+
+def test_a_package_that_is_missed_late_is_named_with_the_extra(tmp_path: Path) -> None:
+    """Another extra may bring all that the command imports first."""
+    (tmp_path / "caraway.yaml").write_text("version: v1\nkind: Caraway\nname: shop\n")
+    ran = _without(["cronsim"], "run", str(tmp_path))
+
+    assert ran.returncode == 1
+    assert b"needs the package 'cronsim'" in ran.stderr
+    assert ran.stderr.endswith(b"install it with: pip install 'caraway[runtime]'\n")
 
 
 def test_client_commands_work_without_the_runtime_extra(runtime: FakeRuntime) -> None:
@@ -59,12 +72,8 @@ def test_client_commands_work_without_the_runtime_extra(runtime: FakeRuntime) ->
     runtime.answers("GET /v1/datasets", Answer(body=b"[]"))
     there = ("--endpoint", runtime.endpoint)
 
-    asked = subprocess.run(
-        [*WITHOUT_RUNTIME, "sql", "SELECT 1 AS a", *there], capture_output=True, timeout=WAIT_S
-    )
-    listed = subprocess.run(
-        [*WITHOUT_RUNTIME, "datasets", *there], capture_output=True, timeout=WAIT_S
-    )
+    asked = _without(RUNTIME_PACKAGES, "sql", "SELECT 1 AS a", *there)
+    listed = _without(RUNTIME_PACKAGES, "datasets", *there)
 
     assert (asked.returncode, asked.stdout, asked.stderr) == (0, b"a\n1\n", b"")
     assert (listed.returncode, listed.stderr) == (0, b"")

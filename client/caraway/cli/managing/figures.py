@@ -47,7 +47,8 @@ def metrics(
     if not as_json:
         groups = ("ingestion", "requests", "cluster")
         answer = {**answer["metrics"], **{name: answer[name] for name in groups}}
-    printing.record(answer, as_json=as_json)
+    empty = "no samples yet: the metrics of a running project are read every 30 s"
+    printing.record(answer, as_json=as_json, empty=empty)
 
 
 def _named(resource: service.Row) -> str:

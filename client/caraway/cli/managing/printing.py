@@ -24,12 +24,17 @@ def rows(found: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json:
     tables.print_table([_flat(each) for each in found], columns)
 
 
-def record(found: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print a resource: a line for each of its fields that has something, or as JSON."""
+def record(found: Mapping[str, Any], *, as_json: bool, empty: str = "") -> None:
+    """Print a resource: a line for each of its fields that has something, or as JSON.
+
+    `empty` is printed if none has.
+    """
     if as_json:
         print(json.dumps(found, indent=2))
         return
     flat = {name: each for name, each in _flat(_inner(found)).items() if each not in (None, "")}
+    if empty and not flat:
+        print(empty)
     width = max(map(len, flat), default=0)
     for name, each in flat.items():
         print(f"{name.ljust(width)}  {terminals.one_line(str(each))}")
