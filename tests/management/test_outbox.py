@@ -148,11 +148,13 @@ async def _count(installation: Installation) -> int:
         return len(list(await session.scalars(select(OutboxEntry.id))))
 
 
-def test_the_entry_of_a_worker_that_hangs_is_done_by_another(
-    installation: Installation, recorder: Recorder
+@pytest.mark.parametrize("is_same", [False, True], ids=["another", "the same"])
+def test_the_entry_of_a_worker_that_hangs_is_done_again_by(
+    installation: Installation, recorder: Recorder, is_same: bool
 ) -> None:
     _enqueue(installation, ("a", 1))
-    hanging, other = _worker(installation, recorder), _worker(installation, recorder)
+    hanging = _worker(installation, recorder)
+    other = _worker(installation, recorder, owner=hanging.owner if is_same else None)
 
     async def scenario() -> None:
         recorder.answers[1] = release = asyncio.Event()
@@ -161,14 +163,14 @@ def test_the_entry_of_a_worker_that_hangs_is_done_by_another(
             await asyncio.sleep(0)
         assert await other.run_once() == 0
         installation.clock.advance(seconds=outbox.LEASE_S)
-        # The other one begins it, and has more to do later.
+        # It is begun again, and has more to do later.
         recorder.answers[1] = Again(60)
         assert await other.run_once() == 1
         release.set()
         await first
 
     installation.run(scenario)
-    # What the first worker thinks of it does not count any more.
+    # The end of the first attempt does not count any more.
     assert [each.attempts for each in _left(installation)] == [2]
 
 

@@ -1,14 +1,15 @@
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import httpx
 from sqlalchemy import select, update
 
 from caraway_management.domain import watching as rules
-from caraway_management.monitoring import announcing
-from caraway_management.monitoring.looking import Looker
+from caraway_management.monitoring import announcing, leases
+from caraway_management.monitoring.looking import LEASE_S, Looker
 from caraway_management.monitoring.watching import Bounds, RowJudge
 from caraway_management.secrets import api_keys
 from caraway_management.store.tables import ApiKey, OutboxEntry, Project
@@ -267,6 +268,19 @@ def test_a_reaction_that_is_changed_meanwhile_keeps_what_it_has(installation: In
             assert changed.status_code == 200
 
         await asyncio.to_thread(change)
+        return httpx.Response(200, json=ROWS)
+
+    shop.look(transport=Answering(late))
+    assert (shop.shown()["state"], shop.types) == ("ok", [])
+
+
+def test_an_instance_that_lost_the_lease_stores_nothing(installation: Installation) -> None:
+    shop = Shop(installation)
+    services = installation.services
+
+    async def late(request: httpx.Request) -> httpx.Response:
+        later = services.now() + timedelta(seconds=LEASE_S)
+        assert await leases.take(services.database, later, RowJudge.lease, "another", LEASE_S)
         return httpx.Response(200, json=ROWS)
 
     shop.look(transport=Answering(late))
