@@ -7,7 +7,6 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.datastructures import State
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_management.api import (
@@ -33,6 +32,7 @@ from caraway_management.api import (
     queries,
     rates,
     reactions,
+    route_index,
     secrets,
     tally,
 )
@@ -109,12 +109,13 @@ def declare_with(routers: Sequence[APIRouter]) -> FastAPI:
         # The Location would have the host that the request names.
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
-        default_response_class=JSONResponse,
     )
     app.openapi = partial(description.describe, app)  # type: ignore[method-assign]
     failures.install(app)
+    every = APIRouter()
     for router in routers:
-        app.include_router(router)
+        every.include_router(router)
+    route_index.add_routes(app, every)
     return app
 
 
