@@ -17,15 +17,15 @@ from caraway_management.domain import identity, names, refusals
 from caraway_management.domain.identity import Access, Credential, Organization
 from caraway_management.domain.scopes import Role
 from caraway_management.services import Services
+from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Activity, Member, Org
 
 MOST_ID = 2**63 - 1
 _ORG = select(Org.id, Org.name, Org.plan, Org.deleted_at, Member.role).outerjoin(
     Member, (Member.org_id == Org.id) & (Member.user_id == bindparam("user_id"))
 )
-# Built once: every request runs one of them.
-_ORG_BY_ID = _ORG.where(Org.id == bindparam("id"))
-_ORG_BY_NAME = _ORG.where(Org.name_key == bindparam("name_key"))
+_ORG_BY_ID = Lookup(_ORG.where(Org.id == bindparam("id")))
+_ORG_BY_NAME = Lookup(_ORG.where(Org.name_key == bindparam("name_key")))
 INSTANCE = "caraway.instance"
 """Where a request has the parts of the instance that it came to."""
 
@@ -99,6 +99,8 @@ class Caller:
     @asynccontextmanager
     async def change(self) -> AsyncIterator[Change]:
         """Change something in one transaction, which also records the activity."""
+        # The log is in the order of what was done.
+        await self.services.database.later.written()
         async with self.services.database.change() as session:
             change = Change(session, self.services.now())
             yield change
@@ -149,6 +151,12 @@ def services_of(request: Request) -> Services:
     return services
 
 
+async def _find_services(request: Request) -> Services:
+    return services_of(request)
+
+
+GivenServices = Annotated[Services, Depends(_find_services)]
+"""The parts of this instance, for a route without a caller."""
 Find = Callable[..., Coroutine[Any, Any, Caller]]
 _Assertion = Annotated[
     str | None,
@@ -248,13 +256,12 @@ async def _find_org(
     session: AsyncSession, credential: Credential, handle: str | None, org_id: int | None
 ) -> tuple[Organization | None, Role | None]:
     """Return the organization that a request is for, and the role of the caller there."""
-    user = {"user_id": credential.user_id or 0}
+    user_id = credential.user_id or 0
     if org_id is None and handle is not None:
-        rows = await session.execute(_ORG_BY_NAME, {**user, "name_key": names.key(handle)})
+        found = await _ORG_BY_NAME.one_or_none(session, user_id=user_id, name_key=names.key(handle))
     else:
         id_ = org_id or credential.org_id or credential.home_org_id or 0
-        rows = await session.execute(_ORG_BY_ID, {**user, "id": id_})
-    found = rows.one_or_none()
+        found = await _ORG_BY_ID.one_or_none(session, user_id=user_id, id=id_)
     if found is None:
         return None, None
     role = Role(found.role) if found.role is not None else None

@@ -1,12 +1,11 @@
 """`GET /v1/health`, and the probes of the service."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 
 from caraway_core.errors import CarawayError, UnavailableError
-from caraway_management.api.access import services_of
-from caraway_management.services import Services
+from caraway_management.api.access import GivenServices
 from caraway_management.store import fitting
 
 router = APIRouter()
@@ -14,13 +13,13 @@ router = APIRouter()
 
 @router.get("/v1/health", tags=["health"])
 @router.get("/healthz", include_in_schema=False)
-async def get_health(services: Annotated[Services, Depends(services_of)]) -> dict[str, Any]:
+async def get_health(services: GivenServices) -> dict[str, Any]:
     """Say that the process serves."""
     return {"status": "ok", "timestamp": services.now().isoformat()}
 
 
 @router.get("/readyz", include_in_schema=False)
-async def get_readiness(services: Annotated[Services, Depends(services_of)]) -> dict[str, Any]:
+async def get_readiness(services: GivenServices) -> dict[str, Any]:
     """Say that the process and its database serve, and that the tables are of this release."""
     try:
         problem = await fitting.problem(services.database)

@@ -3,23 +3,21 @@
 from html import escape
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from caraway_management.api.access import services_of
+from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials import browser, pages
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.organizations import invitations, inviting
-from caraway_management.services import Services
 
 router = APIRouter(include_in_schema=False)
-_Services = Annotated[Services, Depends(services_of)]
 _TITLE = "Join an organization"
 
 
 @router.get(inviting.PATH)
 async def show_invitation(
-    request: Request, services: _Services, value: Annotated[str, Query(max_length=100)] = ""
+    request: Request, services: GivenServices, value: Annotated[str, Query(max_length=100)] = ""
 ) -> Response:
     """Ask the user, who signs in first, whether to join."""
     visitor = await browser.find_visitor(request, services)
@@ -40,7 +38,7 @@ async def show_invitation(
 
 
 @router.post(inviting.PATH)
-async def join_organization(request: Request, services: _Services) -> Response:
+async def join_organization(request: Request, services: GivenServices) -> Response:
     """Make the user a member."""
     visitor, fields = await browser.decided(request, services)
     if fields["decision"] == "deny":

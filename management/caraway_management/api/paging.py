@@ -18,7 +18,7 @@ class Page:
     offset: int
 
 
-def _page(
+async def _page(
     limit: Annotated[int, Query(ge=1, le=100, description="At most this many.")] = 20,
     offset: Annotated[int, Query(ge=0, le=MOST_OFFSET, description="Leave out this many.")] = 0,
 ) -> Page:

@@ -41,7 +41,7 @@ _SUBMISSION: dict[str, Any] = {
 _Index = Annotated[int, Path(ge=0, le=2**31)]
 
 
-def _named_project(
+async def _named_project(
     request: Request,
     x_project_id: Annotated[
         str | None, Header(description="The id of the project. Or send `project_id`.")
@@ -65,7 +65,7 @@ def _named_project(
     return int(text)
 
 
-def _project_of_path(project_id: ProjectId) -> int:
+async def _project_of_path(project_id: ProjectId) -> int:
     return project_id
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from caraway_management.domain.refusals import RefusedError
 
 
-def _declare(
+async def _declare(
     if_match: Annotated[
         str | None,
         Header(description="The ETag of the state that is changed: 412 `changed` if it is stale."),

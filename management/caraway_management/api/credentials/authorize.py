@@ -1,15 +1,14 @@
 """`/oauth/authorize`: a user grants an OAuth client a part of what the user may do."""
 
 from html import escape
-from typing import Annotated
 from urllib.parse import urlencode, urlsplit
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import RedirectResponse, Response
 
-from caraway_management.api.access import services_of
+from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials import browser, pages
 from caraway_management.api.credentials.browser import Visitor
 from caraway_management.credentials import grants
@@ -21,7 +20,6 @@ from caraway_management.services import Services
 from caraway_management.store.tables import Member, Org
 
 router = APIRouter(include_in_schema=False)
-_Services = Annotated[Services, Depends(services_of)]
 _PARAMETERS = (
     "response_type",
     "client_id",
@@ -36,7 +34,7 @@ _MOST_ORGS = 200
 
 
 @router.get("/oauth/authorize")
-async def show_grant(request: Request, services: _Services) -> Response:
+async def show_grant(request: Request, services: GivenServices) -> Response:
     """Ask the user, who signs in first."""
     parameters = browser.query_of(request)
     async with services.database.read() as session:
@@ -57,7 +55,7 @@ async def show_grant(request: Request, services: _Services) -> Response:
 
 
 @router.post("/oauth/authorize")
-async def grant_access(request: Request, services: _Services) -> Response:
+async def grant_access(request: Request, services: GivenServices) -> Response:
     """Send the browser back to the client, with a code if the user approves."""
     visitor, fields = await browser.decided(request, services)
     async with visitor.caller.change() as change:

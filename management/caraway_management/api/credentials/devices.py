@@ -3,13 +3,13 @@
 from html import escape
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 from starlette.responses import JSONResponse, Response
 
-from caraway_management.api.access import Caller, needs_credential, services_of
+from caraway_management.api.access import Caller, GivenServices, needs_credential
 from caraway_management.api.credentials import browser, pages
 from caraway_management.api.credentials.signing_in import address_of
 from caraway_management.credentials import attempts, devices
@@ -23,7 +23,6 @@ from caraway_management.services import Services
 from caraway_management.store.tables import DeviceSignIn, Member, Org, Project, User
 
 router = APIRouter(tags=["device sign-in"])
-_Services = Annotated[Services, Depends(services_of)]
 UserCode = Annotated[str, Path(max_length=20)]
 _NO_STORE = {"cache-control": "no-store"}
 _BEGUN, _GUESSES = 100, 20
@@ -38,7 +37,7 @@ class CodeBody(BaseModel):
 
 
 @router.post("/v1/device-sign-ins", status_code=201)
-async def create_device_sign_in(request: Request, services: _Services) -> Response:
+async def create_device_sign_in(request: Request, services: GivenServices) -> Response:
     """Begin a sign-in. Ours. The command line shows `user_code`, and polls with `code`."""
     now, address = services.now(), address_of(request)
     async with services.database.change() as session:
@@ -81,7 +80,7 @@ async def deny_device_sign_in(
 
 
 @router.post("/auth/token/exchange")
-async def exchange_device_code(body: CodeBody, services: _Services) -> Response:
+async def exchange_device_code(body: CodeBody, services: GivenServices) -> Response:
     """Return the token of a command line: 202 while its user has not decided. Once only."""
     async with services.database.change() as session:
         result = await devices.redeem(session, services.now(), body.code)
@@ -142,7 +141,7 @@ async def _first_project(
 
 @router.get("/auth/token", include_in_schema=False)
 async def show_device_sign_in(
-    request: Request, services: _Services, code: Annotated[str, Query(max_length=20)] = ""
+    request: Request, services: GivenServices, code: Annotated[str, Query(max_length=20)] = ""
 ) -> Response:
     """Ask the user, who signs in first, whether a command line may act for them."""
     visitor = await browser.find_visitor(request, services)
@@ -168,7 +167,7 @@ async def show_device_sign_in(
 
 
 @router.post("/auth/token", include_in_schema=False)
-async def decide_device_sign_in(request: Request, services: _Services) -> Response:
+async def decide_device_sign_in(request: Request, services: GivenServices) -> Response:
     """Approve or deny a command line."""
     visitor, fields = await browser.decided(request, services)
     is_approved = fields["decision"] == "approve"

@@ -2,15 +2,15 @@
 
 import base64
 import binascii
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from caraway_core import strict_json
-from caraway_management.api.access import services_of
+from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials.signing_in import address_of
 from caraway_management.credentials import attempts, clients, grants, signing
 from caraway_management.credentials.oauth import GrantError, Issuer, narrower, one
@@ -21,7 +21,6 @@ from caraway_management.domain.scopes import EVERYTHING, SCOPES
 from caraway_management.services import Services
 
 router = APIRouter(tags=["oauth"])
-_Services = Annotated[Services, Depends(services_of)]
 _NO_STORE = {"cache-control": "no-store", "pragma": "no-cache"}
 _FORM = "application/x-www-form-urlencoded"
 _MOST_PARAMETERS = 50
@@ -61,7 +60,7 @@ _PARAMETERS = {
         }
     },
 )
-async def create_access_token(request: Request, services: _Services) -> Response:
+async def create_access_token(request: Request, services: GivenServices) -> Response:
     """Give an OAuth client a token, as JSON or form, with Basic or with parameters.
 
     Errors are those of RFC 6749: `{error, error_description}`.
@@ -74,7 +73,7 @@ async def create_access_token(request: Request, services: _Services) -> Response
 
 
 @router.get("/.well-known/jwks.json")
-async def list_signing_keys(services: _Services) -> dict[str, Any]:
+async def list_signing_keys(services: GivenServices) -> dict[str, Any]:
     """List the public keys that access tokens are signed with."""
     async with services.database.read() as session:
         return await signing.published(session, services.now())
@@ -91,7 +90,7 @@ class RegistrationBody(BaseModel):
 
 @router.post("/api/oauth/register", status_code=201)
 async def register_oauth_client(
-    request: Request, body: RegistrationBody, services: _Services
+    request: Request, body: RegistrationBody, services: GivenServices
 ) -> Response:
     """Register a program that acts for users, such as an MCP client (RFC 7591).
 
@@ -123,7 +122,7 @@ async def register_oauth_client(
 
 
 @router.get("/.well-known/oauth-authorization-server")
-async def get_authorization_server(services: _Services) -> dict[str, Any]:
+async def get_authorization_server(services: GivenServices) -> dict[str, Any]:
     """Describe the authorization server (RFC 8414)."""
     base = services.credentials.public_url
     return {
@@ -147,13 +146,13 @@ async def get_authorization_server(services: _Services) -> dict[str, Any]:
 
 
 @router.get("/.well-known/oauth-protected-resource")
-async def get_protected_resource(services: _Services) -> dict[str, Any]:
+async def get_protected_resource(services: GivenServices) -> dict[str, Any]:
     """Describe the API as a protected resource (RFC 9728)."""
     return _resource(services, "")
 
 
 @router.get("/.well-known/oauth-protected-resource/mcp")
-async def get_protected_mcp_endpoint(services: _Services) -> dict[str, Any]:
+async def get_protected_mcp_endpoint(services: GivenServices) -> dict[str, Any]:
     """Describe the MCP endpoint as a protected resource (RFC 9728)."""
     return _resource(services, "/mcp")
 

@@ -4,12 +4,12 @@ import hmac
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from sqlalchemy import delete
 from starlette.responses import RedirectResponse, Response
 
 from caraway_management import accounts
-from caraway_management.api.access import services_of
+from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials import browser, signing_in
 from caraway_management.credentials import values
 from caraway_management.credentials.oidc import Oidc
@@ -18,7 +18,6 @@ from caraway_management.services import Services
 from caraway_management.store.tables import SignIn
 
 router = APIRouter(include_in_schema=False)
-_Services = Annotated[Services, Depends(services_of)]
 _COOKIE = "caraway_sign_in"
 _PATH = "/auth/oidc"
 _LIFETIME = timedelta(minutes=10)
@@ -27,7 +26,7 @@ _LIFETIME = timedelta(minutes=10)
 @router.get(_PATH)
 async def begin_oidc_sign_in(
     request: Request,
-    services: _Services,
+    services: GivenServices,
     return_to: Annotated[str, Query()] = "/",
     link: Annotated[bool, Query()] = False,
 ) -> Response:
@@ -69,7 +68,7 @@ async def begin_oidc_sign_in(
 @router.get(f"{_PATH}/callback")
 async def finish_oidc_sign_in(
     request: Request,
-    services: _Services,
+    services: GivenServices,
     state: Annotated[str, Query(max_length=200)] = "",
     code: Annotated[str, Query(max_length=4_000)] = "",
     iss: Annotated[str | None, Query(max_length=2_000)] = None,

@@ -2,15 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import delete, select
 
 from caraway_management.api.access import (
     MOST_ID,
     Caller,
+    GivenServices,
     needs_credential,
-    services_of,
 )
 from caraway_management.api.authenticating import SESSION_COOKIE
 from caraway_management.api.credentials import signing_in
@@ -18,7 +18,6 @@ from caraway_management.api.paging import Paged
 from caraway_management.credentials import sessions
 from caraway_management.credentials.values import Prefix
 from caraway_management.domain import identity, refusals
-from caraway_management.services import Services
 from caraway_management.store.tables import PortalSession
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
@@ -39,7 +38,7 @@ async def create_session(
     body: SignInBody,
     request: Request,
     response: Response,
-    services: Annotated[Services, Depends(services_of)],
+    services: GivenServices,
 ) -> dict[str, Any]:
     """Sign in. Ours: the cookie `caraway_session` and `access_token` are the same session.
 

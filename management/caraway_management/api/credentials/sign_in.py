@@ -4,28 +4,29 @@ from html import escape
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from caraway_management.api.access import services_of
+from caraway_management.api.access import GivenServices
 from caraway_management.api.credentials import browser, pages, signing_in
 from caraway_management.domain import grants
 from caraway_management.domain.refusals import RefusedError
 from caraway_management.services import Services
 
 router = APIRouter(include_in_schema=False)
-_Services = Annotated[Services, Depends(services_of)]
 _LONGEST = 1_000
 
 
 @router.get("/sign-in")
-async def show_sign_in(services: _Services, return_to: Annotated[str, Query()] = "/") -> Response:
+async def show_sign_in(
+    services: GivenServices, return_to: Annotated[str, Query()] = "/"
+) -> Response:
     """Show the form."""
     return _form(services, grants.check_return(return_to))
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request, services: _Services) -> Response:
+async def sign_in(request: Request, services: GivenServices) -> Response:
     """Sign in, and go back to the page that asked for it."""
     signing_in.check_same_site(request)
     fields = await browser.read_form(request)
