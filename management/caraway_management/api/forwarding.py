@@ -111,6 +111,7 @@ class _Body:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._is_read = asyncio.Event()
+        self._has_left = False
 
     def skip(self) -> None:
         """Do without the body: nothing reads it."""
@@ -121,6 +122,8 @@ class _Body:
         while True:
             message: Message = await self._receive()
             if message["type"] == "http.disconnect":
+                self._has_left = True
+                self._is_read.set()
                 raise asyncio.CancelledError
             yield message.get("body", b"")
             if not message.get("more_body", False):
@@ -128,7 +131,7 @@ class _Body:
                 return
 
     async def left(self) -> None:
-        """Return when the caller has left; it is only seen once the body was read."""
+        """Return when the caller has left; it is only seen while or after the body is read."""
         await self._is_read.wait()
-        while (await self._receive())["type"] != "http.disconnect":
+        while not self._has_left and (await self._receive())["type"] != "http.disconnect":
             pass

@@ -10,10 +10,10 @@ import httpx
 from caraway_core.errors import DeadlineError, UnavailableError
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
+from caraway_management.passthrough.connections import RuntimeTransport
 from caraway_management.passthrough.headers import API_KEY, Header
 
 _CONNECT_S = 5.0
-_POOL = httpx.Limits(max_connections=500, max_keepalive_connections=100, keepalive_expiry=30)
 _RETRY_AFTER_S = 5
 _MOST_PAGE_BYTES = 16 * 1024 * 1024
 
@@ -53,10 +53,9 @@ class Runtimes:
     """Keeps connections to runtimes, and sends requests through them."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        # Neither proxies of the environment nor redirects lead anywhere else.
-        self._client = httpx.AsyncClient(
-            transport=transport, limits=_POOL, trust_env=False, follow_redirects=False
-        )
+        # Without a client around it, neither a proxy of the environment nor a redirect leads
+        # anywhere else.
+        self._transport = transport or RuntimeTransport()
 
     @asynccontextmanager
     async def open(
@@ -73,12 +72,13 @@ class Runtimes:
             UnavailableError: the runtime does not respond.
             DeadlineError: it was silent for too long.
         """
-        request = self._client.build_request(
+        times = httpx.Timeout(silence_s, connect=min(_CONNECT_S, silence_s), pool=_CONNECT_S)
+        request = httpx.Request(
             method, url, headers=list(headers), content=content,
-            timeout=httpx.Timeout(silence_s, connect=min(_CONNECT_S, silence_s), pool=_CONNECT_S),
+            extensions={"timeout": times.as_dict()},
         )  # fmt: skip
         try:
-            response = await self._client.send(request, stream=True)
+            response = await self._transport.handle_async_request(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
             raise _away() from exc
         except httpx.TimeoutException as exc:
@@ -119,7 +119,7 @@ class Runtimes:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
 
 async def _read(response: httpx.Response) -> bytes:

@@ -13,46 +13,20 @@ import pytest
 
 from caraway_ai.providers import connections
 from caraway_ai.providers.connections import PooledTransport
+from tests.kit import byte_server
+from tests.kit.byte_server import ByteServer
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-class Server:
-    """Sends the same bytes for each request, and counts connections."""
-
-    def __init__(self, reply: bytes, closes: bool) -> None:
-        self.reply = reply
-        self.closes = closes
-        self.connections = 0
-        self.heads: list[bytes] = []
-        self.ended = asyncio.Event()
-        self.at_work: set[asyncio.Task[None] | None] = set()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self.at_work.add(asyncio.current_task())
-        try:
-            while True:
-                self.heads.append(await reader.readuntil(b"\r\n\r\n"))
-                writer.write(self.reply)
-                if self.closes:
-                    break
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self.ended.set()
-        writer.close()
-
-
 @asynccontextmanager
 async def serving(
     reply: bytes, *, closes: bool = False
-) -> AsyncIterator[tuple[httpx2.AsyncClient, str, Server]]:
-    server = Server(reply, closes)
-    async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
-        url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1?a=%2Fb"
+) -> AsyncIterator[tuple[httpx2.AsyncClient, str, ByteServer]]:
+    async with byte_server.serving(reply, closes=closes) as (url, server):
         async with connections.http_client(None) as client:
-            yield client, url, server
-        await asyncio.gather(*filter(None, server.at_work))
+            yield client, f"{url}/v1?a=%2Fb", server
 
 
 async def test_a_connection_serves_the_next_request() -> None:
@@ -140,7 +114,7 @@ async def test_an_address_of_another_kind_is_refused() -> None:
 
 
 async def test_a_unix_socket_is_connected_to(tmp_path: Path) -> None:
-    server = Server(OK, closes=False)
+    server = ByteServer(OK, closes=False)
     path = str(tmp_path / "s")
     async with (
         await asyncio.start_unix_server(server.serve, path),
