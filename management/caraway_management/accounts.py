@@ -11,10 +11,11 @@ from caraway_management.credentials.tokens import add_token as add_token
 from caraway_management.domain import names, plans, refusals
 from caraway_management.domain.plans import Limits
 from caraway_management.domain.scopes import Role
+from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Identity, Member, Org, PlanRow, Token, User
 
 _MOST_NAMESAKES = 100
-_LIMITS = select(PlanRow.limits).where(PlanRow.name == bindparam("name"))
+_LIMITS = Lookup(select(PlanRow.limits).where(PlanRow.name == bindparam("name")))
 
 
 async def add_plans(session: AsyncSession, now: datetime) -> None:
@@ -29,8 +30,8 @@ async def add_plans(session: AsyncSession, now: datetime) -> None:
 
 async def read_plan(session: AsyncSession, name: str) -> Limits:
     """Return the limits of a plan; organizations refer to plans that exist."""
-    found = await session.execute(_LIMITS, {"name": name})
-    return plans.read_limits(found.scalar_one())
+    (found,) = await _LIMITS.rows(session, name=name)
+    return plans.read_limits(found.limits)
 
 
 async def add_user(

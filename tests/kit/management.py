@@ -136,6 +136,10 @@ class Installation:
 
         return self.run(changed)
 
+    def wait_for_records(self) -> None:
+        """Return once what no response waited for is written."""
+        self.run(self.services.database.later.written)
+
     def rows(self, query: Select[_Result]) -> list[_Result]:
         """Return the first column of a query."""
 

@@ -139,8 +139,10 @@ class RecordGate:
             await self._record(request, status)
 
     async def _record(self, request: Request, status: int) -> None:
+        database = self._services.database
         try:
-            async with self._services.database.change() as session:
+            await database.later.written()
+            async with database.change() as session:
                 change = Change(session, self._services.now())
                 change.on("path", request.url.path[:200])
                 session.add(activity(request, change, status))

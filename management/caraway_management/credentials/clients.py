@@ -144,7 +144,7 @@ async def find_access_token(
         raise refusals.unauthorized("Token expired")
     given = scopes.expand(claims.get("scopes", ()))
     if "grant" in claims:
-        credential = await tokens.find_grant(session, claims["grant"], client.client_id, now)
+        credential = await tokens.find_grant(session, int(claims["grant"]), client.client_id, now)
         return _narrowed(credential, given)
     if client.org_id is None or claims.get("org_id") != client.org_id:
         raise refusals.unauthorized("Invalid token")

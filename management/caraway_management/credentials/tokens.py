@@ -13,6 +13,7 @@ from caraway_management.credentials.values import Prefix
 from caraway_management.domain import names, refusals, scopes
 from caraway_management.domain.identity import Credential, CredentialKind
 from caraway_management.domain.scopes import EVERYTHING
+from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Token, User
 
 _FOUND = select(
@@ -28,9 +29,10 @@ _FOUND = select(
     User.is_administrator,
     User.deleted_at,
 ).join(User, User.id == Token.user_id)
-# Built once: every request runs one of them.
-_BY_VALUE = _FOUND.where(Token.value_hash == bindparam("value_hash"))
-_BY_GRANT = _FOUND.where(Token.id == bindparam("id"), Token.client_id == bindparam("client_id"))
+_BY_VALUE = Lookup(_FOUND.where(Token.value_hash == bindparam("value_hash")))
+_BY_GRANT = Lookup(
+    _FOUND.where(Token.id == bindparam("id"), Token.client_id == bindparam("client_id"))
+)
 MOST_TOKENS = 500
 _KEPT = timedelta(days=30)
 _KINDS = {
@@ -119,20 +121,20 @@ async def find_token(session: AsyncSession, value: str, now: datetime) -> Creden
     prefix = Prefix.CLI_TOKEN if value.startswith(Prefix.CLI_TOKEN) else Prefix.PERSONAL_TOKEN
     if not values.is_well_formed(value, prefix):
         raise refusals.unauthorized("Invalid token format")
-    found = await session.execute(_BY_VALUE, {"value_hash": values.digest(value)})
-    return _credential(found.one_or_none(), now)
+    found = await _BY_VALUE.one_or_none(session, value_hash=values.digest(value))
+    return _credential(found, now)
 
 
 async def find_grant(
-    session: AsyncSession, token_id: object, client_id: str, now: datetime
+    session: AsyncSession, token_id: int, client_id: str, now: datetime
 ) -> Credential:
     """Return the credential of a grant of a user to an OAuth client.
 
     Raises:
         RefusedError: there is no such grant, or it is expired or revoked, or its owner is gone.
     """
-    found = await session.execute(_BY_GRANT, {"id": token_id, "client_id": client_id})
-    return _credential(found.one_or_none(), now)
+    found = await _BY_GRANT.one_or_none(session, id=token_id, client_id=client_id)
+    return _credential(found, now)
 
 
 def _credential(found: Any, now: datetime) -> Credential:

@@ -12,11 +12,11 @@ from caraway_management.passthrough import runtimes
 from caraway_management.passthrough.runtimes import Runtime
 from caraway_management.sealing.sealer import Sealer
 from caraway_management.secrets import api_keys
+from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import ApiKey, PlanRow, Project
 
 _MOST_KEYS = 10_000
-# Built once: every request runs it.
-_FOUND = (
+_FOUND = Lookup(
     select(
         Project.name, Project.endpoint, Project.paused_at, ApiKey.sealed, PlanRow.limits
     )
@@ -62,8 +62,7 @@ class RuntimeTargets:
             RefusedError: there is no such project, or it is paused or not deployed.
             SealedError: its key cannot be opened.
         """
-        values = {"id": project_id, "org_id": org_id, "plan": plan}
-        row = (await session.execute(_FOUND, values)).one_or_none()
+        row = await _FOUND.one_or_none(session, id=project_id, org_id=org_id, plan=plan)
         if row is None:
             raise refusals.not_found("project", project_id)
         address = runtimes.address_of(row.endpoint, is_paused=row.paused_at is not None)

@@ -1,14 +1,18 @@
 """Finds projects of an organization."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain import refusals
+from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Project
 
 MOST_ID = 2**63 - 1
+ProjectRow = Any
+"""The columns of a project, by the names of its attributes."""
 
 
 async def find_project(
@@ -29,12 +33,26 @@ async def find_project(
     raise refusals.not_found("project", project_id)
 
 
+async def read_project(session: AsyncSession, org_id: int, project_id: int) -> ProjectRow:
+    """Return the columns of a project of an organization.
+
+    Raises:
+        RefusedError: it does not exist, is deleted, or belongs to another organization.
+    """
+    if 1 <= project_id <= MOST_ID:
+        found = await _BY_ID.one_or_none(session, org_id=org_id, id=project_id)
+        if found is not None:
+            return found
+    raise refusals.not_found("project", project_id)
+
+
 async def list_projects(
     session: AsyncSession, org_id: int, limit: int, offset: int
-) -> Sequence[Project]:
-    """Return a page of the projects of an organization, the oldest first."""
-    query = _present(org_id).order_by(Project.id).limit(limit).offset(offset)
-    return (await session.scalars(query)).all()
+) -> Sequence[ProjectRow]:
+    """Return the columns of a page of the projects of an organization, the oldest first."""
+    if not offset:
+        return await _FIRST.rows(session, org_id=org_id, limit=limit)
+    return await _PAGE.rows(session, org_id=org_id, limit=limit, offset=offset)
 
 
 async def lock_all(session: AsyncSession, org_id: int) -> Sequence[Project]:
@@ -42,5 +60,23 @@ async def lock_all(session: AsyncSession, org_id: int) -> Sequence[Project]:
     return (await session.scalars(_present(org_id).with_for_update())).all()
 
 
-def _present(org_id: int) -> Select[Project]:
+def _present(org_id: Any) -> Select[Project]:
     return select(Project).where(Project.org_id == org_id, Project.deleted_at.is_(None))
+
+
+_ALL = _present(bindparam("org_id")).with_only_columns(*Project.__table__.columns)
+_BY_ID = Lookup(_ALL.where(Project.id == bindparam("id")))
+_FIRST = Lookup(_ALL.order_by(Project.id).limit(bindparam("limit")))
+# Rows that are left out are only counted, in an index.
+_PAGE = Lookup(
+    _ALL.where(
+        Project.id
+        >= _ALL.with_only_columns(Project.id)
+        .order_by(Project.id)
+        .limit(1)
+        .offset(bindparam("offset"))
+        .scalar_subquery()
+    )
+    .order_by(Project.id)
+    .limit(bindparam("limit"))
+)

@@ -22,8 +22,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from caraway_core.errors import CarawayError, UnavailableError
-from caraway_management.store import sqlite
+from caraway_management.store import lookups, sqlite
 from caraway_management.store.later import LaterWrites
+from caraway_management.store.lookups import LookupRunner
 
 _RETRY_AFTER_S = 5
 _WAIT_S = 10.0
@@ -86,12 +87,17 @@ class Database:
             _ping_idle(self._writer)
             # Each statement sees what is committed when it begins, in a transaction or not.
             self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
+        self._lookups = LookupRunner(self._reader)
         self.later = LaterWrites(self.change)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
         """Read. With SQLite, all statements see the database as it was at the first one."""
-        async with _errors(), AsyncSession(self._reader, expire_on_commit=False) as session:
+        info = {lookups.RUNNER: self._lookups}
+        async with (
+            _errors(),
+            AsyncSession(self._reader, expire_on_commit=False, info=info) as session,
+        ):
             yield session
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Writes that no response waits for: a transaction takes all that came while the last one ran."""
+"""Writes that no response waits for: a transaction takes all that came in a moment."""
 
 import asyncio
 import contextlib
@@ -16,6 +16,8 @@ Write = Callable[[AsyncSession], Awaitable[None]]
 Change = Callable[[], AbstractAsyncContextManager[AsyncSession]]
 _MOST = 10_000
 _AT_ONCE = 500
+_GATHER_S = 0.1
+"""How long the first write of a group waits for others, and for the responses that are due."""
 _AGAIN_S = 1.0
 _SEEN_S = 2.0
 _CLOSE_S = 10.0
@@ -36,6 +38,7 @@ class LaterWrites:
         self._keys: set[str] = set()
         self._tasks = Tasks()
         self._is_writing = False
+        self._hurry = asyncio.Event()
         self._added = self._done = 0
         self._alone = 0
         """How many of the next writes get a transaction of their own, since one of them failed."""
@@ -75,6 +78,8 @@ class LaterWrites:
     async def written(self, within_s: float = _SEEN_S) -> None:
         """Wait until what was added so far is written, or until the time is over."""
         last = self._added
+        if self._done < last:
+            self._hurry.set()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s), self._progress:
                 await self._progress.wait_for(lambda: self._done >= last)
@@ -89,7 +94,11 @@ class LaterWrites:
     async def _write_all(self) -> None:
         try:
             while self._waiting:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._hurry.wait(), _GATHER_S)
                 await self._write_group()
+                if not self._waiting:
+                    self._hurry.clear()
         finally:
             self._is_writing = False
 

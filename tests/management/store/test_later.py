@@ -115,3 +115,25 @@ async def test_a_record_that_fails_takes_no_other_of_its_group_with_it(prepared_
         database.later.add(adding("d"))
         await database.later.written()
         assert await written(database) == 4
+
+
+async def test_writes_of_a_moment_are_one_transaction(
+    prepared_url: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caraway_management.store.later._GATHER_S", 60.0)
+    async with opened(prepared_url) as database:
+        changes, change = 0, database.change
+
+        def counted() -> object:
+            nonlocal changes
+            changes += 1
+            return change()
+
+        database.later._change = counted  # type: ignore[assignment]
+        await database.later.written()
+        for each in range(3):
+            database.later.add(adding(str(each)))
+            await asyncio.sleep(0)
+        assert await written(database) == changes == 0
+        await database.later.written()
+        assert (await written(database), changes) == (3, 1)

@@ -14,6 +14,7 @@ from caraway_management.store.tables import Base, Member
 
 RELEASED = {
     "0001": "516975bb524746f56e4808c53404f7672fd9fac0d5722dc9bec095dcd62f8a9b",
+    "0002": "7501acb0e6276637ffc41400d49ffa5b7d9d7d2b0142fae1055fb77a35b4f32b",
 }
 """The hash of each revision that has a successor."""
 FIRST_ROWS = (
@@ -53,7 +54,7 @@ async def test_rows_of_the_first_release_are_kept(database_url: URL, has_changes
             for statement in FIRST_ROWS:
                 await session.execute(text(statement))
         if has_changes:
-            await migrations.upgrade(database)
+            await migrations.upgrade(database, "0002")
             async with database.change() as session:
                 await session.execute(text("UPDATE alembic_version SET version_num = '0001'"))
         await migrations.upgrade(database)

@@ -100,7 +100,7 @@ async def get_project(
 ) -> dict[str, Any]:
     """Return a project."""
     async with caller.services.database.read() as session:
-        project = await finding.find_project(session, caller.org.id, project_id)
+        project = await finding.read_project(session, caller.org.id, project_id)
     set_etag(response, project.revision)
     return views.view(project)
 

@@ -5,10 +5,11 @@ from typing import Any
 from fastapi import Request
 
 from caraway_management.domain import configs
+from caraway_management.projects.finding import ProjectRow
 from caraway_management.store.tables import Project
 
 
-def view(project: Project) -> dict[str, Any]:
+def view(project: Project | ProjectRow) -> dict[str, Any]:
     """Return a project as JSON."""
     return {
         "id": project.id,

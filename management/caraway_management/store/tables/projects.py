@@ -12,7 +12,10 @@ class Project(Base):
     """A project. A deleted one keeps its name, and is revived by creating it again."""
 
     __tablename__ = "projects"
-    __table_args__ = (UniqueConstraint("org_id", "name_key"), Index(None, "org_id", "id"))
+    __table_args__ = (
+        UniqueConstraint("org_id", "name_key"),
+        Index(None, "org_id", "deleted_at", "id"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     org_id: Mapped[int] = mapped_column(ForeignKey("orgs.id"))

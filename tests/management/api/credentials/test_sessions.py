@@ -143,6 +143,7 @@ def test_idle_and_old_sessions_are_over(installation: Installation) -> None:
     for _ in range(6):
         installation.clock.advance(hours=23)
         assert session.get("/v1/whoami").status_code == 200
+        installation.wait_for_records()
     installation.clock.advance(hours=24)
     assert session.get("/v1/whoami").json()["error"] == "Token expired"
     session = Caller(installation.client, str(sign_in(installation)["access_token"]))
@@ -150,6 +151,7 @@ def test_idle_and_old_sessions_are_over(installation: Installation) -> None:
     for _ in range(int(sessions.LIFETIME.total_seconds()) // 3_600 // 12 - 1):
         installation.clock.advance(hours=12)
         assert session.get("/v1/whoami").status_code == 200
+        installation.wait_for_records()
     installation.clock.advance(hours=12)
     assert session.get("/v1/whoami").status_code == 401
 

@@ -1,0 +1,115 @@
+"""Selects that every request makes: compiled once, and run by the driver itself.
+
+Between a session and the driver most of the time of such a select is spent: SQLite itself takes
+some microseconds.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Dialect, Select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.util import await_only, greenlet_spawn
+
+RUNNER = "lookups"
+"""Where the information of a session has what runs lookups."""
+
+
+class Lookup:
+    """A select of columns. Its parameters are texts and numbers."""
+
+    def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
+        self.statement = statement
+        self._compiled: dict[str, _Compiled] = {}
+
+    async def rows(self, session: AsyncSession, **values: str | int) -> Sequence[Any]:
+        """Return the rows; in a transaction, as it sees them."""
+        runner: LookupRunner | None = session.info.get(RUNNER)
+        if runner is not None and not session.in_transaction():
+            try:
+                return await runner.run(self, values)
+            except SQLAlchemyError:
+                raise
+            # The session says what the failure of a driver means.
+            except Exception:
+                pass
+        found: Sequence[Any] = (await session.execute(self.statement, values)).all()
+        return found
+
+    async def one_or_none(self, session: AsyncSession, **values: str | int) -> Any:
+        """Return the only row, or None; in a transaction, as it sees it."""
+        found = await self.rows(session, **values)
+        assert len(found) < 2, "a lookup is by a key"
+        return found[0] if found else None
+
+    def compiled(self, dialect: Dialect) -> "_Compiled":
+        """Return the statement as a database reads it."""
+        found = self._compiled.get(dialect.name)
+        if found is None:
+            found = self._compiled[dialect.name] = _Compiled(self.statement, dialect)
+        return found
+
+
+class LookupRunner:
+    """Runs lookups over the connections of an engine, each outside of any transaction."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._pool = engine.sync_engine.pool
+        self._dialect = engine.sync_engine.dialect
+        self._fetch = _fetch_sqlite if self._dialect.name == "sqlite" else _fetch_postgresql
+
+    async def run(self, lookup: Lookup, values: Mapping[str, str | int]) -> Sequence[Any]:
+        """Return the rows. Errors are those of the driver."""
+        compiled = lookup.compiled(self._dialect)
+        found = await greenlet_spawn(self._run, compiled.sql, compiled.arguments(values))
+        return [compiled.row(each) for each in found]
+
+    def _run(self, sql: str, arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
+        connection = self._pool.connect()
+        try:
+            return self._fetch(connection, sql, arguments)
+        except BaseException:
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
+
+
+class _Compiled:
+    def __init__(self, statement: Select[*tuple[Any, ...]], dialect: Dialect) -> None:
+        compiled = statement.compile(dialect=dialect)
+        columns = statement.selected_columns
+        self.sql = str(compiled)
+        self._constants = dict(compiled.params)
+        self._order = tuple(compiled.positiontup or ())
+        self._make: Callable[..., Any] = namedtuple("Row", [each.key for each in columns])  # type: ignore[misc]
+        readers = [
+            each.type.dialect_impl(dialect).result_processor(dialect, None) for each in columns
+        ]
+        self._readers = [(at, reader) for at, reader in enumerate(readers) if reader is not None]
+
+    def arguments(self, values: Mapping[str, str | int]) -> list[Any]:
+        """Return the parameters in their order."""
+        given = {**self._constants, **values}
+        return [given[name] for name in self._order]
+
+    def row(self, found: Sequence[Any]) -> Any:
+        """Return a row with the values that the types of its columns make."""
+        values = list(found)
+        for at, reader in self._readers:
+            values[at] = reader(values[at])
+        return self._make(*values)
+
+
+def _fetch_sqlite(connection: Any, sql: str, arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    rows: Sequence[Sequence[Any]] = connection.cursor().execute(sql, arguments).fetchall()
+    return rows
+
+
+def _fetch_postgresql(
+    connection: Any, sql: str, arguments: Sequence[Any]
+) -> Sequence[Sequence[Any]]:
+    rows: Sequence[Sequence[Any]] = await_only(connection.driver_connection.fetch(sql, *arguments))
+    return rows
