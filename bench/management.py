@@ -10,8 +10,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -69,12 +70,16 @@ class _Sender:
         return took_ms
 
 
-def _in_turn(*senders: _Sender) -> list[float]:
-    """Return the median of each sender."""
+def _in_turn(*senders: _Sender, settle: Callable[[], None] | None = None) -> list[float]:
+    """Return the median of each sender. `settle` waits until a round has no work under way."""
     for each in senders:
         # The server may have closed one that was idle. It is opened again by itself.
         each.connection.close()
-    rounds = [[each.send_ms() for each in senders] for _ in range(_WARM_UP + _REQUESTS)]
+    rounds: list[list[float]] = []
+    for _ in range(_WARM_UP + _REQUESTS):
+        rounds.append([each.send_ms() for each in senders])
+        if settle is not None:
+            settle()
     return [statistics.median(column) for column in zip(*rounds[_WARM_UP:], strict=True)]
 
 
@@ -108,6 +113,7 @@ def _requests(name: str, place: Place, rows: Rows, embedded: Place) -> list[Figu
                         _sender(
                             api, next(tokens), f"/v1/projects/{project}/queries{tail}", method, body
                         ),
+                        partial(_wait_until_done, direct, key) if body else None,
                     )
                 )
     return figures
@@ -146,8 +152,19 @@ def _reading(name: str, ours: _Sender, route: _Sender, goal_ms: float) -> Figure
     )  # fmt: skip
 
 
-def _passing(name: str, direct: _Sender, through: _Sender) -> Figure:
-    direct_ms, through_ms = _in_turn(direct, through)
+def _wait_until_done(runtime: http.client.HTTPConnection, key: str) -> None:
+    """Wait until a runtime has no query to run."""
+    for status in ("pending", "running"):
+        while True:
+            runtime.request("GET", f"/v1/queries?limit=1&status={status}", None, {"x-api-key": key})
+            if json.loads(runtime.getresponse().read())["total_count"] == 0:
+                break
+
+
+def _passing(
+    name: str, direct: _Sender, through: _Sender, settle: Callable[[], None] | None
+) -> Figure:
+    direct_ms, through_ms = _in_turn(direct, through, settle=settle)
     return Figure(
         name, f"{through_ms:.1f} ms", f"{direct_ms:.1f} ms", through_ms / direct_ms,
         f"at most {_MORE_MS:g} ms more", through_ms - direct_ms <= _MORE_MS,
