@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.credentials import sessions
@@ -49,8 +50,9 @@ async def add_user(
         RefusedError: there is one of this name.
     """
     key = names.key(names.check_user(username))
+    taken = refusals.conflict(f"User '{username}' already exists")
     if await session.scalar(select(User.id).where(User.username_key == key)):
-        raise refusals.conflict(f"User '{username}' already exists")
+        raise taken
     user = User(
         username=username,
         username_key=key,
@@ -60,7 +62,11 @@ async def add_user(
         created_at=now,
     )
     session.add(user)
-    await session.flush()
+    try:
+        await session.flush()
+    except IntegrityError as exc:
+        # Another request was faster.
+        raise taken from exc
     return user
 
 

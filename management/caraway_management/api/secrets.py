@@ -17,6 +17,7 @@ from caraway_management.api.access import (
 from caraway_management.api.bodies import Body
 from caraway_management.deployments import applying
 from caraway_management.domain import names, secret_rules
+from caraway_management.organizations import editing as organizations
 from caraway_management.projects import finding
 from caraway_management.secrets import linking, storing
 from caraway_management.secrets.storing import Owner
@@ -179,6 +180,8 @@ async def set_organization_secret(
 ) -> dict[str, Any]:
     """Add a secret to an organization, or replace its value. Projects link to it. Ours."""
     async with caller.change() as change:
+        # Of two that add the same secret at once, the second one replaces it.
+        await organizations.find(change.session, caller.org.id)
         return _view(await _put(caller, change, Owner(caller.org.id), body))
 
 

@@ -62,11 +62,12 @@ async def write(
         name=name, limits=plans.read_limits(limits).as_json(), revision=1,
         updated_at=now,
     )  # fmt: skip
-    session.add(row)
     try:
-        await session.flush()
-    except IntegrityError as exc:
-        raise refusals.conflict(f"Plan '{name}' already exists") from exc
+        async with session.begin_nested():
+            session.add(row)
+    except IntegrityError:
+        # Another request made it meanwhile: this one changes it.
+        return await write(session, now, name, limits)
     return row
 
 
