@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import obstore
 
@@ -15,9 +14,6 @@ from caraway_core.errors import CarawayError, ResultStoreAwayError, ResultStoreE
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins import object_stores
 from caraway_plugins.stores.durable import Workshop
-
-if TYPE_CHECKING:  # obstore's types exist for the type checker only
-    from obstore import ObjectMeta
 
 _TIMEOUT_S = 30.0
 _WORKSHOP = ".unfinished"
@@ -38,8 +34,8 @@ class Published(Protocol):
         """Write a file; it is there as a whole or not at all."""
         ...
 
-    def ages(self, folder: str) -> dict[str, float]:
-        """Return the seconds since the last write in each folder of a folder."""
+    def folders(self, folder: str) -> Sequence[str]:
+        """Return the names of the folders in a folder, sorted."""
         ...
 
     def delete(self, folder: str) -> None:
@@ -87,14 +83,14 @@ class _Folder:
             handle.write(content)
             self._workshop.publish(handle, target)
 
-    def ages(self, folder: str) -> dict[str, float]:
-        now = time.time()
+    def folders(self, folder: str) -> Sequence[str]:
         try:
-            return {
-                each.name: now - each.stat().st_mtime for each in (self._root / folder).iterdir()
-            }
-        except OSError:
-            return {}
+            found = [each.name for each in (self._root / folder).iterdir() if each.is_dir()]
+        except FileNotFoundError:
+            return []
+        except OSError as exc:
+            raise disks.failure(f"'{folder}' cannot be listed", exc) from exc
+        return sorted(name for name in found if name != _WORKSHOP)
 
     def delete(self, folder: str) -> None:
         with self._failing(f"'{folder}' cannot be deleted"):
@@ -133,25 +129,17 @@ class _Bucket:
         with self._failing(name, "be written"):
             obstore.put(self._client, self._prefix + name, content)
 
-    def ages(self, folder: str) -> dict[str, float]:
-        found: dict[str, float] = {}
-        start = len(self._prefix) + len(folder) + 1
-        now = time.time()
-        for each in self._listed(folder):
-            name = each["path"][start:].partition("/")[0]
-            age = now - each["last_modified"].timestamp()
-            found[name] = min(age, found.get(name, age))
-        return found
+    def folders(self, folder: str) -> Sequence[str]:
+        under = f"{self._prefix}{folder}/" if folder else self._prefix
+        with self._failing(folder, "be listed"):
+            found = obstore.list_with_delimiter(self._client, under or None)
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
     def delete(self, folder: str) -> None:
-        paths = [each["path"] for each in self._listed(folder)]
         with self._failing(folder, "be deleted"):
-            if paths:
+            found = obstore.list(self._client, f"{self._prefix}{folder}/").collect()
+            if paths := [each["path"] for each in found]:
                 obstore.delete(self._client, paths)
-
-    def _listed(self, folder: str) -> list[ObjectMeta]:
-        with self._failing(folder, "be listed"):
-            return list(obstore.list(self._client, f"{self._prefix}{folder}/").collect())
 
     @contextmanager
     def _failing(self, name: str, what: str) -> Iterator[None]:

@@ -266,6 +266,19 @@ class Accelerations:
         """Return the state of all accelerated datasets."""
         return [self._standing(kept) for kept in self._kept.values()]
 
+    def shown(self, name: TableName) -> tuple[str, str] | None:
+        """Return what tells apart the states of a dataset; None: statements read none.
+
+        The first text changes with its base, the second one with its log.
+        """
+        kept = self._kept.get(name)
+        version = kept.current.shown if kept is not None else None
+        if version is None:
+            return None
+        log = version.read_log
+        last = log[-1].chunk.sha256 if log else ""
+        return "+".join(part.key for part in version.parts), f"{len(log)}:{last}"
+
     def partitions(self) -> pa.Table:
         """Return the content of `runtime.partitions`."""
         shown = {name: kept.current for name, kept in self._kept.copy().items()}

@@ -133,9 +133,8 @@ async def services(
         WorkerRuns(models, queries, history), WorkerTurns(stored.state, str(owner))
     )
     stack.push_async_callback(workers.aclose)
-    tables = IcebergTables(
-        catalog, dispatch, storage.published(settings, secrets, data.path / "iceberg")
-    )
+    published = partial(storage.published, settings, secrets, data.path / "iceberg")
+    tables = IcebergTables(catalog, dispatch, published, accelerations.shown)
     stack.push_async_callback(tables.aclose)
     mcp = McpEndpoint(
         tools.toolbox,

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,6 @@ from caraway_core.manifest import Manifest, RuntimeSettings, SecretResolver
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
-from caraway_plugins.stores import published as publishing
-from caraway_plugins.stores.published import Published
 from caraway_scheduler.acceleration.service import SnapshotPlace
 from caraway_scheduler.composition import state
 from caraway_scheduler.composition.backend import Backend
@@ -66,19 +63,16 @@ async def results(place: ResultPlace) -> ResultStore:
     return store
 
 
-def published(
-    settings: RuntimeSettings, secrets: SecretResolver, default: Path
-) -> Callable[[], Published]:
-    """Return what opens the place of what the table catalog writes, once it is needed."""
+def published(settings: RuntimeSettings, secrets: SecretResolver, default: Path) -> ResultPlace:
+    """Return the place of what the table catalog writes for other engines.
+
+    Raises:
+        CarawayError: the location or its params are invalid, or a secret is missing.
+    """
     wanted = settings.iceberg
-
-    def opened() -> Published:
-        if wanted.location is None:
-            return publishing.opened(ResultPlace("file", str(default.absolute())))
-        found = places.named("runtime.iceberg.location", wanted.location, wanted.params, secrets)
-        return publishing.opened(found)
-
-    return opened
+    if wanted.location is None:
+        return ResultPlace("file", str(default.absolute()))
+    return places.named("runtime.iceberg.location", wanted.location, wanted.params, secrets)
 
 
 async def _snapshots(

@@ -31,9 +31,8 @@ from caraway_plugins.sources.parquet_files import ParquetFile
 from caraway_plugins.stores.published import Published
 from caraway_scheduler.iceberg.names import CATALOG, QualifiedName
 
-KEPT_S = 3600.0
-"""How long readers of replaced metadata may go on."""
 _METADATA = "metadata.json"
+KEY_LENGTH = 32
 _NAMESPACE = uuid.UUID("6a2f0f4e-6d53-4c8e-9e0b-4d2f4b8f3a51")
 
 
@@ -65,6 +64,8 @@ class LoadedTable:
     metadata: Mapping[str, Any]
     location: str | None = None
     config: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+    """Names its state where it is published."""
 
     def document(self) -> bytes:
         """Return the answer to a client."""
@@ -73,8 +74,12 @@ class LoadedTable:
         return json.dumps(document, separators=(",", ":")).encode()
 
 
-def files(title: TableTitle, table: FilesTable, place: Published) -> LoadedTable:
+def files(
+    title: TableTitle, table: FilesTable, place: Published, key: str | None = None
+) -> LoadedTable:
     """Publish the metadata of a table over Parquet files, unless the place has it.
+
+    `key` names the state of the files; without it, it is what they are now.
 
     Raises:
         DatasetError: a file cannot be read.
@@ -85,23 +90,37 @@ def files(title: TableTitle, table: FilesTable, place: Published) -> LoadedTable
     names = _names_in_files(table)
     schema = column_types.schema(table.schema, _own_ids(found, names), title.docs)
     spec = partitioning.spec(schema, _partition_columns(table))
-    config = _config(table.scans[0].store)
-    key = _key(title, schema, spec, found)
-    home = f"{title.uuid}/{key[:32]}"
-    location = place.location(f"{home}/{_METADATA}")
-    if (known := place.read(f"{home}/{_METADATA}")) is not None:
-        return LoadedTable(json.loads(known), location, config)
-    snapshot = _snapshot(schema, spec, found, names, place, home, key)
+    store = table.scans[0].store if table.scans else None
+    key = key or _key(title, schema, spec, found)
+    if (kept := known(title, key, place, store)) is not None:
+        return kept
+    snapshot = _snapshot(schema, spec, found, names, place, home(title, key), key)
     properties = {
         **title.properties(),
         metadata.NAME_MAPPING: metadata.name_mapping(schema, names),
-        "caraway.rows": _reach(table.scans[0].store),
+        "caraway.rows": _reach(store),
     }
     root = place.location(title.uuid)
     document = metadata.document(title.uuid, root, schema, spec, properties, snapshot)
-    place.write(f"{home}/{_METADATA}", json.dumps(document).encode())
-    _sweep(place, title.uuid, key[:32])
-    return LoadedTable(document, location, config)
+    name = f"{home(title, key)}/{_METADATA}"
+    place.write(name, json.dumps(document).encode())
+    return LoadedTable(document, place.location(name), _config(store), key)
+
+
+def known(
+    title: TableTitle, key: str, place: Published, store: StoreSpec | None
+) -> LoadedTable | None:
+    """Return a table that the place has in a state."""
+    name = f"{home(title, key)}/{_METADATA}"
+    content = place.read(name)
+    if content is None:
+        return None
+    return LoadedTable(json.loads(content), place.location(name), _config(store), key)
+
+
+def home(title: TableTitle, key: str) -> str:
+    """Return the folder of a state of a table."""
+    return f"{title.uuid}/{key[:KEY_LENGTH]}"
 
 
 def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTable:
@@ -240,10 +259,3 @@ def _config(store: StoreSpec | None) -> dict[str, str]:
     if options.get("skip_signature") == "true":
         config["s3.anonymous"] = "true"
     return {key: text for key, text in config.items() if text}
-
-
-def _sweep(place: Published, folder: str, current: str) -> None:
-    """Delete metadata that was replaced long ago."""
-    for name, age_s in place.ages(folder).items():
-        if name != current and age_s > KEPT_S:
-            place.delete(f"{folder}/{name}")

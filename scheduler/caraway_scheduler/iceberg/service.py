@@ -1,12 +1,11 @@
-"""Loads datasets and views as tables of Iceberg, and keeps what was loaded until it changes."""
+"""Loads datasets and views as tables of Iceberg."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -16,46 +15,54 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.manifest import Dataset, View
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import Statement
-from caraway_core.tables import FilesTable
+from caraway_core.tables import FilesTable, ResultPlace
 from caraway_plugins.iceberg import written_types
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
+from caraway_plugins.stores import published
 from caraway_plugins.stores.published import Published
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
-from caraway_scheduler.iceberg import publishing
+from caraway_scheduler.iceberg import exporting, publishing
+from caraway_scheduler.iceberg.keeping import LoadedTables, TablePlan
 from caraway_scheduler.iceberg.publishing import LoadedTable, TableTitle
+from caraway_scheduler.iceberg.sweeping import StateSweeper
 
-_IN_SQL = "read it by SQL, or by planning on the server"
+LAG_S = 60.0
+"""How long an export is served although the rows have changed."""
+_SWEEP_S = 600.0
+_IN_SQL = "read it by SQL"
+Shown = Callable[[TableName], tuple[str, str] | None]
+"""Returns what tells apart the states of an accelerated dataset; None: it has no rows yet."""
 
 
 class NotIcebergError(InvalidRequestError):
     """A table that exists, and that Iceberg cannot have."""
 
 
-@dataclass(slots=True)
-class _Kept:
-    """What was made of a table. It holds as long as its `basis` is the same."""
-
-    basis: tuple[Any, ...]
-    work: asyncio.Task[LoadedTable]
-    answer: bytes = field(default=b"", repr=False)
-
-
 class IcebergTables:
     """The tables of the catalog as Iceberg clients load them.
 
-    `place` opens the place for metadata, which blocks; it is called once it is needed.
+    `place` returns the place for metadata and exports; it is asked once it is needed.
     """
 
     def __init__(
-        self, catalog: Catalog, dispatch: Dispatch, place: Callable[[], Published]
+        self,
+        catalog: Catalog,
+        dispatch: Dispatch,
+        place: Callable[[], ResultPlace],
+        shown: Shown = lambda _name: None,
     ) -> None:
         self._catalog = catalog
         self._dispatch = dispatch
-        self._open = place
-        self._place: Published | None = None
+        self._place = place
+        self._shown = shown
+        self._published: Published | None = None
         self._began_ms = int(time.time() * 1000)
-        self._kept: dict[TableName, _Kept] = {}
+        self._loaded = LoadedTables()
+        self._current: dict[str, LoadedTable] = {}
+        self._exported: dict[str, TableName] = {}
+        self._sweeper = StateSweeper()
+        self._tasks = tasks.Tasks()
         # One at a time: footers of thousands of files keep a core busy that requests need.
         self._publishing = asyncio.Lock()
 
@@ -78,15 +85,8 @@ class IcebergTables:
             NotIcebergError: Iceberg has no form for it.
             CarawayError: its files, or the place for metadata, cannot be used.
         """
-        basis, make = self._plan(name)
-        kept = self._kept.get(name)
-        if kept is None or not _same(kept.basis, basis) or _has_failed(kept.work):
-            kept = self._kept[name] = _Kept(basis, tasks.begin(make(), "load an Iceberg table"))
-            self._forget()
-        loaded = await asyncio.shield(kept.work)
-        if not kept.answer:
-            kept.answer = loaded.document()
-        return kept.answer
+        self._loaded.retain((*self._catalog.datasets, *self._catalog.views))
+        return await self._loaded.answer(name, self._plan(name))
 
     async def load_view(self, name: TableName) -> bytes:
         """Return the answer for a view that exists.
@@ -109,8 +109,7 @@ class IcebergTables:
         Raises:
             QueryError: the table cannot be read now.
         """
-        quoted = ".".join(f'"{part}"' for part in name.split("."))
-        statement = Statement(f"SELECT * FROM {quoted} LIMIT 0", {})
+        statement = Statement(f"{exporting.all_rows(name)} LIMIT 0", {})
         stream = await self._dispatch.execute(new_query_id(), statement)
         try:
             return written_types.columns(stream.schema)
@@ -119,39 +118,89 @@ class IcebergTables:
 
     async def aclose(self) -> None:
         """Stop what is being loaded."""
-        for kept in self._kept.values():
-            kept.work.cancel()
-        await asyncio.sleep(0)
+        await self._loaded.aclose()
+        await self._tasks.aclose()
 
-    def _plan(
-        self, name: TableName
-    ) -> tuple[tuple[Any, ...], Callable[[], Coroutine[Any, Any, LoadedTable]]]:
-        """Return what a table depends on, and what makes it."""
+    def _plan(self, name: TableName) -> TablePlan:
         state = self._catalog.datasets.get(name)
         if state is None:
             view = self._catalog.views[name].view
             title = _title(name, view, view.sql)
             reason = f"'{name}' is a view; {_IN_SQL}"
-            return (view, self._catalog.version), lambda: self._columns_only(name, title, reason)
+            basis = view, self._catalog.version
+            return TablePlan(basis, lambda: self._columns_only(name, title, reason))
         title = _title(name, state.dataset, state.dataset.source)
         table = _files(state)
         if table is not None:
-            return (table, state.dataset), lambda: self._published(title, table)
-        _check(state)
-        reason = f"its rows are {_whereabouts(state)}; {_IN_SQL}"
-        basis = (state.spec, state.version and state.version.schema, state.dataset)
-        return basis, lambda: self._columns_only(name, title, reason)
+            return TablePlan((table, state.dataset), lambda: self._from_files(title, table))
+        shown = self._shown(name) if state.is_accelerated else None
+        if (shown if state.is_accelerated else state.spec) is None:
+            raise _unready(state)
+        if shown is not None:
+            return TablePlan(
+                (state.dataset, shown), lambda: self._export(title, name, shown), LAG_S
+            )
+        reason = (
+            f"its rows are read from '{state.dataset.connector}' in another form than Parquet "
+            f"files; {_IN_SQL}"
+        )
+        return TablePlan(
+            (state.spec, state.dataset), lambda: self._columns_only(name, title, reason)
+        )
 
-    async def _published(self, title: TableTitle, table: FilesTable) -> LoadedTable:
+    async def _from_files(
+        self, title: TableTitle, table: FilesTable, key: str | None = None
+    ) -> LoadedTable:
+        place = await self._opened()
         async with self._publishing:
             try:
-                if self._place is None:
-                    self._place = await asyncio.to_thread(self._open)
-                return await asyncio.to_thread(publishing.files, title, table, self._place)
+                loaded = await asyncio.to_thread(publishing.files, title, table, place, key)
             except NoIcebergTypeError as exc:
                 raise _refused(title, exc) from exc
             except DatasetError as exc:
                 raise UnavailableError(f"'{title.name}': {exc.message}") from exc
+        return self._serving(title, loaded)
+
+    async def _export(
+        self, title: TableTitle, name: TableName, shown: tuple[str, str]
+    ) -> LoadedTable:
+        """Export the rows of an accelerated dataset, unless the place has this state of them."""
+        key = _key(title.uuid, shown)
+        place, at = await self._opened(), self._place()
+        self._exported[title.uuid] = name
+        known = await asyncio.to_thread(publishing.known, title, key, place, at.store)
+        if known is not None:
+            return self._serving(title, known)
+        statement = Statement(exporting.all_rows(name), {}, in_background=True)
+        folder = publishing.home(title, key)
+        table = await exporting.export(self._dispatch, statement, at, folder)
+        return await self._from_files(title, table, key)
+
+    def _serving(self, title: TableTitle, loaded: LoadedTable) -> LoadedTable:
+        """Note what is served of a table, so that what it replaces is deleted later."""
+        if not self._current:
+            self._tasks.keep(self._sweep_forever, "delete old states of tables")
+        self._current[title.uuid] = loaded
+        return loaded
+
+    async def _sweep_forever(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_S)
+            await self.sweep()
+
+    async def sweep(self) -> None:
+        """Delete what was published of states that were replaced long ago.
+
+        Raises:
+            CarawayError: the place cannot be used.
+        """
+        place = await self._opened()
+        for uuid, loaded in list(self._current.items()):
+            key = loaded.key
+            if (name := self._exported.get(uuid)) is not None:
+                shown = self._shown(name)
+                key = key if shown is not None and _key(uuid, shown) == key else ""
+            await asyncio.to_thread(self._sweeper.sweep, place, uuid, key)
 
     async def _columns_only(self, name: TableName, title: TableTitle, reason: str) -> LoadedTable:
         columns = await self.columns(name)
@@ -160,23 +209,15 @@ class IcebergTables:
         except NoIcebergTypeError as exc:
             raise _refused(title, exc) from exc
 
-    def _forget(self) -> None:
-        """Forget tables that are gone."""
-        known = {*self._catalog.datasets, *self._catalog.views}
-        for name in self._kept.keys() - known:
-            del self._kept[name]
+    async def _opened(self) -> Published:
+        if self._published is None:
+            self._published = await asyncio.to_thread(published.opened, self._place())
+        return self._published
 
 
-def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Compare by identity, as the catalog does; a number is compared by value."""
-    return len(one) == len(other) and all(
-        a is b or (isinstance(a, int | pa.Schema) and a == b)
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def _has_failed(work: asyncio.Task[LoadedTable]) -> bool:
-    return work.done() and (work.cancelled() or work.exception() is not None)
+def _key(uuid: str, shown: tuple[str, str]) -> str:
+    """Return the key of a state of an accelerated dataset."""
+    return hashlib.sha256("\0".join((uuid, *shown)).encode()).hexdigest()
 
 
 def _files(state: DatasetState) -> FilesTable | None:
@@ -187,20 +228,10 @@ def _files(state: DatasetState) -> FilesTable | None:
     return spec if all(scan.format == "parquet" for scan in spec.scans) else None
 
 
-def _check(state: DatasetState) -> None:
-    if (state.version if state.is_accelerated else state.spec) is not None:
-        return
-    if state.error is not None:
-        raise UnavailableError(
-            f"dataset '{state.name}' is in the error state: {state.error.message}"
-        )
-    raise UnavailableError(f"dataset '{state.name}' is still loading; try again")
-
-
-def _whereabouts(state: DatasetState) -> str:
-    if state.is_accelerated:
-        return "kept by the runtime, because the dataset is accelerated"
-    return f"read from '{state.dataset.connector}' in another form than Parquet files"
+def _unready(state: DatasetState) -> UnavailableError:
+    if state.error is None:
+        return UnavailableError(f"dataset '{state.name}' is still loading; try again")
+    return UnavailableError(f"dataset '{state.name}' is in the error state: {state.error.message}")
 
 
 def _refused(title: TableTitle, exc: NoIcebergTypeError) -> NotIcebergError:

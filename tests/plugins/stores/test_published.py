@@ -31,12 +31,12 @@ def test_files_are_written_read_and_deleted(kind: str, tmp_path: Path, s3_server
     place.write("t/two/x.json", b"3")
     assert place.read("t/one/x.json") == b"1"
     assert place.location("t/one/x.json") == f"{root}/t/one/x.json"
-    assert set(place.ages("t")) == {"one", "two"}
-    assert all(-60 < age < 600 for age in place.ages("t").values())
+    assert place.folders("t") == ["one", "two"]
+    assert place.folders("") == ["t"]
     place.delete("t/one")
     assert place.read("t/one/y.json") is None
     assert place.read("t/two/x.json") == b"3"
-    assert place.ages("none") == {}
+    assert place.folders("none") == []
 
 
 def test_places_that_others_cannot_read_are_refused() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_scheduler.iceberg import publishing
+from caraway_scheduler.iceberg import exporting, publishing, service, sweeping
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -82,23 +82,25 @@ async def test_a_runtime_that_starts_again_finds_what_it_wrote(
         assert await metadata(runtime) == first
 
 
-async def test_replaced_metadata_is_deleted_once_it_is_old(
+async def test_replaced_states_are_deleted_once_they_are_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "one", 1)
     manifest = "    runtime: {iceberg: {location: published}}\n" + MANIFEST
     async with running(tmp_path, manifest) as runtime:
-        await metadata(runtime)
+        first = await metadata(runtime)
     write(tmp_path, "two", 2)
     async with running(tmp_path, manifest) as runtime:
-        await metadata(runtime)
-    (table,) = (each for each in (tmp_path / "published").iterdir() if each.name[0] != ".")
-    assert len(list(table.iterdir())) == 2
-    monkeypatch.setattr(publishing, "KEPT_S", -1.0)
-    write(tmp_path, "three", 3)
-    async with running(tmp_path, manifest) as runtime:
-        assert values(await metadata(runtime)) == [1, 2, 3]
-    assert len(list(table.iterdir())) == 1
+        second = await metadata(runtime)
+        tables = runtime.services.tables
+        await tables.sweep()
+        await tables.sweep()
+        assert (values(first), values(second)) == ([1], [1, 2])
+        monkeypatch.setattr(sweeping, "KEPT_S", -1.0)
+        await tables.sweep()
+        assert values(second) == [1, 2]
+        with pytest.raises(FileNotFoundError):
+            values(first)
 
 
 async def test_a_file_that_is_gone_is_tried_again(tmp_path: Path) -> None:
@@ -152,8 +154,16 @@ async def test_a_bucket_has_the_metadata_beside_its_files(
           allow_http: true
     datasets:
       - {{from: 's3://lake-iceberg/t/', name: t, params: *s3}}
+      - {{from: 'file:rows.csv', name: quick, acceleration: {{enabled: true}}}}
     """
+    (tmp_path / "rows.csv").write_text("a\n5\n6\n")
+
+    async def exported(runtime: Running) -> dict[str, Any] | None:
+        response = await runtime.api.get(f"{PATH.removesuffix('t')}quick")
+        return response.json()["metadata"] if response.status_code == 200 else None
+
     async with running(tmp_path, manifest, {"S3_SECRET": SECRET}) as runtime:
+        quick = await eventually(lambda: exported(runtime), "the dataset is loaded")
         response = await runtime.api.get(PATH)
         document = response.json()
         assert document["metadata-location"].startswith("s3://lake-iceberg/published/")
@@ -176,4 +186,105 @@ async def test_a_bucket_has_the_metadata_beside_its_files(
         patched.setattr(iceberg_reader, "local", fetched)
         assert values(document["metadata"]) == [7]
         (file,) = iceberg_reader.data_files(document["metadata"])
+        assert quick is not None and values(quick) == [5, 6]
+        (export,) = iceberg_reader.data_files(quick)
+    assert export["file_path"].startswith("s3://lake-iceberg/published/")
     assert file["file_path"] == "s3://lake-iceberg/t/one.parquet"
+
+
+ACCELERATED = """
+    runtime: {iceberg: {location: published}}
+    datasets:
+      - from: 'file:rows.csv'
+        name: t
+        acceleration: {enabled: true, refresh_mode: full}
+"""
+
+
+async def test_an_accelerated_dataset_is_exported_once_for_each_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exports = []
+    export = exporting.export
+
+    async def counted(*given: Any) -> Any:
+        exports.append(given)
+        return await export(*given)
+
+    monkeypatch.setattr(exporting, "export", counted)
+    (tmp_path / "rows.csv").write_text("a,s\n1,x\n2,y\n3,\n")
+
+    async def loaded(runtime: Running) -> dict[str, Any] | None:
+        response = await runtime.api.get(PATH)
+        return response.json()["metadata"] if response.status_code == 200 else None
+
+    async with running(tmp_path, ACCELERATED) as runtime:
+        first = await eventually(lambda: loaded(runtime), "the dataset is loaded")
+        assert first is not None
+        assert (await asyncio.gather(*(metadata(runtime) for _ in range(3))))[2] == first
+        assert len(exports) == 1
+        rows = sorted(iceberg_reader.rows(first), key=lambda row: row["a"])
+        assert rows == (await runtime.sql("SELECT * FROM t ORDER BY a")).json()
+        (file,) = iceberg_reader.data_files(first)
+        assert file["file_path"].startswith(f"file://{tmp_path}/published/")
+        assert file["lower_bounds"][0]["value"] == (1).to_bytes(8, "little")
+        (tmp_path / "rows.csv").write_text("a,s\n7,z\n")
+        refreshed = await runtime.api.post("/v1/datasets/t/acceleration/refresh", json={})
+        assert refreshed.status_code == 201
+
+        async def is_refreshed() -> bool:
+            return bool((await runtime.sql("SELECT min(a) AS m FROM t")).json() == [{"m": 7}])
+
+        await eventually(is_refreshed, "the new version is read")
+        # Within the lag, clients keep the version that they know.
+        assert await metadata(runtime) == first
+        monkeypatch.setattr(service, "LAG_S", 0.0)
+        assert values(await metadata(runtime)) == [7]
+        assert len(exports) == 2
+        monkeypatch.setattr(sweeping, "KEPT_S", -1.0)
+        await runtime.services.tables.sweep()
+        with pytest.raises(FileNotFoundError):
+            values(first)
+        second = await metadata(runtime)
+    async with running(tmp_path, ACCELERATED) as runtime:
+        again = await eventually(lambda: loaded(runtime), "the dataset is loaded")
+        assert again == second
+        assert len(exports) == 2
+
+
+async def test_an_empty_accelerated_dataset_has_no_files(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,s\n")
+    async with running(tmp_path, ACCELERATED) as runtime:
+
+        async def loaded() -> bool:
+            return bool((await runtime.api.get(PATH)).status_code == 200)
+
+        await eventually(loaded, "the dataset is loaded")
+        found = await metadata(runtime)
+        assert iceberg_reader.rows(found) == []
+        assert [each["name"] for each in found["schemas"][0]["fields"]] == ["a", "s"]
+
+
+async def test_changes_are_in_the_next_export(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = """
+    datasets:
+      - from: cdc:t
+        name: t
+        columns: [{name: a, type: bigint}, {name: v, type: text}]
+        acceleration: {enabled: true, primary_key: a, refresh_mode: changes}
+    """
+    monkeypatch.setattr(service, "LAG_S", 0.0)
+    async with running(tmp_path, manifest) as runtime:
+
+        async def taken(a: int, v: str) -> bool:
+            event = {"op": "u", "before": None, "after": {"a": a, "v": v}}
+            response = await runtime.api.post("/v1/datasets/t/cdc", json=[event])
+            return bool(response.status_code == 200)
+
+        await eventually(lambda: taken(1, "x"), "changes are taken")
+        assert values(await metadata(runtime)) == [1]
+        assert await taken(2, "y") and await taken(1, "z")
+        rows = sorted(iceberg_reader.rows(await metadata(runtime)), key=lambda row: row["a"])
+        assert rows == [{"a": 1, "v": "z"}, {"a": 2, "v": "y"}]

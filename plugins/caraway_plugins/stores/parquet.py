@@ -1,0 +1,104 @@
+"""Stores rows as Parquet files that other systems read: one folder per key, one file per chunk."""
+
+import asyncio
+import hashlib
+import io
+import uuid
+from collections.abc import AsyncIterator, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.tables import ResultPlace
+from caraway_plugins.iceberg import written_types
+from caraway_plugins.stores import chunks, published
+from caraway_plugins.stores.published import Published
+
+KIND = "parquet"
+
+
+def place(published_at: ResultPlace, folder: str) -> ResultPlace:
+    """Return the place for Parquet files in a folder of published files."""
+    under = published_at.under(folder)
+    return ResultPlace(KIND, under.path, under.store)
+
+
+def file_name(key: str, chunk: ChunkInfo) -> str:
+    """Return the name of a stored file, below its place."""
+    name = chunks.file_name(chunk.index, chunk.sha256)
+    return f"{chunks.checked_key(key)}/{name.removesuffix('.arrow')}.parquet"
+
+
+class ParquetStore:
+    """A result store whose chunks are Parquet files, with columns of types that Iceberg has.
+
+    Two files are never the same, even if their rows are: each is a file of its table.
+    """
+
+    def __init__(self, files: Published) -> None:
+        self._files = files
+
+    @classmethod
+    def at(cls, place: ResultPlace) -> "ParquetStore":
+        """Open the store at a place.
+
+        Raises:
+            ResultStoreError: the place cannot be used.
+        """
+        kind = "file" if place.store is None else "bucket"
+        return cls(published.opened(ResultPlace(kind, place.path, place.store)))
+
+    async def check(self) -> None:
+        """Look for files, to detect wrong credentials early.
+
+        Raises:
+            ResultStoreError: the place cannot be used.
+        """
+        await self.keys()
+
+    async def write_chunk(
+        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    ) -> ChunkInfo:
+        """Store one file; it is there as a whole when this returns.
+
+        Raises:
+            CarawayError: the key is not a plain name.
+            ExecutionError: the file cannot be stored.
+        """
+        return await asyncio.to_thread(self._write, key, index, schema, batches)
+
+    async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the rows of a file, after a check of all of its bytes.
+
+        Raises:
+            DamagedChunkError: the file is missing or damaged.
+        """
+        content = await asyncio.to_thread(self._files.read, file_name(key, chunk))
+        if content is None:
+            raise chunks.gone(key, chunk.index)
+        if hashlib.sha256(content).hexdigest() != chunk.sha256:
+            raise chunks.damaged(key, chunk)
+        for batch in pq.read_table(pa.BufferReader(content)).to_batches():
+            yield batch
+
+    async def delete(self, key: str) -> None:
+        """Delete all files of the key, if there are any."""
+        await asyncio.to_thread(self._files.delete, chunks.checked_key(key))
+
+    async def keys(self) -> Sequence[str]:
+        """Return the keys that have files, sorted."""
+        return sorted(filter(chunks.is_key, await asyncio.to_thread(self._files.folders, "")))
+
+    def _write(
+        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    ) -> ChunkInfo:
+        columns = written_types.columns(schema)
+        rows = pa.Table.from_batches(batches, schema).cast(columns, safe=False)
+        own = rows.replace_schema_metadata({"caraway.file": uuid.uuid4().hex})
+        target = io.BytesIO()
+        pq.write_table(own, target)
+        content = target.getvalue()
+        chunk = ChunkInfo(index, rows.num_rows, len(content), hashlib.sha256(content).hexdigest())
+        self._files.write(file_name(key, chunk), content)
+        return chunk

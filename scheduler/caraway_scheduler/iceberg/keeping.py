@@ -1,0 +1,88 @@
+"""Keeps what was loaded of each table, for as long as it holds, and loads it once at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import tasks
+from caraway_core.ids import TableName
+from caraway_scheduler.iceberg.publishing import LoadedTable
+
+Basis = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """How a table is loaded: what it depends on, the work, and how old it may become."""
+
+    basis: Basis
+    load: Callable[[], Coroutine[Any, Any, LoadedTable]]
+    lag_s: float = 0.0
+    """How long it holds although its basis has changed."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    basis: Basis
+    work: asyncio.Task[LoadedTable]
+    began_s: float
+    answer: bytes = field(default=b"", repr=False)
+
+
+class LoadedTables:
+    """The tables that were loaded, by name."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kept: dict[TableName, _Kept] = {}
+        self._clock = clock
+
+    async def answer(self, name: TableName, plan: TablePlan) -> bytes:
+        """Return the answer for a table.
+
+        Passes on what its work raises; the next call tries again.
+        """
+        kept = self._holding(name, plan)
+        loaded = await asyncio.shield(kept.work)
+        if not kept.answer:
+            kept.answer = loaded.document()
+        return kept.answer
+
+    def retain(self, names: Collection[TableName]) -> None:
+        """Forget all tables but these."""
+        for name in self._kept.keys() - set(names):
+            self._kept.pop(name).work.cancel()
+
+    async def aclose(self) -> None:
+        """Stop what is being loaded."""
+        work = [kept.work for kept in self._kept.values()]
+        self.retain(())
+        if work:
+            await asyncio.wait(work)
+
+    def _holding(self, name: TableName, plan: TablePlan) -> _Kept:
+        kept = self._kept.get(name)
+        if kept is None or not self._holds(kept, plan):
+            work = tasks.begin(plan.load(), "load an Iceberg table")
+            kept = self._kept[name] = _Kept(plan.basis, work, self._clock())
+        return kept
+
+    def _holds(self, kept: _Kept, plan: TablePlan) -> bool:
+        if not kept.work.done():
+            return _same(kept.basis, plan.basis) or plan.lag_s > 0
+        if kept.work.cancelled() or kept.work.exception() is not None:
+            return False
+        return _same(kept.basis, plan.basis) or self._clock() - kept.began_s < plan.lag_s
+
+
+def _same(one: Basis, other: Basis) -> bool:
+    """Compare by identity, as the catalog does; numbers, texts and columns by value."""
+    return len(one) == len(other) and all(
+        a is b or (isinstance(a, int | str | tuple | pa.Schema) and a == b)
+        for a, b in zip(one, other, strict=True)
+    )
