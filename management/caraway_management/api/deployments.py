@@ -19,7 +19,7 @@ from caraway_management.domain import configs, limiting, names, project_rules, r
 from caraway_management.domain.configs import Allowance
 from caraway_management.domain.deployments import Status
 from caraway_management.domain.platform import Platform
-from caraway_management.projects import finding, repositories
+from caraway_management.projects import finding, manifests, repositories
 from caraway_management.projects.repositories import Fetched
 from caraway_management.store.tables import Deployment, Project
 
@@ -198,9 +198,9 @@ async def _create(
     if "channel" in given:
         settings["update_channel"] = given["channel"]
     config = configs.merge(project.config, settings, Allowance.of(caller.org.plan, limits))
-    if given.get("debug"):
-        config["debug"] = True
-    _check_image(caller.services.platform, config)
+    platform = caller.services.platform
+    _check_image(platform, config)
+    config = platform.with_image(config)
     commit = Commit(
         *(
             names.check_text(given[name], name, _LONGEST_TEXT) if name in given else None
@@ -212,6 +212,10 @@ async def _create(
         manifest = fetched.manifest
         branch = fetched.source.production_branch
         commit = Commit(branch, fetched.commit_sha, commit.message or fetched.commit_message)
+    if given.get("debug"):
+        # It is in the snapshot: a rollback to it logs details, too.
+        text = project.manifest if manifest is None else manifest
+        manifest = text and await asyncio.to_thread(manifests.with_details, text)
     return await creating.create_deployment(
         change.session, change.now, project, "api", caller.actor, config=config,
         manifest=manifest, commit=commit,

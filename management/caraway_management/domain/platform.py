@@ -1,7 +1,10 @@
 """The regions, clusters and images that projects may choose, and the rules of the choice."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from caraway_management.domain import refusals
 
@@ -92,6 +95,36 @@ class Platform:
             )
         return cluster.region, cluster.name
 
+    def with_image(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings with the tag of the newest image of their channel and version.
+
+        A tag that is there stays. An installation that says nothing about images runs its own.
+
+        Raises:
+            RefusedError: there is no such image.
+        """
+        version, channel = config.get("version"), config.get("update_channel", CHANNELS[0])
+        if config.get("image_tag") or not self.images:
+            return dict(config)
+        fitting = (
+            each.tag
+            for each in self.images
+            if each.channel == channel
+            and config.get("image") in (None, each.name)
+            and (version is None or _is_of(each.tag, version))
+        )
+        if (tag := next(fitting, None)) is not None:
+            return {**config, "image_tag": tag}
+        if version is None and channel == CHANNELS[0]:
+            return dict(config)
+        field = "update_channel" if version is None else "version"
+        raise refusals.invalid_field(
+            field,
+            f"there is no image of {channel} {version or ''}".rstrip()
+            + "; see GET /v1/container-images",
+            "unknown_image_tag",
+        )
+
     def region_of(self, cname: str) -> str:
         """Return the name of the region with a `cname`.
 
@@ -114,6 +147,12 @@ class Platform:
         if found.is_disabled:
             raise _refused("region", f"region '{name}' takes no projects")
         return found.name
+
+
+def _is_of(tag: str, version: str) -> bool:
+    """Return whether a tag such as v2.1.0-rc.1 is of a version such as 2.1 or 2.x."""
+    wanted = version.removesuffix(".x").split(".")
+    return re.split(r"[.+-]", tag.removeprefix("v"))[: len(wanted)] == wanted
 
 
 def _refused(field: str, message: str) -> refusals.RefusedError:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import Manifest
+from caraway_core.manifest import Manifest, document
 from caraway_kube.resources import manifest_checks, yaml_text
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
@@ -50,6 +50,13 @@ def parse(text: str) -> Manifest:
     if size > MOST_BYTES:
         raise ManifestError([Problem("", 0, "", f"has more than {MOST_BYTES} bytes")])
     return manifest_checks.check_text(text)
+
+
+def with_details(text: str) -> str:
+    """Return a valid manifest whose runtime logs details."""
+    content: dict[str, Any] = document.parse(text, PATH).value
+    content["runtime"] = {**(content.get("runtime") or {}), "output_level": "verbose"}
+    return yaml_text.dump(content)
 
 
 def refusal(

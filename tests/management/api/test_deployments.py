@@ -6,6 +6,7 @@ import pytest
 
 from caraway_management.domain.deployments import Code, Phase, Problem
 from caraway_management.domain.scopes import Role
+from caraway_management.projects import manifests
 from tests.kit.deployed_projects import MANIFEST, DeployedProject, new_project, shortage
 from tests.kit.management import BEGAN, Installation
 
@@ -248,3 +249,21 @@ def test_wait_answers_when_the_state_changes(
     assert project.caller.get(f"{path}?wait=60").json()["status"] == "succeeded"
     for wait in ("-1", "61", "nan", "x"):
         assert project.caller.get(f"{path}?wait={wait}").status_code == 400, wait
+
+
+def test_a_deployment_with_debug_has_a_runtime_that_logs_details(
+    installation: Installation, project: DeployedProject
+) -> None:
+    def level() -> object:
+        manifest = manifests.parse(installation.deployer.running[project.id].manifest)
+        return manifest.runtime.output_level
+
+    first = project.deploy(debug=True)
+    installation.work()
+    assert level() == "verbose"
+    project.deploy()
+    installation.work()
+    assert level() is None
+    project.deploy(target_deployment_id=first)
+    installation.work()
+    assert level() == "verbose"

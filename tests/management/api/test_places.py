@@ -5,6 +5,7 @@ from sqlalchemy.engine import URL
 
 from caraway_management.domain.platform import Cluster, Image, Platform, Region
 from tests.kit import management
+from tests.kit.deployed_projects import new_project
 from tests.kit.management import BEGAN, Installation
 
 PLATFORM = Platform(
@@ -72,3 +73,31 @@ def test_a_region_is_named_by_its_cname_too(installation: Installation) -> None:
     made = caller.post("/v1/projects", {"name": "shop", "cname": "us-east-1-prod"})
     assert (made.status_code, made.json()["region"]) == (201, "east")
     assert caller.post("/v1/projects", {"name": "new1", "cname": "x"}).status_code == 400
+
+
+def test_a_deployment_has_the_image_of_its_channel_and_version(installation: Installation) -> None:
+    project = new_project(installation)
+
+    def deployed(**settings: object) -> object:
+        changed = project.caller.put(project.path, settings)
+        assert changed.status_code == 200, changed.text
+        answer = project.caller.post(f"{project.path}/deployments", {})
+        installation.work()
+        return answer.json().get("image_tag") or (answer.status_code, answer.json()["code"])
+
+    unknown = (400, "unknown_image_tag")
+    assert deployed() == "2.1.0"
+    assert installation.deployer.running[project.id].config["image_tag"] == "2.1.0"
+    assert deployed(update_channel="preview") == "2.2.0-rc.1"
+    assert deployed(version="2.2") == "2.2.0-rc.1"
+    assert deployed(version="2.1.x") == unknown
+    assert deployed(update_channel="stable") == "2.1.0"
+    assert deployed(version="3.x") == unknown
+    assert deployed(version=None, update_channel="nightly") == unknown
+    # A tag that is named is taken as it is, and what is deployed does not become a setting.
+    assert deployed(image_tag="2.2.0-rc.1") == "2.2.0-rc.1"
+    assert deployed(image_tag=None, update_channel=None) == "2.1.0"
+    assert project.caller.get(project.path).json()["config"]["image_tag"] is None
+    project.caller.post(f"{project.path}/pause")
+    resumed = project.caller.post(f"{project.path}/resume").json()["deployment_id"]
+    assert project.deployment(resumed)["image_tag"] == "2.1.0"

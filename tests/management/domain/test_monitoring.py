@@ -194,4 +194,4 @@ def test_clusters_are_judged_by_their_projects() -> None:
 
 
 def test_states_are_those_of_the_table() -> None:
-    assert [state.value for state in State] == ["ok", "pending", "firing"]
+    assert [state.value for state in State] == ["ok", "pending", "firing", "suspended"]

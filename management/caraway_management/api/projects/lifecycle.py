@@ -63,8 +63,9 @@ async def resume_project(
         deployment_id = None
         if project.manifest is not None:
             deployment = await creating.create_deployment(
-                session, change.now, project, "resume", caller.actor
-            )
+                session, change.now, project, "resume", caller.actor,
+                config=caller.services.platform.with_image(project.config),
+            )  # fmt: skip
             deployment_id = deployment.id
     return {**views.view(project), "deployment_id": deployment_id}
 
@@ -103,8 +104,9 @@ async def create_fork(
         change.on("project", fork.id, fork.name)
         await add_alerts(caller, change, fork)
         deployment = await creating.create_deployment(
-            session, change.now, fork, "fork", caller.actor
-        )
+            session, change.now, fork, "fork", caller.actor,
+            config=caller.services.platform.with_image(fork.config),
+        )  # fmt: skip
     return {
         **views.view(fork),
         "shared_state": list(checked.shared_state),
