@@ -60,6 +60,14 @@ def test_it_resolves_when_the_condition_has_not_held_twice() -> None:
     ]
 
 
+def test_two_judgements_within_a_minute_do_not_resolve() -> None:
+    """Two instances may judge shortly after one another."""
+    spec, calm = Spec("GT", 5, sustain_s=0), Measured(0.0)
+    first = monitoring.judge(Standing(State.FIRING, NOW), spec, calm, NOW)
+    soon = monitoring.judge(first.standing, spec, calm, NOW + timedelta(seconds=59))
+    assert (soon.standing.state, soon.event) == (State.FIRING, None)
+
+
 def test_missing_data_neither_fires_nor_resolves() -> None:
     spec = Spec("GT", 5, sustain_s=60)
     assert [state for state, _ in _states(spec, 6, None, 6, 6)] == [

@@ -1,7 +1,7 @@
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -39,10 +39,14 @@ class Hooks:
         self.requests: list[httpx.Request] = []
         self.status = 204
         self.addresses: Sequence[str] = ["93.184.216.34"]
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+        """Done while a notice is on its way."""
 
     @property
     def dialer(self) -> Dialer:
         async def resolve(host: str, port: int) -> Sequence[str]:
+            if self.meanwhile is not None:
+                await self.meanwhile()
             return self.addresses
 
         return Dialer(Outside(), resolve, lambda: httpx.MockTransport(self._answer))
@@ -171,6 +175,22 @@ def test_a_receiver_that_is_gone_is_switched_off(installation: Installation) -> 
     shown = alarm.owner.patch(alarm.path, again).json()
     assert shown["targets"]["http"]["disabled_reason"] is None
     assert shown["targets"]["http"]["has_token"] is True
+
+
+def test_a_target_that_is_changed_meanwhile_is_not_switched_off(installation: Installation) -> None:
+    alarm = Alarm(installation, {"http": HTTP})
+    alarm.hooks.status = 410
+    changed = {"url": "https://hooks.example.com/b", "method": "POST"}
+
+    async def change() -> None:
+        async with installation.services.database.change() as session:
+            monitor = await session.get_one(Monitor, alarm.monitor["id"])
+            monitor.targets = {"http": changed}
+
+    alarm.hooks.meanwhile = change
+    assert alarm.work() == 1
+    shown = alarm.owner.get(alarm.path).json()["targets"]["http"]
+    assert (shown["url"], shown["disabled_reason"]) == (changed["url"], None)
 
 
 def test_a_name_that_leads_inside_now_gets_nothing(installation: Installation) -> None:
