@@ -90,6 +90,8 @@ RERANKERS = Plugins("reranker provider", "caraway.rerankers")
 SECRET_STORES = Plugins("secret store", "caraway.secret_stores")
 STATE_STORES = Plugins("state store", "caraway.state_stores")
 RESULT_STORES = Plugins("result store", "caraway.result_stores")
+CHUNK_WRITERS = Plugins("chunk writer", "caraway.chunk_writers")
+"""Writers of rows that only other systems read; result stores read theirs, too."""
 RESULT_PLACES = Plugins("kind of location", "caraway.result_places")
 ENGINES = Plugins("engine", "caraway.engines")
 """The engine of a scheduler: it runs in other processes, and the scheduler never imports it."""

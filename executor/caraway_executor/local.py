@@ -16,7 +16,7 @@ from caraway_core.errors import NotDistributableError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
-from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.results import ChunkWriter
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import CatalogSnapshot, Statement, TableWrite, ViewFacts
@@ -208,7 +208,7 @@ class LocalExecutor:
                     return start()
             return await self._started(start, statement.in_background)
         # Open the store first: a writing statement must not start if there is no store.
-        store = await self._stores.at(statement.store.place)
+        store = await self._stores.writer(statement.store.place)
         stream = await self._started(start, statement.in_background)
         return self._storing(stream, statement.store, store)
 
@@ -283,7 +283,7 @@ class LocalExecutor:
         start = partial(session.run, task, inputs)
         if task.store is None:
             return await self._started_over(start, task)
-        store = await self._stores.at(task.store.place)
+        store = await self._stores.writer(task.store.place)
         stream = await self._started_over(start, task)
         return self._storing(stream, task.store, store, task.schema)
 
@@ -293,7 +293,7 @@ class LocalExecutor:
         Raises:
             ResultStoreError: the store cannot be opened.
         """
-        store = await self._stores.at(order.place)
+        store = await self._stores.writer(order.place)
         return self._storing(RowsStream(rows, reads_only_catalog=False), order, store)
 
     async def in_planning_thread(self, work: Callable[[], _Result]) -> _Result:
@@ -310,7 +310,7 @@ class LocalExecutor:
         self,
         rows: BatchStream,
         order: StoreOrder,
-        store: ResultStore,
+        store: ChunkWriter,
         schema: pa.Schema | None = None,
     ) -> StoringStream:
         keep = partial(self._chunks.keep, order.key) if order.is_kept else None

@@ -6,7 +6,7 @@ from threading import Lock
 
 from caraway_core import registry
 from caraway_core.errors import CarawayError, ResultStoreError
-from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.results import ChunkWriter, ResultStore
 from caraway_core.tables import ResultPlace
 
 _KEPT = 4
@@ -29,6 +29,17 @@ class Stores:
             return known
         return await asyncio.to_thread(self._open, place)
 
+    async def writer(self, place: ResultPlace) -> ChunkWriter:
+        """Return what writes the chunks of a place, which may be no store that reads them.
+
+        Raises:
+            ResultStoreError: it cannot be used.
+        """
+        is_writer = (
+            place.kind not in registry.RESULT_STORES and place.kind in registry.CHUNK_WRITERS
+        )
+        return await (asyncio.to_thread(_writer, place) if is_writer else self.at(place))
+
     def _known(self, place: ResultPlace) -> ResultStore | None:
         return next((store for known, store in list(self._opened) if known == place), None)
 
@@ -45,3 +56,8 @@ class Stores:
                 raise ResultStoreError(f"result store {place.title}: {exc.message}") from exc
             self._opened.append((place, store))
             return store
+
+
+def _writer(place: ResultPlace) -> ChunkWriter:
+    writer: ChunkWriter = registry.CHUNK_WRITERS.load(place.kind).at(place)
+    return writer

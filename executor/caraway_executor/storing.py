@@ -13,7 +13,7 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols import storing
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_core.protocols.results import ChunkInfo, ChunkWriter, ResultStore
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_engine.rows import plain
 from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunker
@@ -48,7 +48,7 @@ class StoringStream:
         self,
         rows: BatchStream,
         order: StoreOrder,
-        store: ResultStore,
+        store: ChunkWriter,
         schema: pa.Schema | None = None,
         keep: Keep | None = None,
         home: str = "",

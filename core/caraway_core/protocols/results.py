@@ -25,16 +25,8 @@ class ChunkInfo:
     home: str = ""
 
 
-class ResultStore(Protocol):
-    """Stores results as numbered chunks of Arrow IPC streams, under one key per result."""
-
-    async def check(self) -> None:
-        """Check that the store can be used.
-
-        Raises:
-            ResultStoreError: it cannot be used; the message says what to repair.
-        """
-        ...
+class ChunkWriter(Protocol):
+    """Writes rows as numbered chunks, under one key for all of them."""
 
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
@@ -47,6 +39,18 @@ class ResultStore(Protocol):
         Raises:
             CarawayError: the key is not a plain name.
             ExecutionError: the chunk cannot be stored, for example because the disk is full.
+        """
+        ...
+
+
+class ResultStore(ChunkWriter, Protocol):
+    """Stores results as numbered chunks of Arrow IPC streams, under one key per result."""
+
+    async def check(self) -> None:
+        """Check that the store can be used.
+
+        Raises:
+            ResultStoreError: it cannot be used; the message says what to repair.
         """
         ...
 

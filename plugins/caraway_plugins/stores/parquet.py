@@ -1,10 +1,10 @@
-"""Stores rows as Parquet files that other systems read: one folder per key, one file per chunk."""
+"""Writes rows as Parquet files that other systems read: one folder per key, one file per chunk."""
 
 import asyncio
 import hashlib
 import io
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,8 +30,8 @@ def file_name(key: str, chunk: ChunkInfo) -> str:
     return f"{chunks.checked_key(key)}/{name.removesuffix('.arrow')}.parquet"
 
 
-class ParquetStore:
-    """A result store whose chunks are Parquet files, with columns of types that Iceberg has.
+class ParquetWriter:
+    """Writes chunks as Parquet files, with columns of types that Iceberg has.
 
     Two files are never the same, even if their rows are: each is a file of its table.
     """
@@ -40,22 +40,14 @@ class ParquetStore:
         self._files = files
 
     @classmethod
-    def at(cls, place: ResultPlace) -> "ParquetStore":
-        """Open the store at a place.
+    def at(cls, place: ResultPlace) -> "ParquetWriter":
+        """Open the place.
 
         Raises:
             ResultStoreError: the place cannot be used.
         """
         kind = "file" if place.store is None else "bucket"
         return cls(published.opened(ResultPlace(kind, place.path, place.store)))
-
-    async def check(self) -> None:
-        """Look for files, to detect wrong credentials early.
-
-        Raises:
-            ResultStoreError: the place cannot be used.
-        """
-        await self.keys()
 
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
@@ -67,28 +59,6 @@ class ParquetStore:
             ExecutionError: the file cannot be stored.
         """
         return await asyncio.to_thread(self._write, key, index, schema, batches)
-
-    async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the rows of a file, after a check of all of its bytes.
-
-        Raises:
-            DamagedChunkError: the file is missing or damaged.
-        """
-        content = await asyncio.to_thread(self._files.read, file_name(key, chunk))
-        if content is None:
-            raise chunks.gone(key, chunk.index)
-        if hashlib.sha256(content).hexdigest() != chunk.sha256:
-            raise chunks.damaged(key, chunk)
-        for batch in pq.read_table(pa.BufferReader(content)).to_batches():
-            yield batch
-
-    async def delete(self, key: str) -> None:
-        """Delete all files of the key, if there are any."""
-        await asyncio.to_thread(self._files.delete, chunks.checked_key(key))
-
-    async def keys(self) -> Sequence[str]:
-        """Return the keys that have files, sorted."""
-        return sorted(filter(chunks.is_key, await asyncio.to_thread(self._files.folders, "")))
 
     def _write(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
