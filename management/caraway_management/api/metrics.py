@@ -55,8 +55,8 @@ async def get_project_metrics(
     now = caller.services.now()
     since = now - timedelta(seconds=figures.WINDOWS_S[window])
     async with caller.services.database.read() as session:
-        await finding.find_project(session, caller.org.id, project_id)
-        found = await measuring.of_project(session, project_id, since, now)
+        project = await finding.find_project(session, caller.org.id, project_id)
+        found = await measuring.of_project(session, project, since, now)
     return {
         "window": window,
         "from": since.isoformat(),

@@ -38,10 +38,10 @@ def summarize(found: Sequence[Sample]) -> dict[str, Any]:
         "metrics": {
             "pod": {
                 "cpu_usage_percent": _rounded(monitoring.cpu(found).value),
-                "memory_usage_bytes": last.get(samples.MEMORY_BYTES),
-                "memory_limit_bytes": last.get(samples.MEMORY_LIMIT_BYTES),
-                "disk_usage_bytes": last.get(samples.DISK_BYTES),
-                "disk_limit_bytes": last.get(samples.DISK_LIMIT_BYTES),
+                "memory_usage_bytes": _whole(last, samples.MEMORY_BYTES),
+                "memory_limit_bytes": _whole(last, samples.MEMORY_LIMIT_BYTES),
+                "disk_usage_bytes": _whole(last, samples.DISK_BYTES),
+                "disk_limit_bytes": _whole(last, samples.DISK_LIMIT_BYTES),
                 **dict.fromkeys(_UNKNOWN_OF_POD),
             }
         },
@@ -56,9 +56,9 @@ def summarize(found: Sequence[Sample]) -> dict[str, Any]:
             "query_failures": _grown(found, samples.QUERY_FAILURES),
         },
         "cluster": {
-            "active_executors_count": last.get(samples.EXECUTORS),
-            "instances": last.get(samples.INSTANCES),
-            "instances_ready": last.get(samples.INSTANCES_READY),
+            "active_executors_count": _whole(last, samples.EXECUTORS),
+            "instances": _whole(last, samples.INSTANCES),
+            "instances_ready": _whole(last, samples.INSTANCES_READY),
         },
     }
 
@@ -73,18 +73,23 @@ def points(found: Sequence[Sample]) -> list[dict[str, Any]]:
             "cpu_usage_percent": _rounded(
                 monitoring.cpu(found[max(0, end - size) : end + 1]).value
             ),
-            "memory_usage_bytes": found[end].values.get(samples.MEMORY_BYTES),
-            "active_executors_count": found[end].values.get(samples.EXECUTORS),
+            "memory_usage_bytes": _whole(found[end].values, samples.MEMORY_BYTES),
+            "active_executors_count": _whole(found[end].values, samples.EXECUTORS),
             "queries": _grown(found[max(0, end - size) : end + 1], samples.QUERIES),
         }
         for end in ends
     ]
 
 
-def _grown(found: Sequence[Sample], name: str) -> float | None:
+def _grown(found: Sequence[Sample], name: str) -> int | None:
     if len(found) < 2 or not any(name in sample.values for sample in found):
         return None
-    return monitoring.increase(found, name)
+    return round(monitoring.increase(found, name))
+
+
+def _whole(values: Mapping[str, Any], name: str) -> int | None:
+    """Return a number of bytes or of things: metrics pages write `1000.0`."""
+    return None if name not in values else round(values[name])
 
 
 def _rounded(value: float | None) -> float | None:

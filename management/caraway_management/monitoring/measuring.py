@@ -7,22 +7,24 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain.monitoring import Sample
+from caraway_management.domain.samples import with_limits
 from caraway_management.store.tables import MetricSample, Project
 
 _RECENT = timedelta(minutes=5)
 
 
 async def of_project(
-    session: AsyncSession, project_id: int, since: datetime, until: datetime
+    session: AsyncSession, project: Project, since: datetime, until: datetime
 ) -> Sequence[Sample]:
     """Return the samples of a project in a time, the oldest first."""
     query = (
         select(MetricSample.at, MetricSample.values)
-        .where(MetricSample.project_id == project_id)
+        .where(MetricSample.project_id == project.id)
         .where(MetricSample.at >= since, MetricSample.at <= until)
         .order_by(MetricSample.at)
     )
-    return [Sample(at, values) for at, values in await session.execute(query)]
+    rows = await session.execute(query)
+    return [Sample(at, with_limits(values, project.config)) for at, values in rows]
 
 
 async def latest_of_org(
@@ -37,11 +39,12 @@ async def latest_of_org(
         .group_by(MetricSample.project_id)
     )
     query = (
-        select(Project.id, Project.name, MetricSample.at, MetricSample.values)
+        select(Project.id, Project.name, Project.config, MetricSample.at, MetricSample.values)
         .join(Project, Project.id == MetricSample.project_id)
         .where(MetricSample.id.in_(newest))
         .order_by(Project.id)
     )
     return [
-        (id_, name, Sample(at, values)) for id_, name, at, values in await session.execute(query)
+        (id_, name, Sample(at, with_limits(values, config)))
+        for id_, name, config, at, values in await session.execute(query)
     ]

@@ -62,6 +62,8 @@ def begun(installation: Installation, name: str = "acme") -> Caller:
 def test_figures_come_from_samples(installation: Installation) -> None:
     caller = begun(installation)
     project = new_project(caller)
+    settings = {"storage_size_gb": 10, "resources": {"limits": {"memory": "2Gi"}}}
+    assert caller.put(f"/v1/projects/{project}", settings).status_code == 200
     runtime = FakeRuntime()
     sampled = Sampled(installation, runtime)
     assert sampled.sample() == 0
@@ -76,7 +78,15 @@ def test_figures_come_from_samples(installation: Installation) -> None:
     shown = caller.get(f"/v1/projects/{project}/metrics?window=5m").json()
     assert shown == caller.get(f"/v1/apps/{project}/metrics?window=5m").json()
     assert shown["metrics"]["pod"]["cpu_usage_percent"] == 50.0
-    assert shown["metrics"]["pod"]["memory_usage_bytes"] == 1000
+    pod = shown["metrics"]["pod"]
+    assert (pod["memory_usage_bytes"], pod["memory_limit_bytes"]) == (1000, 2 * 1024**3)
+    assert pod["disk_limit_bytes"] == 10 * 1000**3
+    # Typed clients read no "1000.0" into an integer.
+    counted = [pod["memory_usage_bytes"], shown["requests"]["queries"], *shown["cluster"].values()]
+    counted += [shown["points"][1][each] for each in ("queries", "memory_usage_bytes")]
+    assert {type(each) for each in counted} <= {int, type(None)}
+    exported = caller.get("/v1/metrics").text
+    assert "\ncaraway_project_disk_limit_bytes{" in exported
     assert shown["requests"]["queries"] == 2
     assert len(shown["points"]) == 3
     assert caller.get(f"/v1/projects/{project}/metrics?window=2h").status_code == 400
