@@ -157,21 +157,27 @@ def test_the_entry_of_a_worker_that_hangs_is_done_again_by(
     other = _worker(installation, recorder, owner=hanging.owner if is_same else None)
 
     async def scenario() -> None:
-        recorder.answers[1] = release = asyncio.Event()
+        recorder.answers[1] = first_may_end = asyncio.Event()
         first = asyncio.create_task(hanging.run_once())
         while not recorder.seen:
             await asyncio.sleep(0)
         assert await other.run_once() == 0
         installation.clock.advance(seconds=outbox.LEASE_S)
-        # It is begun again, and has more to do later.
-        recorder.answers[1] = Again(60)
-        assert await other.run_once() == 1
-        release.set()
+        recorder.answers[1] = second_may_end = asyncio.Event()
+        second = asyncio.create_task(other.run_once())
+        while len(recorder.seen) < 2:
+            await asyncio.sleep(0)
+        first_may_end.set()
         await first
+        # The end of the first attempt does not count any more.
+        async with installation.services.database.read() as session:
+            [attempts] = await session.scalars(select(OutboxEntry.attempts))
+        assert attempts == 2
+        second_may_end.set()
+        await second
 
     installation.run(scenario)
-    # The end of the first attempt does not count any more.
-    assert [each.attempts for each in _left(installation)] == [2]
+    assert _left(installation) == []
 
 
 def test_a_handler_ends_before_its_lease_does(

@@ -43,15 +43,17 @@ async def test_attempts_at_once_are_all_counted(database_url: URL) -> None:
 
 async def test_the_window_ends_and_right_attempts_are_taken_back(database_url: URL) -> None:
     async with opened(database_url) as database:
-        limits = {attempts.key("user", "ada"): 1}
+        limits, others = {attempts.key("user", "ada"): 1}, {attempts.key("user", "eve"): 1}
         assert await attempt(database, limits)
         assert not await attempt(database, limits, minutes=14)
+        assert await attempt(database, others, minutes=14)
         assert await attempt(database, limits, minutes=15)
         assert not await attempt(database, limits, minutes=15)
         async with database.change() as session:
             await attempts.forgive(session, limits)
             await attempts.forgive(session, limits)
         assert await attempt(database, limits, minutes=15)
+        assert not await attempt(database, others, minutes=15)
 
 
 async def test_old_keys_are_forgotten(database_url: URL) -> None:
