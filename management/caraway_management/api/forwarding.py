@@ -18,6 +18,7 @@ from caraway_management.passthrough.runtimes import Runtime
 logger = logging.getLogger(__name__)
 _KEY_REFUSED = frozenset({401})
 _RETRY_AFTER_S = 5
+_UNKNOWN = -1
 Ended = Callable[[int], Awaitable[None]]
 
 
@@ -72,8 +73,10 @@ class Forwarded(Response):
     async def _pass(self, scope: Scope, body: "_Body", send: Send) -> None:
         target = self._target
         sent = headers.to_runtime(scope["headers"], target.runtime.api_key)
-        content = body.parts() if target.method == "POST" else None
-        if content is None:
+        content = None
+        if target.method == "POST":
+            content = await body.content()
+        else:
             body.skip()
         async with self._passthrough.runtimes.open(
             target.method, target.url, sent, target.silence_s, content
@@ -92,9 +95,15 @@ class Forwarded(Response):
                     "headers": headers.to_caller(response.headers.raw),
                 }
             )
+            # With the last byte the response ends, so that it leaves at once.
+            left, has_ended = int(response.headers.get("content-length", _UNKNOWN)), False
             try:
                 async for part in response.aiter_raw():
-                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                    left -= len(part)
+                    has_ended = left == 0
+                    await send(
+                        {"type": "http.response.body", "body": part, "more_body": not has_ended}
+                    )
             except httpx.HTTPError as exc:
                 # Without an end the server cuts the connection, so the caller sees the failure.
                 logger.warning(
@@ -102,7 +111,8 @@ class Forwarded(Response):
                     extra={"project": target.runtime.project_id, "reason": type(exc).__name__},
                 )
                 return
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            if not has_ended:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class _Body:
@@ -117,18 +127,25 @@ class _Body:
         """Do without the body: nothing reads it."""
         self._is_read.set()
 
-    async def parts(self) -> AsyncIterator[bytes]:
-        """Yield the parts of the body as they arrive."""
-        while True:
-            message: Message = await self._receive()
-            if message["type"] == "http.disconnect":
-                self._has_left = True
-                self._is_read.set()
-                raise asyncio.CancelledError
+    async def content(self) -> bytes | AsyncIterator[bytes]:
+        """Return the body: as one, if it is there, or else its parts as they arrive."""
+        first = await self._receive_part()
+        return self._parts(first) if first.get("more_body", False) else first.get("body", b"")
+
+    async def _parts(self, message: Message) -> AsyncIterator[bytes]:
+        yield message.get("body", b"")
+        while message.get("more_body", False):
+            message = await self._receive_part()
             yield message.get("body", b"")
-            if not message.get("more_body", False):
-                self._is_read.set()
-                return
+
+    async def _receive_part(self) -> Message:
+        message = await self._receive()
+        self._has_left = message["type"] == "http.disconnect"
+        if not message.get("more_body", False):
+            self._is_read.set()
+        if self._has_left:
+            raise asyncio.CancelledError
+        return message
 
     async def left(self) -> None:
         """Return when the caller has left; it is only seen while or after the body is read."""

@@ -39,7 +39,8 @@ class RuntimeTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: there is no response.
         """
         timeout = request.extensions["timeout"]
-        has_body = "transfer-encoding" in request.headers or "content-length" in request.headers
+        # One that is there as a whole leaves with the headers.
+        body = b"".join(request.stream) if isinstance(request.stream, httpx.ByteStream) else None
         with _errors():
             response = await self._opened().request(
                 request.method,
@@ -50,7 +51,7 @@ class RuntimeTransport(httpx.AsyncBaseTransport):
                     # It is set by what sends the body.
                     if each[0].lower() != "transfer-encoding"
                 ],
-                data=request.stream if has_body else None,
+                data=request.stream if body is None else body or None,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
                     connect=timeout["pool"],

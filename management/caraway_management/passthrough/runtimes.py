@@ -64,7 +64,7 @@ class Runtimes:
         url: str,
         headers: Iterable[Header],
         silence_s: float,
-        content: AsyncIterator[bytes] | None = None,
+        content: bytes | AsyncIterator[bytes] | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """Send a request, and give the response as soon as its headers are there.
 

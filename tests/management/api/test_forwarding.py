@@ -156,3 +156,48 @@ async def test_an_organization_takes_a_bounded_share() -> None:
     goes_on.set()
     await asyncio.gather(*first, other)
     assert passthrough._requests == {}
+
+
+async def test_the_last_byte_ends_the_response() -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        assert await request.aread() == b"{}"
+        return httpx.Response(200, content=b"whole")
+
+    caller = Caller(b"{}")
+    forwarded, _ = passing(answer)
+    await forwarded(SCOPE, caller.receive, caller.send)
+    assert [each.get("more_body") for each in caller.received] == [None, False]
+    assert caller.body == b"whole"
+
+
+async def test_an_empty_response_ends() -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(204, headers={"content-length": "0"})
+
+    caller = Caller(b"")
+    forwarded, _ = passing(answer)
+    await forwarded(SCOPE, caller.receive, caller.send)
+    assert [each.get("more_body") for each in caller.received] == [None, False]
+
+
+@pytest.mark.parametrize("parts", [(), (b"first",)])
+async def test_a_caller_that_leaves_while_it_sends_ends_the_request(parts: tuple[bytes]) -> None:
+    class Leaving(Caller):
+        async def receive(self) -> Message:
+            if self._parts:
+                return {"type": "http.request", "body": self._parts.pop(0), "more_body": True}
+            return {"type": "http.disconnect"}
+
+    read: list[bytes] = []
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        async for part in request.stream:  # type: ignore[union-attr]
+            read.append(part)
+        raise AssertionError("the body has no end")
+
+    caller = Leaving(*parts)
+    forwarded, passthrough = passing(answer)
+    await asyncio.wait_for(forwarded(SCOPE, caller.receive, caller.send), 10)
+    assert caller.received == []
+    assert tuple(read) == parts
+    assert passthrough._requests == {}
