@@ -58,28 +58,34 @@ class _Sender:
     headers: dict[str, str]
     body: str | None = None
 
-    def send_ms(self) -> float:
-        """Send the request, and return how long the whole response took."""
-        began = time.perf_counter()
+    def send(self) -> bytes:
+        """Send the request, and return the body of the response."""
         self.connection.request(self.method, self.path, self.body, self.headers)
         answer = self.connection.getresponse()
         body = answer.read()
-        took_ms = (time.perf_counter() - began) * 1_000
         if answer.status >= 300:
             raise RuntimeError(f"{self.path}: {answer.status} {body[:200]!r}")
-        return took_ms
+        return body
+
+    def send_ms(self) -> float:
+        """Send the request, and return how long the whole response took."""
+        began = time.perf_counter()
+        self.send()
+        return (time.perf_counter() - began) * 1_000
 
 
 def _in_turn(*senders: _Sender, settle: Callable[[], None] | None = None) -> list[float]:
-    """Return the median of each sender. `settle` waits until a round has no work under way."""
+    """Return the median of each sender. `settle` waits until a request has no work under way."""
     for each in senders:
         # The server may have closed one that was idle. It is opened again by itself.
         each.connection.close()
     rounds: list[list[float]] = []
     for _ in range(_WARM_UP + _REQUESTS):
-        rounds.append([each.send_ms() for each in senders])
-        if settle is not None:
-            settle()
+        rounds.append([])
+        for each in senders:
+            rounds[-1].append(each.send_ms())
+            if settle is not None:
+                settle()
     return [statistics.median(column) for column in zip(*rounds[_WARM_UP:], strict=True)]
 
 
@@ -101,6 +107,10 @@ def _requests(name: str, place: Place, rows: Rows, embedded: Place) -> list[Figu
                 _reading(f"{label}, {name}", _sender(api, next(tokens), path), route, goal_ms)
                 for label, path, goal_ms in _paths(project, len(rows.project_ids))
             ]
+
+            def asking(tail: str, path: str = f"/v1/projects/{project}/queries") -> _Sender:
+                return _sender(api, next(tokens), f"{path}{tail}")
+
             for label, method, body in (("a list", "GET", None), ("a submission", "POST", _SQL)):
                 tail = "?limit=1" if method == "GET" else ""
                 typed = {"content-type": "application/json"} if body else {}
@@ -113,7 +123,7 @@ def _requests(name: str, place: Place, rows: Rows, embedded: Place) -> list[Figu
                         _sender(
                             api, next(tokens), f"/v1/projects/{project}/queries{tail}", method, body
                         ),
-                        partial(_wait_until_done, direct, key) if body else None,
+                        partial(_wait_until_done, asking) if body else None,
                     )
                 )
     return figures
@@ -152,13 +162,11 @@ def _reading(name: str, ours: _Sender, route: _Sender, goal_ms: float) -> Figure
     )  # fmt: skip
 
 
-def _wait_until_done(runtime: http.client.HTTPConnection, key: str) -> None:
-    """Wait until a runtime has no query to run."""
+def _wait_until_done(senders: Callable[[str], _Sender]) -> None:
+    """Wait until a runtime has no query to run. The service is asked, so that both are at work."""
     for status in ("pending", "running"):
-        while True:
-            runtime.request("GET", f"/v1/queries?limit=1&status={status}", None, {"x-api-key": key})
-            if json.loads(runtime.getresponse().read())["total_count"] == 0:
-                break
+        while json.loads(senders(f"?limit=1&status={status}").send())["total_count"]:
+            pass
 
 
 def _passing(
