@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import Select, bindparam, case, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain import refusals
@@ -11,6 +11,8 @@ from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Project
 
 MOST_ID = 2**63 - 1
+MOST_LISTED = 32 * 1024
+"""The characters of a manifest in a list; a longer one is left out."""
 ProjectRow = Any
 """The columns of a project, by the names of its attributes."""
 
@@ -66,10 +68,18 @@ def _present(org_id: Any) -> Select[Project]:
 
 _ALL = _present(bindparam("org_id")).with_only_columns(*Project.__table__.columns)
 _BY_ID = Lookup(_ALL.where(Project.id == bindparam("id")))
-_FIRST = Lookup(_ALL.order_by(Project.id).limit(bindparam("limit")))
+_IS_LONG = func.length(Project.manifest) > MOST_LISTED
+LISTED = (
+    *(each for each in Project.__table__.columns if each.key != "manifest"),
+    case((_IS_LONG, None), else_=Project.manifest).label("manifest"),
+    _IS_LONG.label("is_manifest_left_out"),
+)
+"""What lists select of projects: a page has at most 100 manifests."""
+_LISTED = _ALL.with_only_columns(*LISTED)
+_FIRST = Lookup(_LISTED.order_by(Project.id).limit(bindparam("limit")))
 # Rows that are left out are only counted, in an index.
 _PAGE = Lookup(
-    _ALL.where(
+    _LISTED.where(
         Project.id
         >= _ALL.with_only_columns(Project.id)
         .order_by(Project.id)

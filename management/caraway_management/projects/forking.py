@@ -13,8 +13,9 @@ from caraway_core.manifest.document import Document
 from caraway_kube.resources import yaml_text
 from caraway_management.domain import forks, names, refusals
 from caraway_management.domain.refusals import RefusedError
-from caraway_management.projects import editing, manifests, repositories
+from caraway_management.projects import editing, finding, manifests, repositories
 from caraway_management.projects.editing import Surroundings
+from caraway_management.projects.finding import ProjectRow
 from caraway_management.store.tables import Project, SecretLink
 
 _COPIED = ("description", "visibility", "tags")
@@ -128,14 +129,14 @@ async def fork(
 
 async def list_forks(
     session: AsyncSession, source: Project, limit: int, offset: int
-) -> Sequence[Project]:
+) -> Sequence[ProjectRow]:
     """Return a page of the forks of a project, in its organization."""
-    query = select(Project).where(
+    query = select(*finding.LISTED).where(
         Project.org_id == source.org_id,
         Project.forked_from == source.id,
         Project.deleted_at.is_(None),
     )
-    return (await session.scalars(query.order_by(Project.id).limit(limit).offset(offset))).all()
+    return (await session.execute(query.order_by(Project.id).limit(limit).offset(offset))).all()
 
 
 def _parsed(text: str) -> Document:

@@ -21,7 +21,10 @@ class ProjectsRoutes(Operations[Document, Text, Content, Nothing]):
     """Operations on projects."""
 
     def list_projects(self, *, limit: int | None = None, offset: int | None = None) -> Document:
-        """List the projects of the organization, the oldest first."""
+        """List the projects of the organization, the oldest first.
+
+        A manifest of more than 32 KiB is left out; `config.manifest_left_out` says so (ours).
+        """
         return self._object(
             Call("GET", "/v1/projects", query={"limit": limit, "offset": offset}, names_org=True)
         )

@@ -71,7 +71,10 @@ async def list_projects(
     caller: Annotated[Caller, needs("apps:read")],
     page: Paged,
 ) -> dict[str, Any]:
-    """List the projects of the organization, the oldest first."""
+    """List the projects of the organization, the oldest first.
+
+    A manifest of more than 32 KiB is left out; `config.manifest_left_out` says so (ours).
+    """
     async with caller.services.database.read() as session:
         found = await finding.list_projects(session, caller.org.id, page.limit, page.offset)
     return {views.key(request): [views.view(each) for each in found]}

@@ -31,6 +31,7 @@ def view(project: Project | ProjectRow) -> dict[str, Any]:
         "config": {
             "manifest": project.manifest,
             "spicepod": project.manifest,
+            "manifest_left_out": bool(getattr(project, "is_manifest_left_out", False)),
             "region": project.region,
             **configs.show(project.config),
         },

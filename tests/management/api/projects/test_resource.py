@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from caraway_management.domain.scopes import Role
+from caraway_management.projects import finding
 from tests.kit.management import Caller, Installation
 
 
@@ -13,6 +14,9 @@ def owner(installation: Installation) -> Caller:
     user = installation.add_user()
     installation.add_org("acme", user)
     return installation.sign_in(user)
+
+
+_LEFT_OUT = {"manifest": None, "spicepod": None, "manifest_left_out": True}
 
 
 def _create(caller: Caller, name: str = "shop", **settings: Any) -> dict[str, Any]:
@@ -57,6 +61,25 @@ def test_lists_have_the_name_of_their_path(owner: Caller) -> None:
     assert owner.get(f"/v1/apps/{made[0]['id']}").json() == made[0]
     for query in ("limit=0", "limit=101", "limit=x", "offset=-1"):
         assert owner.get(f"/v1/projects?{query}").status_code == 400, query
+
+
+def test_lists_leave_long_manifests_out(owner: Caller) -> None:
+    text = "version: v1\nkind: Caraway\nname: shop\n"
+    long = text + "#" * (finding.MOST_LISTED + 1 - len(text))
+    whole = _create(owner, "whole", manifest=text)
+    made = _create(owner, "long", manifest=long)
+    path = f"/v1/projects/{made['id']}"
+    forks = f"/v1/projects/{whole['id']}/forks"
+    made_fork = owner.post(forks, {"name": "fork"}).json()["id"]
+    assert owner.put(f"/v1/projects/{made_fork}", {"manifest": long}).status_code == 200
+    listed = owner.get("/v1/projects").json()["projects"]
+    assert owner.get("/v1/projects?offset=1").json()["projects"] == listed[1:]
+    assert listed[:2] == [
+        whole, {**made, "config": made["config"] | _LEFT_OUT}
+    ]  # fmt: skip
+    assert owner.get(path).json() == made
+    (fork,) = owner.get(forks).json()["forks"]
+    assert (fork["name"], fork["config"]) == ("fork", fork["config"] | _LEFT_OUT)
 
 
 @pytest.mark.parametrize("name", ["abc", "a" * 39, "my shop", "shöp-1", "shop_1", "", "shop\n1"])
