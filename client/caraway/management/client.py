@@ -91,7 +91,9 @@ class Management(Routes[Row, str, bytes, None]):
         """
         for each in self.every(self.list_projects):
             if str(each["name"]).lower() == name.lower():
-                return each
+                # Lists leave long manifests out.
+                is_whole = not each["config"].get("manifest_left_out")
+                return each if is_whole else self.get_project(each["id"])
         raise CarawayError(f"there is no project '{name}'")
 
     def wait_for_deployment(

@@ -96,7 +96,10 @@ def test_a_list_with_a_cursor_is_read_to_its_end(runtime: FakeRuntime) -> None:
 def test_a_project_is_found_by_its_name(management: Management) -> None:
     made = management.create_project(name="Sales")
 
-    assert management.find_project("sALES")["id"] == made["id"]
+    assert management.find_project("sALES") == made
+    text = f"version: v1\nkind: Caraway\nname: sales\n# {'a' * 40_000}\n"
+    management.update_project(made["id"], manifest=text)
+    assert management.find_project("sales")["config"]["manifest"] == text
     with pytest.raises(CarawayError, match="no project 'other'"):
         management.find_project("other")
 

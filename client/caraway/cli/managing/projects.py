@@ -42,7 +42,8 @@ def show(
     with service.connect(url, org) as found:
         project = found.project(name)
     if not as_json:
-        project["config"].pop("manifest", None)
+        for each in ("manifest", "spicepod", "manifest_left_out"):
+            project["config"].pop(each, None)
     printing.record(project, as_json=as_json)
 
 

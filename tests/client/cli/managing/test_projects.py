@@ -25,6 +25,7 @@ def test_a_project_is_shown_by_name_and_by_id(signed_in: Command, management: Ma
         assert json.loads(signed_in("projects", "show", named, "--json").stdout) == made
     lines = [line.split() for line in signed_in("projects", "show", "sales").stdout.splitlines()]
     assert ["name", "sales"] in lines and ["config.replicas", "1"] in lines
+    assert not any("manifest" in line[0] or "spicepod" in line[0] for line in lines)
 
 
 def test_nothing_is_deleted_without_yes_if_nobody_can_be_asked(
