@@ -228,7 +228,8 @@ async def _find_caller(
         credential = await authenticate(request, services, session, now)
         if asserted is not None:
             # Sent twice, it is a list, which names no organization.
-            asserted = ", ".join(request.headers.getlist("x-org-name"))
+            # Spaces around the value are not part of it; some servers leave them there.
+            asserted = ", ".join(request.headers.getlist("x-org-name")).strip(" \t")
         handle = identity.check_assertion(asserted)
         identity.check_presence(credential, handle)
         org, role = await _find_org(session, credential, handle, org_id)

@@ -133,6 +133,8 @@ def test_names_in_headers_are_refused(installation: Installation, acme: FullOrga
         headers += [("x-org-name", each) for each in pair]
         answer = installation.client.get("/v1/limits", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_org_assertion"), pair
+    around = acme.owner.get("/v1/limits", headers={"x-org-name": b" acme\t "})
+    assert around.status_code == 200
     given = "a\x1b[2Jb"
     answer = acme.owner.get("/v1/limits", headers={"x-request-id": given.encode()})
     assert answer.headers["x-request-id"] != given
