@@ -34,6 +34,7 @@ from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
 from caraway_scheduler.api.iceberg import config as iceberg_config
 from caraway_scheduler.api.iceberg import errors as iceberg
+from caraway_scheduler.api.iceberg import plan_routes as iceberg_plans
 from caraway_scheduler.api.iceberg import routes as iceberg_routes
 from caraway_scheduler.api.iceberg import spec_routes as namespaces
 from caraway_scheduler.api.iceberg import view_routes as iceberg_views
@@ -79,6 +80,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     iceberg_config.router,
     namespaces.router,
     iceberg_views.router,
+    iceberg_plans.router,
     iceberg_routes.router,  # Last of its family: it refuses what is left of its prefix.
 )
 _DESCRIPTION = (

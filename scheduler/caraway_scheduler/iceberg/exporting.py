@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import pyarrow as pa
+
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.storing import MOST_CHUNK_BYTES, StoreOrder
@@ -25,10 +29,43 @@ def quoted(name: TableName) -> str:
     return ".".join(f'"{part}"' for part in name.split("."))
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """A Parquet file; `name` is its name among the published files."""
+
+    name: str
+    size_bytes: int
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRows:
+    """The rows of a statement in files. `place` is the folder of these."""
+
+    columns: pa.Schema
+    place: ResultPlace
+    folder: str
+    files: tuple[ExportedFile, ...]
+
+    def table(self) -> FilesTable:
+        """Return the rows as a table over files."""
+        if not self.files:
+            return FilesTable(self.columns, ())
+        store = self.place.store
+        root = self.place.path
+        if store is not None:
+            root = f"{store.kind}://{store.alias}/{root}"
+        paths = tuple(f"{root}{each.name.removeprefix(self.folder)}" for each in self.files)
+        size_bytes = sum(each.size_bytes for each in self.files)
+        scan = FileScan("parquet", paths, self.columns, ".parquet", store=store,
+                        size_bytes=size_bytes, file_count=len(paths))  # fmt: skip
+        return FilesTable(self.columns, (scan,))
+
+
 async def export(
     dispatch: Dispatch, statement: Statement, published_at: ResultPlace, folder: str
-) -> FilesTable:
-    """Store the rows of a statement in a folder of published files, and return them as a table.
+) -> ExportedRows:
+    """Store the rows of a statement in a folder of published files.
 
     Raises:
         QueryError: the statement failed, or its rows cannot be stored.
@@ -44,15 +81,10 @@ async def export(
         sources=statement.sources,
     )
     answer = await storing.store(dispatch, new_query_id(), stored, lambda _records: None)
-    columns = written_types.columns(answer.schema)
-    store = place.store
-    root = place.path if store is None else f"{store.kind}://{store.alias}/{place.path}"
-    paths = tuple(f"{root}/{parquet.file_name(_KEY, chunk)}" for chunk in answer.chunks)
-    if not paths:
-        return FilesTable(columns, ())
-    size_bytes = sum(chunk.size_bytes for chunk in answer.chunks)
-    scan = FileScan(
-        "parquet", paths, columns, ".parquet", store=store, size_bytes=size_bytes,
-        file_count=len(paths),
-    )  # fmt: skip
-    return FilesTable(columns, (scan,))
+    files = tuple(
+        ExportedFile(
+            f"{folder}/{parquet.file_name(_KEY, chunk)}", chunk.size_bytes, chunk.row_count
+        )
+        for chunk in answer.chunks
+    )
+    return ExportedRows(written_types.columns(answer.schema), place, folder, files)

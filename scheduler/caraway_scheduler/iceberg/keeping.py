@@ -28,30 +28,36 @@ class TablePlan:
 
 
 @dataclass(slots=True)
-class _Kept:
+class HeldTable:
+    """A table that was loaded, or is being loaded."""
+
     basis: Basis
     work: asyncio.Task[LoadedTable]
     began_s: float
-    answer: bytes = field(default=b"", repr=False)
+    _answer: bytes = field(default=b"", repr=False)
+
+    def answer(self) -> bytes:
+        """Return the answer to clients, once the work has ended well."""
+        if not self._answer:
+            self._answer = self.work.result().document()
+        return self._answer
 
 
 class LoadedTables:
     """The tables that were loaded, by name."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept: dict[TableName, _Kept] = {}
+        self._kept: dict[TableName, HeldTable] = {}
         self._clock = clock
 
-    async def answer(self, name: TableName, plan: TablePlan) -> bytes:
-        """Return the answer for a table.
+    async def get(self, name: TableName, plan: TablePlan) -> HeldTable:
+        """Return a table once it is loaded.
 
         Passes on what its work raises; the next call tries again.
         """
         kept = self._holding(name, plan)
-        loaded = await asyncio.shield(kept.work)
-        if not kept.answer:
-            kept.answer = loaded.document()
-        return kept.answer
+        await asyncio.shield(kept.work)
+        return kept
 
     def retain(self, names: Collection[TableName]) -> None:
         """Forget all tables but these."""
@@ -65,14 +71,14 @@ class LoadedTables:
         if work:
             await asyncio.wait(work)
 
-    def _holding(self, name: TableName, plan: TablePlan) -> _Kept:
+    def _holding(self, name: TableName, plan: TablePlan) -> HeldTable:
         kept = self._kept.get(name)
         if kept is None or not self._holds(kept, plan):
             work = tasks.begin(plan.load(), "load an Iceberg table")
-            kept = self._kept[name] = _Kept(plan.basis, work, self._clock())
+            kept = self._kept[name] = HeldTable(plan.basis, work, self._clock())
         return kept
 
-    def _holds(self, kept: _Kept, plan: TablePlan) -> bool:
+    def _holds(self, kept: HeldTable, plan: TablePlan) -> bool:
         if not kept.work.done():
             return _same(kept.basis, plan.basis) or plan.lag_s > 0
         if kept.work.cancelled() or kept.work.exception() is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.tables import FilesTable, StoreSpec
 from caraway_plugins.iceberg import (
@@ -19,6 +20,7 @@ from caraway_plugins.iceberg import (
     manifests,
     metadata,
     partitioning,
+    planned,
     view_metadata,
 )
 from caraway_plugins.iceberg.column_types import IcebergSchema
@@ -32,6 +34,7 @@ from caraway_plugins.stores.published import Published
 from caraway_scheduler.iceberg.names import CATALOG, QualifiedName
 
 _METADATA = "metadata.json"
+_TASKS = "tasks.json"
 KEY_LENGTH = 32
 _NAMESPACE = uuid.UUID("6a2f0f4e-6d53-4c8e-9e0b-4d2f4b8f3a51")
 
@@ -94,7 +97,8 @@ def files(
     key = key or _key(title, schema, spec, found)
     if (kept := known(title, key, place, store)) is not None:
         return kept
-    snapshot = _snapshot(schema, spec, found, names, place, home(title, key), key)
+    data = _data_files(schema, spec, found, names)
+    snapshot = _snapshot(schema, spec, data, place, home(title, key), key)
     properties = {
         **title.properties(),
         metadata.NAME_MAPPING: metadata.name_mapping(schema, names),
@@ -133,11 +137,15 @@ def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTa
     location = f"caraway://{title.name}/rows-are-not-in-files"
     now_ms = int(time.time() * 1000)
     snapshot = TableSnapshot(_number(schema.document()), now_ms, location, 0, 0, 0)
-    properties = {**title.properties(), "caraway.rows": f"none: {reason}"}
+    properties = {
+        **title.properties(),
+        metadata.NAME_MAPPING: metadata.name_mapping(schema, {}),
+        "caraway.rows": f"none: {reason}",
+    }
     document = metadata.document(
         title.uuid, location, schema, PartitionSpec(), properties, snapshot
     )
-    return LoadedTable(document)
+    return LoadedTable(document, config={"scan-planning-mode": "server"})
 
 
 def view(title: TableTitle, columns: pa.Schema, sql: str, timestamp_ms: int) -> bytes:
@@ -162,22 +170,43 @@ def view(title: TableTitle, columns: pa.Schema, sql: str, timestamp_ms: int) -> 
     return json.dumps(answer, separators=(",", ":")).encode()
 
 
-def _snapshot(
+def scan_tasks(loaded: LoadedTable, place: Published) -> list[dict[str, Any]]:
+    """Return the files of a published table as tasks of a scan.
+
+    Raises:
+        UnavailableError: they were deleted a moment ago.
+        ExecutionError: the place cannot be read.
+    """
+    content = place.read(f"{loaded.metadata['table-uuid']}/{loaded.key[:KEY_LENGTH]}/{_TASKS}")
+    if content is None:
+        raise UnavailableError("the table was replaced a moment ago; load it again")
+    found: list[dict[str, Any]] = json.loads(content)
+    return found
+
+
+def _data_files(
     schema: IcebergSchema,
     spec: PartitionSpec,
     found: Sequence[ParquetFile],
     names: Mapping[str, str],
-    place: Published,
-    home: str,
-    key: str,
-) -> TableSnapshot:
+) -> list[DataFile]:
     reader = FooterReader(schema, names)
-    data = parquet_files.read_footers(
+    return parquet_files.read_footers(
         found,
         lambda file, footer: DataFile(
             file.location, file.found.size_bytes, reader.read(footer), spec.values(file.values)
         ),
     )
+
+
+def _snapshot(
+    schema: IcebergSchema,
+    spec: PartitionSpec,
+    data: Sequence[DataFile],
+    place: Published,
+    home: str,
+    key: str,
+) -> TableSnapshot:
     snapshot_id = int(key[:16], 16) >> 1 or 1
     written: list[tuple[str, WrittenManifest]] = []
     for start in range(0, len(data), manifests.MOST_FILES):
@@ -189,6 +218,8 @@ def _snapshot(
         written.append((place.location(name), part))
     listed = manifests.manifest_list(snapshot_id, metadata.SEQUENCE_NUMBER, written)
     place.write(f"{home}/list.avro", listed)
+    tasks = [planned.task(each) for each in data]
+    place.write(f"{home}/{_TASKS}", json.dumps(tasks, default=str).encode())
     return TableSnapshot(
         snapshot_id,
         int(time.time() * 1000),

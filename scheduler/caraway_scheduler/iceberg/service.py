@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,13 +25,14 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.iceberg import exporting, publishing
 from caraway_scheduler.iceberg.keeping import LoadedTables, TablePlan
+from caraway_scheduler.iceberg.planning import FOLDER, ScanExports, ScanRequest
 from caraway_scheduler.iceberg.publishing import LoadedTable, TableTitle
 from caraway_scheduler.iceberg.sweeping import StateSweeper
 
 LAG_S = 60.0
 """How long an export is served although the rows have changed."""
 _SWEEP_S = 600.0
-_IN_SQL = "read it by SQL"
+_IN_SQL = "read it by SQL, or let the server plan the scan"
 Shown = Callable[[TableName], tuple[str, str] | None]
 """Returns what tells apart the states of an accelerated dataset; None: it has no rows yet."""
 
@@ -62,6 +64,8 @@ class IcebergTables:
         self._current: dict[str, LoadedTable] = {}
         self._exported: dict[str, TableName] = {}
         self._sweeper = StateSweeper()
+        self._scans = ScanExports(dispatch)
+        self._sweeping: asyncio.Task[None] | None = None
         self._tasks = tasks.Tasks()
         # One at a time: footers of thousands of files keep a core busy that requests need.
         self._publishing = asyncio.Lock()
@@ -86,7 +90,34 @@ class IcebergTables:
             CarawayError: its files, or the place for metadata, cannot be used.
         """
         self._loaded.retain((*self._catalog.datasets, *self._catalog.views))
-        return await self._loaded.answer(name, self._plan(name))
+        return (await self._loaded.get(name, self._plan(name))).answer()
+
+    async def plan(self, name: TableName, request: ScanRequest) -> dict[str, Any]:
+        """Plan a scan of a table or view that exists, and return the answer.
+
+        Raises:
+            InvalidRequestError: the request names a column that the table lacks.
+            CarawayError: its rows cannot be read, or not be written.
+        """
+        scan = await self._files_to_read(name)
+        if scan is None:
+            self._begin_sweeping()
+            place, at = await self._opened(), self._place()
+            scan = await self._scans.plan(name, await self.columns(name), request, at, place)
+        if request.filter is not None:
+            scan = [{**each, "residual-filter": request.filter} for each in scan]
+        return {"status": "completed", "file-scan-tasks": scan, "delete-files": []}
+
+    async def _files_to_read(self, name: TableName) -> list[dict[str, Any]] | None:
+        """Return the files of a table as tasks; None where its rows have to be exported."""
+        state = self._catalog.datasets.get(name)
+        if state is None or _files(state) is None:
+            return None
+        held = await self._loaded.get(name, self._plan(name))
+        place = await self._opened()
+        scan = await asyncio.to_thread(publishing.scan_tasks, held.work.result(), place)
+        # The protocol has no form for partitions of NULL in tasks, and PyIceberg refuses them.
+        return None if any(None in each["data-file"]["partition"] for each in scan) else scan
 
     async def load_view(self, name: TableName) -> bytes:
         """Return the answer for a view that exists.
@@ -173,15 +204,18 @@ class IcebergTables:
             return self._serving(title, known)
         statement = Statement(exporting.all_rows(name), {}, in_background=True)
         folder = publishing.home(title, key)
-        table = await exporting.export(self._dispatch, statement, at, folder)
-        return await self._from_files(title, table, key)
+        rows = await exporting.export(self._dispatch, statement, at, folder)
+        return await self._from_files(title, rows.table(), key)
 
     def _serving(self, title: TableTitle, loaded: LoadedTable) -> LoadedTable:
         """Note what is served of a table, so that what it replaces is deleted later."""
-        if not self._current:
-            self._tasks.keep(self._sweep_forever, "delete old states of tables")
+        self._begin_sweeping()
         self._current[title.uuid] = loaded
         return loaded
+
+    def _begin_sweeping(self) -> None:
+        if self._sweeping is None:
+            self._sweeping = self._tasks.keep(self._sweep_forever, "delete old states of tables")
 
     async def _sweep_forever(self) -> None:
         while True:
@@ -195,6 +229,7 @@ class IcebergTables:
             CarawayError: the place cannot be used.
         """
         place = await self._opened()
+        await asyncio.to_thread(self._sweeper.sweep, place, FOLDER, "")
         for uuid, loaded in list(self._current.items()):
             key = loaded.key
             if (name := self._exported.get(uuid)) is not None:

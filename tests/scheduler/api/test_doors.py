@@ -62,6 +62,7 @@ DOORS: Mapping[str, Door] = {
     "mcp": Door("/v1/mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": %b}}',
                 headers=_MCP),
     "changes": Door("/v1/datasets/orders/cdc", b"[%b]"),
+    "scans": Door("/v1/caraway/namespaces/public/tables/t/plan", b'{"x": %b}'),
     "refresh": Door("/v1/datasets/orders/acceleration/refresh", b'{"x": %b}'),
     "refresh_sql": Door("/v1/datasets/orders/acceleration", b'{"refresh_sql": %b}', "PATCH"),
 }  # fmt: skip

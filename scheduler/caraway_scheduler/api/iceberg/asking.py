@@ -32,14 +32,14 @@ def schema(tables: IcebergTables, parts: tuple[str, ...]) -> str:
     return parts[0]
 
 
-def table(tables: IcebergTables, namespace: str, name: str) -> TableName:
-    """Return the name in the manifest of a dataset.
+def readable(tables: IcebergTables, namespace: str, name: str) -> TableName:
+    """Return the name in the manifest of a dataset or view, whose rows a scan can read.
 
     Raises:
         CarawayError: there is none, or the namespace is not valid.
     """
     parts = names.parse(namespace)
-    inside = _inside(tables, tables.datasets, parts)
+    inside = _inside(tables, (*tables.datasets, *tables.views), parts)
     if name not in inside:
         raise names.no_table(name, parts)
     return inside[name].known_as
@@ -61,7 +61,7 @@ def view(tables: IcebergTables, namespace: str, name: str) -> TableName:
 def served(prefix: str, answer: Callable[[], Response]) -> Response:
     """Answer for the catalog of a prefix."""
     try:
-        _check(prefix)
+        check(prefix)
         return answer()
     except (CarawayError, RefusedRequestError) as exc:
         return errors.envelope(exc)
@@ -80,7 +80,7 @@ def exists(prefix: str, find: Callable[[], object]) -> Response:
 async def loaded(request: Request, prefix: str, load: Callable[[], Awaitable[bytes]]) -> Response:
     """Answer with what is loaded, unless the client has it."""
     try:
-        _check(prefix)
+        check(prefix)
         content = await load()
     except (CarawayError, RefusedRequestError) as exc:
         return errors.envelope(exc)
@@ -134,6 +134,11 @@ def _inside(
         return {}
 
 
-def _check(prefix: str) -> None:
+def check(prefix: str) -> None:
+    """Check that a prefix is that of the catalog.
+
+    Raises:
+        RefusedRequestError: it is not.
+    """
     if prefix != CATALOG:
         raise errors.no_catalog(prefix)

@@ -18,6 +18,7 @@ ENDPOINTS = (
     f"GET {_NAMESPACE}/tables",
     f"GET {_NAMESPACE}/tables/{{table}}",
     f"HEAD {_NAMESPACE}/tables/{{table}}",
+    f"POST {_NAMESPACE}/tables/{{table}}/plan",
     f"GET {_NAMESPACE}/views",
     f"GET {_NAMESPACE}/views/{{view}}",
     f"HEAD {_NAMESPACE}/views/{{view}}",

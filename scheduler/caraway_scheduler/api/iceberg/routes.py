@@ -76,10 +76,10 @@ async def list_all_tables(
 async def load_iceberg_table(
     request: Request, prefix: Prefix, namespace: Namespace, table: str
 ) -> Response:
-    """Load a dataset: metadata of its columns and files, which the client reads itself."""
+    """Load a dataset or view: metadata of its columns and files, which the client reads itself."""
     tables = app_state.services(request).tables
     return await asking.loaded(
-        request, prefix, lambda: tables.load(asking.table(tables, namespace, table))
+        request, prefix, lambda: tables.load(asking.readable(tables, namespace, table))
     )
 
 
@@ -87,9 +87,9 @@ async def load_iceberg_table(
 async def table_exists(
     request: Request, prefix: Prefix, namespace: Namespace, table: str
 ) -> Response:
-    """Say whether a dataset exists."""
+    """Say whether a dataset or view exists."""
     tables = app_state.services(request).tables
-    return asking.exists(prefix, lambda: asking.table(tables, namespace, table))
+    return asking.exists(prefix, lambda: asking.readable(tables, namespace, table))
 
 
 @router.api_route(f"/v1/{CATALOG}/{{rest:path}}", methods=_METHODS, include_in_schema=False)

@@ -23,6 +23,7 @@ MANIFEST = """
       - {from: 'file:odd.parquet', name: odd}
       - {from: 'file:mixed/', name: mixed, columns: [{name: a, type: float64}]}
       - {from: 'file:nowhere.parquet', name: broken}
+      - {from: 'file:lost/', name: lost}
       - {from: 'file:trips/', name: quick, acceleration: {enabled: true}}
     views:
       - {name: dear, sql: 'SELECT city, count(*) AS n FROM trips WHERE fare > 2 GROUP BY city'}
@@ -36,6 +37,10 @@ def write(folder: Path) -> None:
         target.mkdir(parents=True)
         table = pa.table({"id": [hash(city) % 7 + n for n, _ in enumerate(fares)], "fare": fares})
         pq.write_table(table, target / "part.parquet")
+    for number, city in enumerate(("Bern", "__HIVE_DEFAULT_PARTITION__"), start=1):
+        target = folder / "lost" / f"city={city}"
+        target.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [number]}), target / "part.parquet")
     (folder / "people.csv").write_text("id,name\n1,Ann\n")
     pq.write_table(pa.table({"a": pa.array([1], pa.uint64())}), folder / "odd.parquet")
     (folder / "mixed").mkdir()
