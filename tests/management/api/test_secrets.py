@@ -1,6 +1,7 @@
 import json
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from caraway_management.domain.scopes import Role
 from caraway_management.secrets import linking
@@ -66,13 +67,22 @@ def test_a_change_reaches_the_runtime_of_each_project(installation: Installation
         linked = caller.post(f"/v1/projects/{project}/secret-links", {"secretName": "shared"})
         assert (linked.status_code, linked.json()) == (201, {"secretName": "SHARED"})
 
-    def reached() -> list[str]:
-        entries = select(OutboxEntry.subject).where(OutboxEntry.kind == "apply_project")
-        return sorted(set(installation.rows(entries)))
+    async def forget(session: AsyncSession) -> None:
+        await session.execute(delete(OutboxEntry))
 
-    assert reached() == [f"project:{first}", f"project:{second}"]
+    def reached() -> list[str]:
+        """Return the projects that were reached since the last time."""
+        entries = select(OutboxEntry.subject).where(OutboxEntry.kind == "apply_project")
+        found = sorted(set(installation.rows(entries)))
+        installation.change(forget)
+        return found
+
+    both = [f"project:{first}", f"project:{second}"]
+    assert reached() == both
+    caller.post(f"/v1/orgs/{org.id}/secrets", {"name": "SHARED", "value": "of all"})
+    assert reached() == both
     caller.post(f"/v1/projects/{third}/secrets", {"name": "SHARED", "value": "mine"})
-    assert f"project:{third}" in reached()
+    assert reached() == [f"project:{third}"]
     caller.post(f"/v1/projects/{third}/secret-links", {"secretName": "SHARED"})
     # The project's own wins; the linked one is in force again without it.
     assert in_force(installation, org.id, third) == {"SHARED": "mine"}
@@ -86,7 +96,9 @@ def test_a_change_reaches_the_runtime_of_each_project(installation: Installation
     assert caller.delete(f"{links}/shared").status_code == 404
     assert in_force(installation, org.id, third) == {}
     # Deleting a secret of the organization removes its links.
+    reached()
     assert caller.delete(f"/v1/orgs/{org.id}/secrets/shared").status_code == 204
+    assert reached() == both
     assert in_force(installation, org.id, first) == {}
     assert caller.post(links, {"secretName": "SHARED"}).status_code == 404
 
