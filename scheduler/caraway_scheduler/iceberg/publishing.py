@@ -145,7 +145,8 @@ def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTa
     document = metadata.document(
         title.uuid, location, schema, PartitionSpec(), properties, snapshot
     )
-    return LoadedTable(document, config={"scan-planning-mode": "server"})
+    # No `config`: DuckDB takes it for credentials, and misses a region in place of the rows.
+    return LoadedTable(document)
 
 
 def view(title: TableTitle, columns: pa.Schema, sql: str, timestamp_ms: int) -> bytes:

@@ -114,9 +114,9 @@ async def test_plans_that_nobody_reads_are_deleted(
         rows(tasks)
 
 
-async def test_tables_without_files_say_that_scans_are_planned(runtime: Running) -> None:
+async def test_tables_without_files_have_what_planned_scans_need(runtime: Running) -> None:
     document = (await runtime.api.get(f"{BASE}/people")).json()
-    assert document["config"] == {"scan-planning-mode": "server"}
+    assert "let the server plan the scan" in document["metadata"]["properties"]["caraway.rows"]
     mapping = document["metadata"]["properties"]["schema.name-mapping.default"]
     assert [each["names"] for each in json.loads(mapping)] == [["id"], ["name"]]
     listed = (await runtime.api.get("/v1/config")).json()["endpoints"]

@@ -1,0 +1,131 @@
+"""PyIceberg and DuckDB against a real runtime; `make test-clients` installs them."""
+
+import io
+import json
+import os
+import subprocess
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.kit.processes import Child, child
+
+pytestmark = pytest.mark.full
+PYTHON = Path(os.environ.get("CARAWAY_CLIENTS", ".venv/clients")) / "iceberg/bin/python"
+PROGRAM = Path(__file__).parent / "iceberg_client.py"
+MANIFEST = """
+version: v1
+kind: Caraway
+name: iceberg
+runtime: {auth: {api-key: {keys: ['reader:ro']}}}
+datasets:
+  - {from: 'file:trips/', name: trips}
+  - {from: 'file:kinds/', name: kinds}
+  - {from: 'file:people.csv', name: people}
+  - {from: 'file:kinds/', name: quick, acceleration: {enabled: true,
+     refresh_sql: 'SELECT l AS id, s, p, day, at FROM quick'}}
+views:
+  - {name: dear, sql: 'SELECT city, count(*) AS n FROM trips WHERE fare > 2 GROUP BY city'}
+"""
+
+
+def write(folder: Path) -> None:
+    for city, fares in (("Bern", [1.0, 5.0, 9.0]), ("New%20York", [3.0, None])):
+        target = folder / "trips" / f"city={city}"
+        target.mkdir(parents=True)
+        pq.write_table(pa.table({"fare": pa.array(fares, pa.float64())}), target / "part.parquet")
+    (folder / "people.csv").write_text("id,name\n1,Ann\n2,Bob\n")
+    (folder / "kinds").mkdir()
+    numbers = range(40)
+    start = datetime(2024, 1, 1)
+    kinds = pa.table({
+        "l": pa.array(numbers, pa.int64()),
+        "i": pa.array(numbers, pa.int16()),
+        "f": pa.array([each / 4 for each in numbers], pa.float32()),
+        "b": [each % 2 == 0 for each in numbers],
+        "s": [f"name {each}" if each % 5 else None for each in numbers],
+        "p": pa.array([Decimal(each - 20) / 4 for each in numbers], pa.decimal128(30, 2)),
+        "day": [date(2024, 1, 1) + timedelta(each) for each in numbers],
+        "at": pa.array([start + timedelta(hours=each) for each in numbers], pa.timestamp("ns")),
+        "zoned": pa.array([start] * 40, pa.timestamp("us", "UTC")),
+        "hour": pa.array([time(each % 24) for each in numbers], pa.time64("us")),
+        "raw": [bytes([each]) for each in numbers],
+        "list": [[each, None] for each in numbers],
+        "inner": [{"x": each, "y": str(each)} for each in numbers],
+        "map": pa.array([[("k", each)] for each in numbers], pa.map_(pa.string(), pa.int64())),
+    })  # fmt: skip
+    pq.write_table(kinds.slice(0, 25), folder / "kinds" / "a.parquet", row_group_size=10)
+    pq.write_table(kinds.slice(25), folder / "kinds" / "b.parquet")
+
+
+def sql(server: Child, statement: str) -> pa.Table:
+    headers = {"x-api-key": "reader", "content-type": "text/plain",
+               "accept": "application/vnd.apache.arrow.stream"}  # fmt: skip
+    answer = server.api.post("/v1/sql", content=statement, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return pa.ipc.open_stream(io.BytesIO(answer.content)).read_all()
+
+
+def rows(table: pa.Table) -> list[list[str]]:
+    return sorted([str(value) for value in row.values()] for row in table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[Any, Any]]:
+    """What each client found, and what SQL says where it is rows or a count of them."""
+    if not PYTHON.exists():
+        pytest.skip("NOT TESTED: no PyIceberg and DuckDB; run `make test-clients`")
+    folder = tmp_path_factory.mktemp("iceberg")
+    write(folder)
+    (folder / "caraway.yaml").write_text(MANIFEST)
+    with child(folder, folder) as server:
+        url = f"http://{server.addresses['http']}"
+        ran = subprocess.run(
+            [PYTHON.absolute(), PROGRAM, url, "reader"],
+            capture_output=True, text=True, timeout=200,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr[-3000:]
+        lines = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+        return {
+            (line["client"], line["what"]): (line["found"], _by_sql(server, line["what"]))
+            for line in lines
+        }
+
+
+def _by_sql(server: Child, what: str) -> Any:
+    table, _, condition = what.partition(" where ")
+    if table not in ("trips", "kinds", "quick", "people", "dear"):
+        return None
+    if condition:
+        return sql(server, f"SELECT 1 AS n FROM {table} WHERE {condition}").num_rows
+    return rows(sql(server, f"SELECT * FROM {table}"))
+
+
+def test_rows_are_those_of_sql(found: dict[tuple[str, str], tuple[Any, Any]]) -> None:
+    compared = {key: pair for key, pair in found.items() if pair[1] is not None}
+    assert {key for key, (own, ours) in compared.items() if own != ours} == set()
+    assert {client for client, _ in compared} == {"pyiceberg", "duckdb"}
+    assert all(ours for _, ours in compared.values())
+    assert found["pyiceberg", "planned trips"][0] == 3
+
+
+def test_names_and_errors_are_those_of_the_catalog(
+    found: dict[tuple[str, str], tuple[Any, Any]],
+) -> None:
+    said = {key: own for key, (own, _) in found.items()}
+    for client in ("pyiceberg", "duckdb"):
+        assert said[client, "tables"] == ["kinds", "people", "quick", "trips"]
+    assert said["pyiceberg", "namespaces"] == [["public"]]
+    assert said["pyiceberg", "views"] == ["dear"]
+    assert said["pyiceberg", "exists"] == [True, False]
+    assert "there is no table 'none'" in said["pyiceberg", "missing"]
+    assert said["pyiceberg", "unplanned"].startswith("ValueError: Unrecognized filesystem type")
+    assert "the API key is missing or unknown" in said["pyiceberg", "key"]
+    assert "caraway://people/rows-are-not-in-files" in said["duckdb", "unplanned"]
+    assert "does not exist" in said["duckdb", "missing"]
+    assert not said["pyiceberg", "write"].startswith("no error")
