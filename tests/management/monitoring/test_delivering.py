@@ -254,6 +254,8 @@ def _check_mail(installation: Installation, box: mail_kit.MailBox) -> None:
     installation.change(name)
     email = {"emails": ["ops@example.com"], "recipientUserIds": [member.id, former.id, 999]}
     alarm = Alarm(installation, {"email": email})
+    # Members of other organizations are not members of this one.
+    installation.add_org("umbrella", former)
 
     async def join(session: Any) -> None:
         now = installation.clock()
