@@ -151,6 +151,29 @@ def field_ids(columns: pa.Schema) -> dict[Path, int]:
     return dict(_own_ids((), columns))
 
 
+def with_ids(columns: pa.Schema) -> pa.Schema:
+    """Return the columns with the ids of their Iceberg schema, as Parquet files have them.
+
+    Raises:
+        NoIcebergTypeError: a column has a type that Iceberg lacks.
+    """
+    fields = schema(columns).fields
+    return pa.schema([_numbered(own, each.type) for own, each in zip(fields, columns, strict=True)])
+
+
+def _numbered(own: IcebergField, type_: pa.DataType) -> pa.Field:
+    inner = own.inner
+    if types.is_struct(type_):
+        pairs = zip(inner, type_, strict=True)
+        type_ = pa.struct([_numbered(each, field.type) for each, field in pairs])
+    elif types.is_map(type_):
+        key = _numbered(inner[0], type_.key_type).with_nullable(False)
+        type_ = pa.map_(key, _numbered(inner[1], type_.item_type))
+    elif is_list(type_):
+        type_ = pa.list_(_numbered(inner[0], type_.value_type))
+    return pa.field(own.name, type_, metadata={_FIELD_ID: str(own.id)})
+
+
 def kind(type_: pa.DataType) -> str | None:
     """Return the primitive type of Iceberg for values of an Arrow type; None: there is none."""
     match type_:

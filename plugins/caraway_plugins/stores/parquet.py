@@ -11,17 +11,21 @@ import pyarrow.parquet as pq
 
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
-from caraway_plugins.iceberg import written_types
+from caraway_plugins.iceberg import column_types, written_types
 from caraway_plugins.stores import chunks, published
 from caraway_plugins.stores.published import Published
 
-KIND = "parquet"
+_KIND = "parquet"
+_KIND_OF_TABLES = "parquet_table"
 
 
-def place(published_at: ResultPlace, folder: str) -> ResultPlace:
-    """Return the place for Parquet files in a folder of published files."""
+def place(published_at: ResultPlace, folder: str, *, is_table: bool) -> ResultPlace:
+    """Return the place for Parquet files in a folder of published files.
+
+    Files of a table have all of its columns.
+    """
     under = published_at.under(folder)
-    return ResultPlace(KIND, under.path, under.store)
+    return ResultPlace(_KIND_OF_TABLES if is_table else _KIND, under.path, under.store)
 
 
 def file_name(key: str, chunk: ChunkInfo) -> str:
@@ -60,10 +64,13 @@ class ParquetWriter:
         """
         return await asyncio.to_thread(self._write, key, index, schema, batches)
 
+    def _columns(self, schema: pa.Schema) -> pa.Schema:
+        return written_types.columns(schema)
+
     def _write(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:
-        columns = written_types.columns(schema)
+        columns = self._columns(schema)
         rows = pa.Table.from_batches(batches, schema).cast(columns, safe=False)
         own = rows.replace_schema_metadata({"caraway.file": uuid.uuid4().hex})
         target = io.BytesIO()
@@ -72,3 +79,13 @@ class ParquetWriter:
         chunk = ChunkInfo(index, rows.num_rows, len(content), hashlib.sha256(content).hexdigest())
         self._files.write(file_name(key, chunk), content)
         return chunk
+
+
+class TableWriter(ParquetWriter):
+    """Writes files with all columns of a table, and with the ids that it gives them.
+
+    Not every reader maps names to ids.
+    """
+
+    def _columns(self, schema: pa.Schema) -> pa.Schema:
+        return column_types.with_ids(written_types.columns(schema))

@@ -63,14 +63,21 @@ class ExportedRows:
 
 
 async def export(
-    dispatch: Dispatch, statement: Statement, published_at: ResultPlace, folder: str
+    dispatch: Dispatch,
+    statement: Statement,
+    published_at: ResultPlace,
+    folder: str,
+    *,
+    is_table: bool = False,
 ) -> ExportedRows:
     """Store the rows of a statement in a folder of published files.
+
+    A statement that `is_table` has all columns of one.
 
     Raises:
         QueryError: the statement failed, or its rows cannot be stored.
     """
-    place = parquet.place(published_at, folder)
+    place = parquet.place(published_at, folder, is_table=is_table)
     order = StoreOrder(place, _KEY, first_rows=_FIRST_ROWS, chunk_bytes=MOST_CHUNK_BYTES)
     stored = Statement(
         statement.sql,

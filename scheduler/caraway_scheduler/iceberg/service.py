@@ -17,7 +17,7 @@ from caraway_core.manifest import Dataset, View
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import Statement
 from caraway_core.tables import FilesTable, ResultPlace
-from caraway_plugins.iceberg import written_types
+from caraway_plugins.iceberg import column_types, written_types
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.stores import published
 from caraway_plugins.stores.published import Published
@@ -204,8 +204,15 @@ class IcebergTables:
             return self._serving(title, known)
         statement = Statement(exporting.all_rows(name), {}, in_background=True)
         folder = publishing.home(title, key)
-        rows = await exporting.export(self._dispatch, statement, at, folder)
+        await self._refuse_unwritable(title, name)
+        rows = await exporting.export(self._dispatch, statement, at, folder, is_table=True)
         return await self._from_files(title, rows.table(), key)
+
+    async def _refuse_unwritable(self, title: TableTitle, name: TableName) -> None:
+        try:
+            column_types.schema(await self.columns(name))
+        except NoIcebergTypeError as exc:
+            raise _refused(title, exc) from exc
 
     def _serving(self, title: TableTitle, loaded: LoadedTable) -> LoadedTable:
         """Note what is served of a table, so that what it replaces is deleted later."""

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from caraway_core import registry
 from caraway_core.tables import ResultPlace
+from caraway_plugins.iceberg import column_types, written_types
 from caraway_plugins.stores import parquet
 from caraway_plugins.stores.parquet import ParquetWriter
 
@@ -18,9 +19,11 @@ ROWS = pa.table({
     "l": pa.array([[1.5], []], pa.list_(pa.float32())),
 })  # fmt: skip
 
+NESTED = pa.struct([("x", pa.list_(pa.int16())), ("m", pa.map_(pa.string(), pa.uint32()))])
 
-def opened(folder: Path) -> ParquetWriter:
-    place = parquet.place(ResultPlace("file", str(folder)), "t/state")
+
+def opened(folder: Path, *, is_table: bool = False) -> ParquetWriter:
+    place = parquet.place(ResultPlace("file", str(folder)), "t/state", is_table=is_table)
     store: ParquetWriter = registry.CHUNK_WRITERS.load(place.kind).at(place)
     return store
 
@@ -37,3 +40,15 @@ async def test_files_have_the_rows_in_types_of_iceberg(tmp_path: Path) -> None:
         pa.decimal128(20, 0), pa.timestamp("us"), pa.string(), pa.list_(pa.float32()),
     ]  # fmt: skip
     assert file.to_pylist()[0]["u"] == 2**64 - 1
+
+
+async def test_files_of_tables_have_the_ids_of_their_fields(tmp_path: Path) -> None:
+    nested = ROWS.append_column("n", pa.array([{"x": [1], "m": [("k", 2)]}, None], NESTED))
+    chunk = await opened(tmp_path, is_table=True).write_chunk(
+        "data", 0, nested.schema, nested.to_batches()
+    )
+    file = pq.read_table(tmp_path / "t" / "state" / parquet.file_name("data", chunk))
+    wanted = column_types.schema(written_types.columns(nested.schema))
+    assert column_types.schema(file.schema, column_types.field_ids(file.schema)) == wanted
+    assert len(column_types.field_ids(file.schema)) == wanted.last_id == 11
+    assert file.column("n").to_pylist() == nested.column("n").to_pylist()

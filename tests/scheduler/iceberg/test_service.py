@@ -207,9 +207,9 @@ async def test_an_accelerated_dataset_is_exported_once_for_each_version(
     exports = []
     export = exporting.export
 
-    async def counted(*given: Any) -> Any:
+    async def counted(*given: Any, **options: Any) -> Any:
         exports.append(given)
-        return await export(*given)
+        return await export(*given, **options)
 
     monkeypatch.setattr(exporting, "export", counted)
     (tmp_path / "rows.csv").write_text("a,s\n1,x\n2,y\n3,\n")
