@@ -8,16 +8,12 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from caraway_core import git
+from caraway_core.git import Checkout, GitError
 from caraway_core.manifest.places import MANIFEST_FILES
 from caraway_management.domain import project_rules, refusals, repositories
-from caraway_management.projects import editing, git, manifests
-from caraway_management.projects.git import Checkout, GitError
+from caraway_management.projects import editing, manifests
 from caraway_management.store.tables import Project
-
-_ABSENT = (
-    "not found", "does not exist", "not appear to be a git repository", "authentication failed",
-    "could not read username", "permission denied", "repository access denied",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +99,12 @@ async def fetch_text(
         async with git.fetched(url, ref) as checkout:
             for name in MANIFEST_FILES:
                 path = f"{source.root_directory}/{name}" if source.root_directory else name
-                if (text := await checkout.read(path, manifests.MOST_BYTES)) is not None:
-                    return text, checkout
+                if (content := await checkout.read(path, manifests.MOST_BYTES)) is not None:
+                    return content.decode(), checkout
     except GitError as exc:
         raise _unreadable(exc) from exc
+    except UnicodeDecodeError as exc:
+        raise refusals.invalid_field("manifest", "is not UTF-8", "invalid_manifest") from exc
     except ValueError as exc:
         raise refusals.invalid_field("manifest", str(exc), "invalid_manifest") from exc
     folder = f"the folder '{source.root_directory}'" if source.root_directory else "the repository"
@@ -162,11 +160,19 @@ def disconnect(project: Project, now: datetime) -> None:
 
 
 def _unreadable(exc: GitError) -> refusals.RefusedError:
-    said = exc.output.lower()
-    if "couldn't find remote ref" in said or "not our ref" in said or "no such remote ref" in said:
-        return repositories.refused("branch_not_found", "the branch or commit does not exist")
-    if any(each in said for each in _ABSENT):
-        return repositories.refused(
-            "repository_not_found", "does not exist, or this installation may not read it", 404
-        )
-    return repositories.refused("github_unavailable", "does not answer; try again later", 502)
+    match exc.failure:
+        case "no_commit":
+            return repositories.refused("branch_not_found", "the branch or commit does not exist")
+        case "no_repository":
+            return repositories.refused(
+                "repository_not_found", "does not exist, or this installation may not read it", 404
+            )
+        case "no_git":
+            message = "cannot be read: this installation has no command git; install it"
+        case "redirected":
+            message = "redirects to another place, which is not followed; name that one"
+        case "too_large":
+            message = "is too large"
+        case _:
+            message = "does not answer; try again later"
+    return repositories.refused("github_unavailable", message, 502)

@@ -1,7 +1,5 @@
 import asyncio
-import os
 import ssl
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,50 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import URL
 
+from caraway_core import git
+from caraway_core.git import GitError
 from caraway_management.domain.platform import Platform
-from caraway_management.projects import git
-from caraway_management.projects.git import GitError
 from tests.kit import certificates, management
+from tests.kit.git_repositories import Repository
 from tests.kit.management import Caller, Installation
 
 MANIFEST = "version: v2\nkind: Spicepod\nname: {name}\n"
-
-
-class Repository:
-    """A repository in a folder, with one commit for each write."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.url = f"file://{folder}"
-        folder.mkdir(parents=True)
-        self.run("init", "--quiet", "--initial-branch=trunk")
-
-    def commit(
-        self, files: dict[str, str | bytes], message: str = "Change", branch: str = "trunk"
-    ) -> str:
-        if branch != "trunk":
-            self.run("checkout", "--quiet", "-B", branch)
-        for name, content in files.items():
-            path = self.folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        self.run("add", "--all")
-        self.run("commit", "--quiet", "--allow-empty", "-m", message)
-        sha = self.run("rev-parse", "HEAD")
-        if branch != "trunk":
-            self.run("checkout", "--quiet", "trunk")
-        return sha
-
-    def run(self, *arguments: str) -> str:
-        environment = {
-            **os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_NAME": "a",
-            "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a",
-            "GIT_COMMITTER_EMAIL": "a@example.com",
-        }  # fmt: skip
-        done = subprocess.run(
-            ["git", *arguments], cwd=self.folder, env=environment, check=True, capture_output=True
-        )
-        return done.stdout.decode().strip()
 
 
 @pytest.fixture
