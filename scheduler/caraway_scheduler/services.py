@@ -8,6 +8,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.folder_size import FolderSize
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import Manifest
+from caraway_core.packages.making import PackageMaker
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.quotas import Quota
@@ -119,6 +120,7 @@ class Services:
     """That of the data directory."""
     scheduler_count: Callable[[], int] = lambda: 1
     limits: InForce = field(default_factory=InForce)
+    packages: PackageMaker = field(default_factory=PackageMaker)
     quotas: dict[str, Quota[Any]] = field(default_factory=dict)
     """The quotas of tables that all callers share, by table."""
     operating: Operating | None = None

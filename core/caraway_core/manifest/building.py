@@ -145,6 +145,7 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
         scheduler=_scheduler(shape.scheduler, base_dir),
         jobs=_same(values_runtime.JobSettings, shape.jobs),
         iceberg=_iceberg(shape.iceberg, base_dir),
+        packages=_same(values_runtime.PackageSettings, shape.packages),
     )
 
 

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.manifest import acceleration_rules, change_rules, search_rules
+from caraway_core.manifest import (
+    acceleration_rules,
+    change_rules,
+    file_references,
+    search_rules,
+)
 from caraway_core.manifest.document import Document, Location
 
 
@@ -27,11 +32,9 @@ def references(document: Document) -> Iterator[Problem]:
     message = "is one manifest without other files here; write out what the file holds"
     if document.value.get("dependencies"):
         yield document.problem(("dependencies",), message)
-    for section, items in document.value.items():
-        for index, item in enumerate(items if isinstance(items, list) else []):
-            for key in ("ref", "sql_ref", "body_ref"):
-                if isinstance(item, dict) and item.get(key) is not None:
-                    yield document.problem((section, index, key), message)
+    for reference in file_references.of_manifest(document):
+        if reference.kind != "dependency":
+            yield document.problem(reference.location, message)
 
 
 def dataset(document: Document) -> Iterator[Problem]:

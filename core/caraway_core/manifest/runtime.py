@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from caraway_core.packages.sources import DEFAULT_GIT_URL
+
 MIB = 1024 * 1024
 ReadyState = Literal["on_load", "on_registration"]
 Consistency = Literal["strong", "eventual"]
@@ -239,6 +241,13 @@ class IcebergSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageSettings:
+    """The host of git repositories, below whose URL packages are."""
+
+    git_url: str = DEFAULT_GIT_URL
+
+
+@dataclass(frozen=True, slots=True)
 class JobSettings:
     """Limits of asynchronous queries; None leaves the choice to the scheduler.
 
@@ -274,6 +283,7 @@ class RuntimeSettings:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     jobs: JobSettings = JobSettings()
     iceberg: IcebergSettings = field(default_factory=IcebergSettings)
+    packages: PackageSettings = PackageSettings()
 
     @property
     def connections_of_address(self) -> int:

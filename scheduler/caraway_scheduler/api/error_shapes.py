@@ -12,6 +12,7 @@ SHAPES = ErrorShapes(
         "/v1/embeddings",
         "/v1/queries",
         "/v1/models",
+        "/v1/packages",
         "/v1/chat/",
         "/v1/responses",
         "/v1/search",

@@ -64,7 +64,7 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
             "/v1/datasets/{name}/acceleration/refresh", "/v1/datasets/{name}/cdc",
             "/v1/search", "/v1/mcp",
             "/v1/tools", "/v1/tools/search", "/v1/tools/{name}", "/v1/tool/{name}",
-            "/v1/nsql", "/v1/nsql/context",
+            "/v1/nsql", "/v1/nsql/context", "/v1/packages/generate",
             "/v1/config", "/v1/namespaces", "/v1/namespaces/{namespace}",
             "/v1/namespaces/{namespace}/tables", "/v1/namespaces/{namespace}/tables/{table}",
             "/v1/{prefix}/namespaces", "/v1/{prefix}/namespaces/{namespace}",

@@ -20,6 +20,7 @@ from caraway_core.manifest.shape.base import (
     Written,
 )
 from caraway_core.manifest.shape.dataset import ReadyState
+from caraway_core.packages.sources import DEFAULT_GIT_URL, checked_git_url
 
 MIB = 1024 * 1024
 HashingAlgorithm = Literal[
@@ -154,6 +155,10 @@ class IcebergSection(Section):
     params: Texts = Field(default_factory=dict)
 
 
+class PackagesSection(Section):
+    git_url: Annotated[Text, AfterValidator(checked_git_url)] = DEFAULT_GIT_URL
+
+
 class JobsSection(Section):
     max_concurrent: Count | None = None
     max_queued: CountOrNone = 10_000
@@ -255,3 +260,4 @@ class RuntimeSection(Section):
     scheduler: SchedulerSection | None = None
     jobs: JobsSection | None = None
     iceberg: IcebergSection | None = None
+    packages: PackagesSection | None = None
