@@ -83,6 +83,11 @@ class TableSpec:
         return ()
 
     @property
+    def is_parquet(self) -> bool:
+        """True if its rows are those of files of Parquet, which others can read."""
+        return False
+
+    @property
     def version(self) -> StoredTable | None:
         """The version of an accelerated dataset that it is."""
         return None

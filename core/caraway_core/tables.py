@@ -141,6 +141,10 @@ class FilesTable(TableSpec):
         return found
 
     @property
+    def is_parquet(self) -> bool:
+        return all(scan.format == "parquet" for scan in self.scans)
+
+    @property
     def is_external(self) -> bool:
         return False
 

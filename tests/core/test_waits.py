@@ -55,6 +55,7 @@ POLLS: Mapping[str, str] = {
     f"{_ACCELERATION}/upkeep/orphans.py:OrphanCollector.run": "files that nobody needs",
     f"{_SCHEDULER}/api/probes.py:ready": "a start that goes on",
     f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
+    f"{_SCHEDULER}/iceberg/service.py:IcebergTables._sweep_forever": "files that nobody needs",
     f"{_SCHEDULER}/jobs/scheduling.py:JobScheduler._watching": "renewal before owners expire",
     f"{_SCHEDULER}/jobs/sweeping.py:Sweeper.sweep_jobs": "jobs that expire",
     f"{_SCHEDULER}/workers/times.py:WallClock.until": "a time of a cron",

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caraway_core.errors import DatasetError
-from caraway_core.tables import FileScan, FilesTable
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import FileScan
 from caraway_plugins import object_stores
 from caraway_plugins.sources import listing, partitions, storage
 from caraway_plugins.sources.buckets import BucketStorage
@@ -63,7 +64,7 @@ class ParquetFile:
         return DatasetError("invalid" if kind == "invalid" else "unavailable", f"'{title}' {words}")
 
 
-def find(table: FilesTable) -> list[ParquetFile]:
+def find(table: TableSpec) -> list[ParquetFile]:
     """List the files that a statement would read now.
 
     Raises:

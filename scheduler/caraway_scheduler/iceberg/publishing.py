@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
-from caraway_core.tables import FilesTable, StoreSpec
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import StoreSpec
 from caraway_plugins.iceberg import (
     column_types,
     manifests,
@@ -78,7 +79,7 @@ class LoadedTable:
 
 
 def files(
-    title: TableTitle, table: FilesTable, place: Published, key: str | None = None
+    title: TableTitle, table: TableSpec, place: Published, key: str | None = None
 ) -> LoadedTable:
     """Publish the metadata of a table over Parquet files, unless the place has it.
 
@@ -245,7 +246,7 @@ def _own_ids(
     }
 
 
-def _names_in_files(table: FilesTable) -> dict[str, str]:
+def _names_in_files(table: TableSpec) -> dict[str, str]:
     pairs = (
         pair
         for scan in table.scans
@@ -254,7 +255,7 @@ def _names_in_files(table: FilesTable) -> dict[str, str]:
     return {name: own for name, own in pairs if name != own}
 
 
-def _partition_columns(table: FilesTable) -> list[pa.Field]:
+def _partition_columns(table: TableSpec) -> list[pa.Field]:
     found = {each.name: each for scan in table.scans for each in scan.partition_columns}
     return list(found.values())
 

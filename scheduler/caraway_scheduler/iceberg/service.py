@@ -16,7 +16,8 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.manifest import Dataset, View
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import Statement
-from caraway_core.tables import FilesTable, ResultPlace
+from caraway_core.table_specs import TableSpec
+from caraway_core.tables import ResultPlace
 from caraway_plugins.iceberg import column_types, written_types
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.stores import published
@@ -180,7 +181,7 @@ class IcebergTables:
         )
 
     async def _from_files(
-        self, title: TableTitle, table: FilesTable, key: str | None = None
+        self, title: TableTitle, table: TableSpec, key: str | None = None
     ) -> LoadedTable:
         place = await self._opened()
         async with self._publishing:
@@ -262,12 +263,10 @@ def _key(uuid: str, shown: tuple[str, str]) -> str:
     return hashlib.sha256("\0".join((uuid, *shown)).encode()).hexdigest()
 
 
-def _files(state: DatasetState) -> FilesTable | None:
+def _files(state: DatasetState) -> TableSpec | None:
     """Return the table of a dataset whose rows are in Parquet files."""
     spec = state.spec
-    if state.is_accelerated or not isinstance(spec, FilesTable):
-        return None
-    return spec if all(scan.format == "parquet" for scan in spec.scans) else None
+    return spec if spec is not None and spec.is_parquet and not state.is_accelerated else None
 
 
 def _unready(state: DatasetState) -> UnavailableError:
