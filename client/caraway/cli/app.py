@@ -16,6 +16,7 @@ from caraway.cli import (
     listings,
     management,
     operator,
+    packaging,
     processes,
     queries,
     readiness,
@@ -98,6 +99,8 @@ def build() -> typer.Typer:
     app.command("init")(init.init)
     app.command("run")(runtime.run)
     app.command("validate")(runtime.validate)
+    app.command("package")(packaging.package)
+    app.command("add")(packaging.add)
     app.command("head")(processes.head)
     app.command("scheduler")(processes.scheduler)
     app.command("executor")(processes.executor)

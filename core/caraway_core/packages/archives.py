@@ -31,7 +31,7 @@ def unzipped(content: bytes) -> Package:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            entries = [each for each in archive.infolist() if not each.is_dir()]
+            entries = [each for each in archive.infolist() if not each.filename.endswith("/")]
             if len(entries) > MOST_FILES or sum(each.file_size for each in entries) > MOST_BYTES:
                 raise InvalidRequestError("the package is too large")
             files: dict[str, bytes] = {}

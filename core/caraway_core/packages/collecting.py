@@ -64,7 +64,7 @@ class _Collecting:
         manifest = await self._first((path,), MANIFEST_FILES)
         if manifest is None:
             raise InvalidRequestError(
-                f"the commit has no manifest '{path}'; name a file, or a folder that holds one of "
+                f"there is no manifest '{path}'; name a file, or a folder that holds one of "
                 + ", ".join(MANIFEST_FILES)
             )
         self._root = posixpath.dirname(manifest)
