@@ -14,6 +14,7 @@ from caraway_management.domain.repositories import SCHEMES
 
 _MOST_BYTES = 1024 * 1024
 _Text = Annotated[str, Field(min_length=1, max_length=255)]
+_Labels = dict[_Text, Annotated[str, Field(max_length=63)]]
 
 
 def _checked_place(url: str) -> str:
@@ -35,6 +36,7 @@ class _Region(_Section):
     is_default: bool = Field(False, alias="isDefault")
     is_disabled: bool = Field(False, alias="disabled")
     env: str = "prod"
+    node_selector: _Labels = Field({}, alias="nodeSelector")
 
     def value(self) -> platform.Region:
         return platform.Region(**{**self.model_dump(), "region": self.region or self.name})
@@ -49,6 +51,7 @@ class _Cluster(_Section):
     organizations: list[str] = []
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    node_selector: _Labels = Field({}, alias="nodeSelector")
 
     def value(self) -> platform.Cluster:
         values = {**self.model_dump(), "organizations": tuple(self.organizations)}

@@ -9,7 +9,7 @@ from caraway_management.domain.platform import Cluster, Image, Platform, Region
 TEXT = """
 regions:
   - {name: us-east-1, provider: aws, providerName: AWS, isDefault: true, cname: us-east-1-prod}
-  - {name: us-west-2, disabled: true, env: dev}
+  - {name: us-west-2, disabled: true, env: dev, nodeSelector: {topology.kubernetes.io/region: usw2}}
 clusters:
   - {cluster_name: big, region: us-east-1, endpoint: https://big.example.com, organizations: [acme]}
   - {cluster_name: old, region: us-east-1, deployable: false}
@@ -25,7 +25,13 @@ def test_a_file_says_what_an_installation_offers(tmp_path: Path) -> None:
     assert found == Platform(
         (
             Region("us-east-1", "us-east-1", "aws", "AWS", "us-east-1-prod", True),
-            Region("us-west-2", "us-west-2", is_disabled=True, env="dev"),
+            Region(
+                "us-west-2",
+                "us-west-2",
+                is_disabled=True,
+                env="dev",
+                node_selector={"topology.kubernetes.io/region": "usw2"},
+            ),
         ),
         (
             Cluster("big", "us-east-1", "", "https://big.example.com", organizations=("acme",)),
@@ -47,6 +53,8 @@ def test_what_a_file_leaves_out_is_the_default(tmp_path: Path) -> None:
         ("regions: 7", "regions"),
         ("region: []", "region"),
         ("clusters: [{cluster_name: a}]", "clusters.0.region"),
+        ("regions: [{name: a, nodeSelector: [b]}]", "regions.0.nodeSelector"),
+        ("clusters: [{cluster_name: a, region: b, nodeSelector: {c: 1}}]", "nodeSelector.c"),
         ("images: [{name: a, tag: b, channel: c}]", "images.0.channel"),
         ("git: ['ftp://a/']", "git.0"),
         ("git: ['https://github.com']", "git.0"),

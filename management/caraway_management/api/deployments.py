@@ -200,7 +200,7 @@ async def _create(
     config = configs.merge(project.config, settings, Allowance.of(caller.org.plan, limits))
     platform = caller.services.platform
     _check_image(platform, config)
-    config = platform.with_image(config)
+    config = platform.settings_of(config, project.region, project.cluster_name)
     commit = Commit(
         *(
             names.check_text(given[name], name, _LONGEST_TEXT) if name in given else None

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from caraway_management.domain import refusals
 
 CHANNELS = ("stable", "preview", "nightly", "internal")
+NODE_SELECTOR = "node_selector"
+"""Where the settings of a deployment have the labels of its nodes. No request sets them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Region:
     is_default: bool = False
     is_disabled: bool = False
     env: str = "prod"
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the nodes that run its projects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class Cluster:
     """The handles of the organizations that may use it; all of them if empty."""
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    """The labels of its nodes, beside those of its region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +101,24 @@ class Platform:
             )
         return cluster.region, cluster.name
 
-    def with_image(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings with the tag of the newest image of their channel and version.
+    def settings_of(
+        self, config: Mapping[str, Any], region: str | None, cluster_name: str | None
+    ) -> dict[str, Any]:
+        """Return the settings of a deployment, with its image and the labels of its nodes.
 
-        A tag that is there stays. An installation that says nothing about images runs its own.
+        Without a tag it is the newest image of the channel and version. An installation that says
+        nothing about images runs its own.
 
         Raises:
             RefusedError: there is no such image.
         """
+        labels = {
+            **next((each.node_selector for each in self.regions if each.name == region), {}),
+            **next((each.node_selector for each in self.clusters if each.name == cluster_name), {}),
+        }
+        return {**self._with_image(config), **({NODE_SELECTOR: labels} if labels else {})}
+
+    def _with_image(self, config: Mapping[str, Any]) -> dict[str, Any]:
         version, channel = config.get("version"), config.get("update_channel", CHANNELS[0])
         if config.get("image_tag") or not self.images:
             return dict(config)

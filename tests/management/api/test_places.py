@@ -10,18 +10,24 @@ from tests.kit.management import BEGAN, Installation
 
 PLATFORM = Platform(
     regions=(
-        Region("east", "us-east-1", "aws", "AWS", "us-east-1-prod", True),
+        Region(
+            "east", "us-east-1", "aws", "AWS", "us-east-1-prod", True,
+            node_selector={"region": "east", "pool": "shared"},
+        ),
         Region("lab", "lab", is_disabled=True, env="dev"),
     ),
     clusters=(
-        Cluster("big", "east", "aws", "https://big.example.com", created_at=BEGAN),
+        Cluster(
+            "big", "east", "aws", "https://big.example.com", created_at=BEGAN,
+            node_selector={"pool": "big"},
+        ),
         Cluster("own", "east", organizations=("Umbrella",)),
     ),
     images=(
         Image("caraway/caraway", "2.1.0"),
         Image("caraway/caraway", "2.2.0-rc.1", "preview"),
     ),
-)
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -101,3 +107,19 @@ def test_a_deployment_has_the_image_of_its_channel_and_version(installation: Ins
     project.caller.post(f"{project.path}/pause")
     resumed = project.caller.post(f"{project.path}/resume").json()["deployment_id"]
     assert project.deployment(resumed)["image_tag"] == "2.1.0"
+
+
+def test_region_and_cluster_say_which_nodes_run_a_project(installation: Installation) -> None:
+    project = new_project(installation)
+
+    def labels(**settings: object) -> object:
+        assert project.caller.put(project.path, settings).status_code == 200
+        project.caller.post(f"{project.path}/deployments", {})
+        installation.work()
+        return installation.deployer.running[project.id].config.get("node_selector")
+
+    assert labels() is None
+    assert labels(region="east") == {"region": "east", "pool": "shared"}
+    assert labels(region=None, cluster_name="big") == {"region": "east", "pool": "big"}
+    forged = project.caller.put(project.path, {"node_selector": {"pool": "mine"}})
+    assert forged.status_code == 400

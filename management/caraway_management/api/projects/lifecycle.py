@@ -64,7 +64,9 @@ async def resume_project(
         if project.manifest is not None:
             deployment = await creating.create_deployment(
                 session, change.now, project, "resume", caller.actor,
-                config=caller.services.platform.with_image(project.config),
+                config=caller.services.platform.settings_of(
+                    project.config, project.region, project.cluster_name
+                ),
             )  # fmt: skip
             deployment_id = deployment.id
     return {**views.view(project), "deployment_id": deployment_id}
@@ -105,7 +107,9 @@ async def create_fork(
         await add_alerts(caller, change, fork)
         deployment = await creating.create_deployment(
             session, change.now, fork, "fork", caller.actor,
-            config=caller.services.platform.with_image(fork.config),
+            config=caller.services.platform.settings_of(
+                fork.config, fork.region, fork.cluster_name
+            ),
         )  # fmt: skip
     return {
         **views.view(fork),

@@ -9,6 +9,7 @@ from caraway_kube import naming
 from caraway_kube.api.kinds import CLUSTER as CLUSTER_KIND
 from caraway_kube.api.kinds import CONFIG_MAP, LIMITS, NAMESPACE, SECRET, Object, ResourceKind
 from caraway_management.deployers.protocol import Wanted
+from caraway_management.domain.platform import NODE_SELECTOR
 
 MANAGER = "caraway-management"
 CLUSTER, PLAN, MANIFEST, SECRETS, KEYS = "runtime", "plan", "manifest", "secrets", "api-keys"
@@ -103,9 +104,12 @@ def cluster_spec(wanted: Wanted) -> Object:
         executor["resources"] = given["resources"]
     if size := given.get("storage_size_gb") or config.get("storage_size_gb"):
         executor["cache"] = {"size": f"{size}Gi"}
+    labels = dict(config.get(NODE_SELECTOR) or {})
     if group := config.get("node_group"):
+        labels[_NODE_GROUP_LABEL] = group
+    if labels:
         for component in (scheduler, executor):
-            component["nodeSelector"] = {_NODE_GROUP_LABEL: group}
+            component["nodeSelector"] = labels
     spec: Object = {
         "organization": wanted.org,
         "stopped": wanted.is_paused,

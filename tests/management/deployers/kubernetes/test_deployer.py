@@ -39,6 +39,7 @@ WANTED = Wanted(
         "executor": {"replicas": 3, "storage_size_gb": 50},
         "image_tag": "1.2.3",
         "node_group": "large",
+        "node_selector": {"topology.kubernetes.io/region": "use1"},
     },
     secrets={"S3_KEY": "hidden"},
     api_keys=(RuntimeKey(1, "cwk_one"), RuntimeKey(2, "cwk_two")),
@@ -103,6 +104,10 @@ async def test_the_operator_takes_what_is_applied() -> None:
         spec = CarawayClusterSpec.model_validate(stored(api, "CarawayCluster", "runtime")["spec"])
         assert (spec.scheduler.replicas, spec.executor.replicas) == (2, 3)
         assert spec.image.tag == "1.2.3"
+        for component in (spec.scheduler, spec.executor):
+            labels = component.node_selector
+            assert labels.pop("topology.kubernetes.io/region") == "use1"
+            assert list(labels.values()) == ["large"]
         assert spec.executor.cache.size == "50Gi"
         assert [(key.key, key.access) for key in spec.auth.api_keys] == [
             ("key-1", "rw"),
