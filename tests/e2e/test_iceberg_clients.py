@@ -27,6 +27,7 @@ datasets:
   - {from: 'file:trips/', name: trips}
   - {from: 'file:kinds/', name: kinds}
   - {from: 'file:people.csv', name: people}
+  - {from: 'file:moments.parquet', name: moments}
   - {from: 'file:kinds/', name: quick, acceleration: {enabled: true,
      refresh_sql: 'SELECT l AS id, s, p, day, at FROM quick'}}
 views:
@@ -40,6 +41,8 @@ def write(folder: Path) -> None:
         target.mkdir(parents=True)
         pq.write_table(pa.table({"fare": pa.array(fares, pa.float64())}), target / "part.parquet")
     (folder / "people.csv").write_text("id,name\n1,Ann\n2,Bob\n")
+    nanos = pa.table({"a": [1, 2], "at": pa.array([1000, 2000], pa.timestamp("ns"))})
+    pq.write_table(nanos, folder / "moments.parquet")
     (folder / "kinds").mkdir()
     numbers = range(40)
     start = datetime(2024, 1, 1)
@@ -51,7 +54,7 @@ def write(folder: Path) -> None:
         "s": [f"name {each}" if each % 5 else None for each in numbers],
         "p": pa.array([Decimal(each - 20) / 4 for each in numbers], pa.decimal128(30, 2)),
         "day": [date(2024, 1, 1) + timedelta(each) for each in numbers],
-        "at": pa.array([start + timedelta(hours=each) for each in numbers], pa.timestamp("ns")),
+        "at": pa.array([start + timedelta(hours=each) for each in numbers], pa.timestamp("us")),
         "zoned": pa.array([start] * 40, pa.timestamp("us", "UTC")),
         "hour": pa.array([time(each % 24) for each in numbers], pa.time64("us")),
         "raw": [bytes([each]) for each in numbers],
@@ -99,7 +102,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tup
 
 def _by_sql(server: Child, what: str) -> Any:
     table, _, condition = what.partition(" where ")
-    if table not in ("trips", "kinds", "quick", "people", "dear"):
+    if table not in ("trips", "kinds", "quick", "people", "moments", "dear"):
         return None
     if condition:
         return sql(server, f"SELECT 1 AS n FROM {table} WHERE {condition}").num_rows
@@ -119,7 +122,7 @@ def test_names_and_errors_are_those_of_the_catalog(
 ) -> None:
     said = {key: own for key, (own, _) in found.items()}
     for client in ("pyiceberg", "duckdb"):
-        assert said[client, "tables"] == ["kinds", "people", "quick", "trips"]
+        assert said[client, "tables"] == ["kinds", "moments", "people", "quick", "trips"]
     assert said["pyiceberg", "namespaces"] == [["public"]]
     assert said["pyiceberg", "views"] == ["dear"]
     assert said["pyiceberg", "exists"] == [True, False]

@@ -199,8 +199,6 @@ _PRIMITIVES = {
     pa.int8(): "int",
     pa.int16(): "int",
     pa.int32(): "int",
-    pa.uint8(): "int",
-    pa.uint16(): "int",
     pa.int64(): "long",
     pa.float32(): "float",
     pa.float64(): "double",

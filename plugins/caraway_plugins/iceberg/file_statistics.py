@@ -85,6 +85,8 @@ class FooterReader:
         pairs = [each for column in columns for each in _matched(column, self._by_name)]
         if len(pairs) != footer.num_columns:
             return []  # Types of extensions may have other columns than they show.
+        for index, (own, _) in enumerate(pairs):
+            _check_moment(own, footer.schema.column(index))
         return [
             _Leaf(index, wanted.id, bounds.ordered(own), bounds.packer(own, str(wanted.type)))
             for index, (own, wanted) in enumerate(pairs)
@@ -160,6 +162,17 @@ def _check_ids(own: Mapping[Path, int], fields: Mapping[str, IcebergField]) -> N
         wanted = fields.get(path[0])
         if len(path) == 1 and wanted is not None and wanted.id != id_:
             raise NoIcebergTypeError(f"column '{path[0]}' has different field ids in its files")
+
+
+def _check_moment(own: pa.DataType, column: pq.ColumnSchema) -> None:
+    """Check that moments are microseconds: the Java library reads other units as such.
+
+    It knows those of 96 bits, which have no unit.
+    """
+    if types.is_timestamp(own) and own.unit != "us" and column.physical_type != "INT96":
+        raise NoIcebergTypeError(
+            f"column '{column.path}' is {own} in a file, which some engines read as microseconds"
+        )
 
 
 def _offset(group: pq.RowGroupMetaData) -> int:

@@ -58,7 +58,10 @@ class TableTitle:
     def properties(self) -> dict[str, str]:
         """Return the properties that every table has."""
         comment = {"comment": self.comment} if self.comment else {}
-        return {"caraway.table": self.name, **comment}
+        # A writer would put files there before it finds that it cannot commit.
+        nowhere = f"caraway://{self.name}/is-read-only"
+        paths = {"write.data.path": nowhere, "write.metadata.path": nowhere}
+        return {"caraway.table": self.name, **paths, **comment}
 
 
 @dataclass(frozen=True, slots=True)

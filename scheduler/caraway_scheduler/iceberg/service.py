@@ -115,6 +115,8 @@ class IcebergTables:
         if state is None or _files(state) is None:
             return None
         held = await self._loaded.get(name, self._plan(name))
+        if not held.work.result().key:
+            return None
         place = await self._opened()
         scan = await asyncio.to_thread(publishing.scan_tasks, held.work.result(), place)
         # The protocol has no form for partitions of NULL in tasks, and PyIceberg refuses them.
@@ -164,7 +166,7 @@ class IcebergTables:
         title = _title(name, state.dataset, state.dataset.source)
         table = _files(state)
         if table is not None:
-            return TablePlan((table, state.dataset), lambda: self._from_files(title, table))
+            return TablePlan((table, state.dataset), lambda: self._in_place(title, name, table))
         shown = self._shown(name) if state.is_accelerated else None
         if (shown if state.is_accelerated else state.spec) is None:
             raise _unready(state)
@@ -174,11 +176,19 @@ class IcebergTables:
             )
         reason = (
             f"its rows are read from '{state.dataset.connector}' in another form than Parquet "
-            f"files; {_IN_SQL}"
+            f"files; accelerate it, or {_IN_SQL}"
         )
         return TablePlan(
             (state.spec, state.dataset), lambda: self._columns_only(name, title, reason)
         )
+
+    async def _in_place(self, title: TableTitle, name: TableName, table: TableSpec) -> LoadedTable:
+        """Load a table over the files that a dataset has, if every engine reads them as we do."""
+        try:
+            return await self._from_files(title, table)
+        except NoIcebergTypeError as exc:
+            reason = f"its files cannot be read where they are: {exc}; accelerate it, or {_IN_SQL}"
+        return await self._columns_only(name, title, reason)
 
     async def _from_files(
         self, title: TableTitle, table: TableSpec, key: str | None = None
@@ -187,8 +197,6 @@ class IcebergTables:
         async with self._publishing:
             try:
                 loaded = await asyncio.to_thread(publishing.files, title, table, place, key)
-            except NoIcebergTypeError as exc:
-                raise _refused(title, exc) from exc
             except DatasetError as exc:
                 raise UnavailableError(f"'{title.name}': {exc.message}") from exc
         return self._serving(title, loaded)

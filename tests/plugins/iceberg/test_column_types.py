@@ -8,7 +8,7 @@ from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 
 HELD = {
     "boolean": [pa.bool_()],
-    "int": [pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16()],
+    "int": [pa.int8(), pa.int16(), pa.int32()],
     "long": [pa.int64()],
     "float": [pa.float32()],
     "double": [pa.float64()],
@@ -22,6 +22,8 @@ HELD = {
     "fixed[4]": [pa.binary(4)],
 }
 REFUSED = [
+    pa.uint8(),
+    pa.uint16(),
     pa.uint32(),
     pa.uint64(),
     pa.float16(),

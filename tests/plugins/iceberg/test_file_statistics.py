@@ -93,6 +93,17 @@ def test_files_that_iceberg_would_read_otherwise_are_refused(
         read(pa.table({"a": own}), pa.schema([("a", wanted)]))
 
 
+@pytest.mark.parametrize("unit", ["ms", "ns"])
+def test_moments_in_other_units_than_microseconds_are_refused(unit: str) -> None:
+    moments = pa.array([1], pa.timestamp(unit))
+    for column in (moments, pa.array([[1]], pa.list_(pa.timestamp(unit)))):
+        with pytest.raises(NoIcebergTypeError, match="which some engines read as microseconds"):
+            read(pa.table({"a": column}))
+    # Readers know those of 96 bits, which Spark writes.
+    found = read(pa.table({"a": moments}), use_deprecated_int96_timestamps=True)
+    assert found.value_counts == {1: 1}
+
+
 def test_files_with_other_field_ids_are_refused() -> None:
     column = pa.field("a", pa.int64(), metadata={"PARQUET:field_id": "4"})
     table = pa.table([[1]], schema=pa.schema([column]))

@@ -27,6 +27,7 @@ MANIFEST = """
       - {from: 'file:trips/', name: quick, acceleration: {enabled: true}}
     views:
       - {name: dear, sql: 'SELECT city, count(*) AS n FROM trips WHERE fare > 2 GROUP BY city'}
+      - {name: spans, sql: "SELECT INTERVAL '1 day' AS i"}
 """
 
 

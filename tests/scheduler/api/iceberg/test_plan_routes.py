@@ -1,6 +1,7 @@
 """Scans that the server plans: files of tables, and rows that are exported for one scan."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +42,8 @@ async def test_rows_of_any_source_are_exported_for_a_scan(runtime: Running) -> N
     assert rows(await plan(runtime, "people", select=["name"])) == [{"name": "Ann"}]
     found = sorted(rows(await plan(runtime, "dear")), key=lambda row: str(row["city"]))
     assert found == (await runtime.sql("SELECT * FROM dear ORDER BY city")).json()
+    (odd,) = rows(await plan(runtime, "odd"))
+    assert odd == {"a": Decimal(1)}
     none = {"type": "eq", "term": "id", "value": 2}
     assert await plan(runtime, "people", filter=none) == []
 

@@ -36,7 +36,7 @@ async def test_names_are_lists_and_pages_follow_one_another(runtime: Running) ->
     assert names == whole["identifiers"]
     assert pages == 2
     views = (await runtime.api.get(f"{BASE}/public/views")).json()
-    assert views["identifiers"] == [{"namespace": ["public"], "name": "dear"}]
+    assert [each["name"] for each in views["identifiers"]] == ["dear", "spans"]
 
 
 async def test_existence_has_a_status_and_no_body(runtime: Running) -> None:
@@ -129,13 +129,28 @@ async def test_accelerated_datasets_have_the_rows_of_sql(runtime: Running) -> No
     assert sorted(rows, key=lambda row: (row["city"], row["fare"])) == sql.json()
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "type_"),
+    [
+        ("odd", "column 'a' is uint64", "decimal(20, 0)"),
+        ("mixed", "column 'a' is int64 in a file and double in the table", "double"),
+    ],
+)
+async def test_files_that_engines_read_otherwise_are_not_given_to_them(
+    runtime: Running, name: str, words: str, type_: str
+) -> None:
+    metadata = (await runtime.api.get(f"{BASE}/public/tables/{name}")).json()["metadata"]
+    assert words in metadata["properties"]["caraway.rows"]
+    assert "accelerate it, or" in metadata["properties"]["caraway.rows"]
+    assert [each["type"] for each in metadata["schemas"][0]["fields"]] == [type_]
+    assert "rows-are-not-in-files" in metadata["snapshots"][0]["manifest-list"]
+
+
 async def test_types_without_a_form_are_refused_by_name(runtime: Running) -> None:
-    status, kind, message = await error(runtime, "GET", f"{BASE}/public/tables/odd")
-    assert (status, kind) == (406, "UnsupportedOperationException")
-    assert "column 'a' is uint64" in message
-    status, _, message = await error(runtime, "GET", f"{BASE}/public/tables/mixed")
-    assert status == 406
-    assert "column 'a' is int64 in a file and double in the table" in message
+    for path in ("public/tables/spans", "public/views/spans"):
+        status, kind, message = await error(runtime, "GET", f"{BASE}/{path}")
+        assert (status, kind) == (406, "UnsupportedOperationException")
+        assert "'spans' cannot be a table of Iceberg: column 'i' is" in message
 
 
 async def test_a_dataset_in_error_is_away_with_its_reason(runtime: Running) -> None:

@@ -22,7 +22,7 @@ async def test_catalogs_have_schemas_and_schemas_have_tables(runtime: Running) -
     assert await get("namespaces/caraway%1Fsales/tables") == sales
     public = await runtime.api.get("/v1/namespaces/caraway%1Fpublic/tables")
     names = [each["name"] for each in public.json()["identifiers"]]
-    assert names == ["broken", "dear", "lost", "mixed", "odd", "people", "quick", "trips"]
+    assert names == ["broken", "dear", "lost", "mixed", "odd", "people", "quick", "spans", "trips"]
 
 
 @pytest.mark.parametrize("name", ["a%1F%1Fb", "%1Fa", "a..b", "a%00b", "a%0Ab", "x" * 600])
