@@ -115,4 +115,5 @@ def _snapshots(shape: shapes.AccelerationSection) -> SnapshotSettings:
         every_batches=int(every) if every and trigger == "stream_batches" else None,
         is_compacted=shape.snapshots_compaction == "enabled",
         creation_policy=shape.snapshots_creation_policy,
+        keep=shape.snapshots_keep,
     )

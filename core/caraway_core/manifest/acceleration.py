@@ -76,6 +76,8 @@ class SnapshotSettings:
     every_batches: int | None = None
     is_compacted: bool = False
     creation_policy: Literal["always", "on_change"] = "on_change"
+    keep: int = 2
+    """The number of snapshots that are kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ _OF_SNAPSHOTS = (
     "snapshots_trigger_threshold",
     "snapshots_compaction",
     "snapshots_creation_policy",
+    "snapshots_keep",
 )
 _UNBUILT_MODES = ("caching", "changes_after_load", "snapshot")
 

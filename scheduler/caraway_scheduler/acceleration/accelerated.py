@@ -77,7 +77,7 @@ class Accelerated:
         self.refresher = refresher
         self.feed: Feed | None = None
         self.current = current
-        self._snapshotting = snapshotting
+        self.snapshotting = snapshotting
         self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
         self._bucketed = plan.bucketed
         self._ingest = surroundings.ingest
@@ -117,8 +117,8 @@ class Accelerated:
         """Start the tasks, once the cancelled predecessor has ended its own."""
         self._predecessor = predecessor
         self._spawn(self._keep, "refresh a dataset")
-        if self._snapshotting is not None:
-            self._spawn(self._snapshotting.run, "make snapshots")
+        if self.snapshotting is not None:
+            self._spawn(self.snapshotting.run, "make snapshots")
         self._spawn(self.compactor.run, "keep a dataset up")
         if self.feed is not None:
             self._spawn(partial(self._feed, self.feed), "apply changes")
@@ -228,8 +228,8 @@ class Accelerated:
         if self.columns is not None:
             self.columns.found()
         self._check_models()
-        if self._snapshotting is not None:
-            self._snapshotting.news()
+        if self.snapshotting is not None:
+            self.snapshotting.news()
 
     def damaged(self) -> None:
         """Repair stored rows that cannot be read, unless a repair is running."""
@@ -243,8 +243,8 @@ class Accelerated:
             )
 
     async def _keep(self) -> None:
-        if self._snapshotting is not None:
-            await self._snapshotting.begin()
+        if self.snapshotting is not None:
+            await self.snapshotting.begin()
         self._has_begun.set()
         await self.refresher.run()
 

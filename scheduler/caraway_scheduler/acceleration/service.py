@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -35,11 +34,14 @@ from caraway_scheduler.acceleration.refresh.counting import Counting
 from caraway_scheduler.acceleration.refresh.refresher import Refresher
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
 from caraway_scheduler.acceleration.refresh.reloading import Identify
+from caraway_scheduler.acceleration.snapshot_requests import (
+    SnapshotPlace,
+    SnapshotRequests,
+    snapshotting_of,
+)
 from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.acceleration.standings import DatasetStanding
 from caraway_scheduler.acceleration.upkeep.orphans import OrphanCollector
-from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
-from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.versions import partition_listing
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import StoredSize, VersionMaker
@@ -50,15 +52,6 @@ from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.5, 5.0, jitter=0.2)
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotPlace:
-    """The place of snapshots, and what to do if a dataset cannot start from its snapshot."""
-
-    place: ResultPlace
-    store: ResultStore
-    on_failure: OnFailure
 
 
 class Accelerations:
@@ -95,7 +88,7 @@ class Accelerations:
         self._versions = VersionStore(store, owner)
         self._results = results
         self._dispatch = dispatch
-        self._snapshots = snapshots
+        self.snapshots = SnapshotRequests(self._accelerated, snapshots)
         self._orphans = OrphanCollector(
             self._versions, results, place.title, lambda: datetime.now(UTC)
         )
@@ -157,7 +150,7 @@ class Accelerations:
                 self,
                 self._embed,
             ),
-            self._snapshotting(current, acceleration),
+            snapshotting_of(current, acceleration, self.snapshots.place, self._dispatch),
         )
         self._kept[state.name] = kept
         self._changed()
@@ -348,21 +341,6 @@ class Accelerations:
         self.catalog.moved()
         if name in self._kept:
             self._kept[name].moved()
-
-    def _snapshotting(
-        self, current: CurrentVersion, acceleration: Acceleration
-    ) -> Snapshotting | None:
-        place, wanted = self._snapshots, acceleration.snapshots
-        if wanted.use == "disabled":
-            return None
-        if place is None:
-            logger.warning(
-                "no snapshots are written: the manifest has no snapshots.location",
-                extra={"dataset": current.name},
-            )
-            return None
-        store = DatasetSnapshots(current, VersionMaker(self._dispatch, place.place), place.store)
-        return Snapshotting(current, store, wanted, place.on_failure)
 
     def _changing(self, name: TableName) -> Accelerated:
         kept = self._accelerated(name)

@@ -12,7 +12,7 @@ from caraway_core.manifest import Manifest, RuntimeSettings, SecretResolver
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
-from caraway_scheduler.acceleration.service import SnapshotPlace
+from caraway_scheduler.acceleration.snapshot_requests import SnapshotPlace
 from caraway_scheduler.composition import state
 from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.jobs import places

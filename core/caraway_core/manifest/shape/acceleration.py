@@ -111,6 +111,7 @@ class AccelerationSection(Section):
     snapshots_trigger_threshold: Written | None = None
     snapshots_compaction: Literal["disabled", "enabled"] = "disabled"
     snapshots_creation_policy: Literal["always", "on_change"] = "on_change"
+    snapshots_keep: Annotated[Count, Field(ge=2, le=1000)] = 2
     write_mode: Literal["write_through", "write_back"] = "write_through"
     params: Texts = Field(default_factory=dict)
     metrics: Anything | list[Anything] | None = None

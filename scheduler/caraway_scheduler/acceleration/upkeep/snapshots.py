@@ -7,9 +7,6 @@ description in its name. So a snapshot is either complete or absent.
 
 import json
 import logging
-import re
-import time
-import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,10 +16,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, InvalidRequestError, NotFoundError
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.acceleration.recipes.recipes import quoted
+from caraway_scheduler.acceleration.upkeep import snapshot_marks
+from caraway_scheduler.acceleration.upkeep.snapshot_marks import Found, Listing, state_of
 from caraway_scheduler.acceleration.versions import making, version_codec
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import VersionMaker
@@ -30,22 +29,23 @@ from caraway_scheduler.acceleration.versions.version import DatasetVersion, Vers
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
-_KEPT = 2
 _TRIES = 5
 _ORPHANED = timedelta(hours=6)
 T = TypeVar("T")
 _SCHEMA = pa.schema([("description", pa.binary())])
-_MARK = re.compile(r"(?P<at>[0-9a-f]+)-(?P<sha>[0-9a-f]{64})-(?P<size>[0-9]+)-(?P<id>[0-9a-f]{32})")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A snapshot, with the key that marks it as complete."""
+class SnapshotInfo:
+    """What clients see of a snapshot; without rows, its description cannot be read."""
 
-    mark: str
-    made: int
-    description: str
-    chunk: ChunkInfo
+    number: int
+    made_ms: int
+    key: str
+    checksum: str
+    size_bytes: int
+    rows: int | None
+    is_current: bool
 
 
 class DatasetSnapshots:
@@ -54,8 +54,11 @@ class DatasetSnapshots:
     `maker` stores rows in the place of the snapshots, and `store` reads their chunks.
     """
 
-    def __init__(self, current: CurrentVersion, maker: VersionMaker, store: ResultStore) -> None:
+    def __init__(
+        self, current: CurrentVersion, maker: VersionMaker, store: ResultStore, keep: int = 2
+    ) -> None:
         self._current = current
+        self._keep = keep
         self._maker = maker
         self._store = store
         self._prefix = f"m{making.prefix_of(current.name)}"
@@ -77,14 +80,77 @@ class DatasetSnapshots:
         await self._remove_old()
         return state_of(version)
 
-    async def state(self) -> str | None:
-        """Return the state of the last snapshot, or None without one.
+    async def holds(self, version: DatasetVersion) -> bool:
+        """Return whether the current snapshot has the rows that readers see of a version.
 
         Raises:
             CarawayError: the snapshot cannot be read.
         """
-        document = await self._of_last(self._read)
-        return str(document["state"]) if document else None
+        return bool(await self._of_current(partial(self._has_rows, version)))
+
+    async def listed(self, limit: int) -> tuple[SnapshotInfo, ...]:
+        """Return the last snapshots, the oldest first.
+
+        Raises:
+            CarawayError: the store cannot be read.
+        """
+        listing = await self._listing()
+        return tuple([await self._info(each, listing) for each in listing.found[-limit:]])
+
+    async def info(self, number: int) -> SnapshotInfo:
+        """Return one snapshot.
+
+        Raises:
+            NotFoundError: there is none of this number, or none any more.
+        """
+        listing = await self._listing()
+        return await self._info(self._of_number(number, listing), listing)
+
+    async def restored(self, number: int, held: HeldVersion | None) -> tuple[Found, Successor]:
+        """Copy the rows of a snapshot here, to replace the version that is held.
+
+        Raises:
+            NotFoundError: there is none of this number, or none any more.
+            InvalidRequestError: it has another origin.
+            CarawayError: it cannot be read, or not be stored here.
+        """
+        found = self._of_number(number, await self._listing())
+        try:
+            return found, await self._replacing(number, found, held)
+        except CarawayError:
+            # A writer of newer snapshots may have deleted it meanwhile.
+            self._of_number(number, await self._listing())
+            raise
+
+    async def _replacing(self, number: int, found: Found, held: HeldVersion | None) -> Successor:
+        document = await self._read(found)
+        if not self._current.subject.accepts(_fingerprint(document)):
+            raise InvalidRequestError(
+                f"the snapshot {number} of dataset '{self._current.name}' has another source, key "
+                "or selection of rows than the manifest says now"
+            )
+        return await self._made(document, held)
+
+    async def choose(self, found: Found, version: DatasetVersion) -> str:
+        """Make a snapshot the current one. The version that was made from it is not written again.
+
+        Returns the key of the choice. Raises CarawayError: it cannot be stored.
+        """
+        key = snapshot_marks.choice_of(self._prefix, found, version)
+        await self._store.write_chunk(key, 0, _SCHEMA, [])
+        return key
+
+    async def forget(self, choice: str) -> None:
+        """Delete the key of a choice."""
+        with suppress(CarawayError):
+            await self._store.delete(choice)
+
+    async def forget_earlier(self, choice: str) -> None:
+        """Delete the keys of choices before this one, which have no effect any more."""
+        with suppress(CarawayError):
+            for each in (await self._listing()).choices[:-1]:
+                if each.key != choice:
+                    await self._store.delete(each.key)
 
     async def start(self) -> Successor | None:
         """Copy the last snapshot of this dataset here, as its first version.
@@ -94,7 +160,7 @@ class DatasetSnapshots:
         Raises:
             CarawayError: the snapshot cannot be read, or not be stored here.
         """
-        return await self._of_last(self._first)
+        return await self._of_current(self._first)
 
     async def replacement(self, held: HeldVersion) -> Successor | None:
         """Copy the last snapshot here to replace a version, if it has exactly the same rows.
@@ -104,26 +170,61 @@ class DatasetSnapshots:
         Raises:
             CarawayError: the snapshot cannot be read, or not be stored here.
         """
-        return await self._of_last(partial(self._same, held))
+        return await self._of_current(partial(self._same, held))
 
-    async def _of_last(self, work: Callable[[Found], Awaitable[T | None]]) -> T | None:
-        """Call `work` with the last snapshot, and return its result; None without a snapshot.
+    async def _of_current(self, work: Callable[[Found], Awaitable[T | None]]) -> T | None:
+        """Call `work` with the current snapshot, and return its result; None without a snapshot.
 
         A writer of newer snapshots deletes older ones, even while they are read. `work` is then
-        called again with the newest one. Each such failure means that `_KEPT` newer snapshots
-        exist.
+        called again with the newest one. Each such failure means that as many newer snapshots
+        exist as are kept.
         """
         for tries_left in reversed(range(_TRIES)):
-            found = await self._found()
-            if not found:
+            found = (await self._listing()).current
+            if found is None:
                 return None
             try:
-                return await work(found[-1])
+                return await work(found)
             except CarawayError:
                 # The mark is deleted first, so if it still exists, the failure has another reason.
-                if not tries_left or found[-1] in await self._found():
+                marks = {each.mark for each in (await self._listing()).found}
+                if not tries_left or found.mark in marks:
                     raise
         return None
+
+    def _of_number(self, number: int, listing: Listing) -> Found:
+        for each in listing.found:
+            if each.number == number:
+                return each
+        raise NotFoundError(
+            f"dataset '{self._current.name}' has no snapshot {number}, or not any more; "
+            f"{len(listing.found)} are kept"
+        )
+
+    async def _info(self, found: Found, listing: Listing) -> SnapshotInfo:
+        current = listing.current
+        size, rows = found.chunk.size_bytes, None
+        try:
+            document = await self._read(found)
+            part = version_codec.decode_part(document["key"], document["part"].encode())
+            size = sum(chunk.size_bytes for chunk in part.chunks)
+            rows = sum(chunk.row_count for chunk in part.chunks)
+        except CarawayError as exc:
+            logger.info("snapshot cannot be read", extra={"cause": exc.message})
+        return SnapshotInfo(
+            found.number,
+            found.made // 1_000_000,
+            found.mark,
+            found.chunk.sha256,
+            size,
+            rows,
+            current is not None and current.mark == found.mark,
+        )
+
+    async def _has_rows(self, version: DatasetVersion, found: Found) -> bool:
+        if found.was_restored_as(version):
+            return True
+        return bool((await self._read(found))["state"] == state_of(version))
 
     async def _first(self, found: Found) -> Successor | None:
         document = await self._read(found)
@@ -134,16 +235,17 @@ class DatasetSnapshots:
                 extra={"dataset": self._current.name},
             )
             return None
-        part = version_codec.decode_part(document["key"], document["part"].encode())
-        here = await self._copied(part)
-        first = self._current.anew(None, here, document["sql"], _cut(document["cut"]))
+        first = await self._made(document, None)
         return replace(first, version=replace(first.version, position=document["position"]))
 
     async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
         document = await self._read(found)
-        is_same = document["state"] == state_of(held.version) and not held.version.pending
+        is_same = await self._has_rows(held.version, found) and not held.version.pending
         if not is_same or not self._current.subject.accepts(_fingerprint(document)):
             return None
+        return await self._made(document, held)
+
+    async def _made(self, document: Mapping[str, Any], held: HeldVersion | None) -> Successor:
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
         return self._current.anew(held, here, document["sql"], _cut(document["cut"]))
@@ -175,11 +277,10 @@ class DatasetSnapshots:
             "state": state_of(version),
             "definition": version.definition,
         }
-        identity = uuid.uuid4().hex
+        identity, described = snapshot_marks.new_description(self._prefix)
         row = pa.record_batch([pa.array([json.dumps(document).encode()])], schema=_SCHEMA)
-        described = f"d{self._prefix}{identity}"
         chunk = await self._store.write_chunk(described, 0, _SCHEMA, [row])
-        mark = f"{self._prefix}{time.time_ns():x}-{chunk.sha256}-{chunk.size_bytes}-{identity}"
+        mark = snapshot_marks.mark_of(self._prefix, identity, chunk)
         await self._store.write_chunk(mark, 0, _SCHEMA, [row.slice(0, 0)])
 
     async def _read(self, found: Found) -> Any:
@@ -189,30 +290,28 @@ class DatasetSnapshots:
         except (ValueError, IndexError) as exc:
             raise CarawayError(f"the snapshot '{found.mark}' is damaged: {exc}") from exc
 
-    async def _found(self) -> Sequence[Found]:
-        found = []
-        for key in await self._store.keys():
-            match = _MARK.fullmatch(key.removeprefix(self._prefix))
-            if match is None or not key.startswith(self._prefix):
-                continue
-            chunk = ChunkInfo(0, 1, int(match["size"]), match["sha"])
-            described = f"d{self._prefix}{match['id']}"
-            found.append(Found(key, int(match["at"], 16), described, chunk))
-        return sorted(found, key=lambda each: each.made)
+    async def _listing(self) -> Listing:
+        return snapshot_marks.listing(self._prefix, await self._store.keys())
 
     async def _remove_old(self) -> None:
-        """Delete old snapshots, and rows that belong to no snapshot.
+        """Delete old snapshots, choices, and rows that belong to no snapshot.
 
         Two schedulers may do this at the same time, and descriptions may be damaged.
         """
-        found = await self._found()
-        for old in found[:-_KEPT]:
+        listing = await self._listing()
+        kept = listing.kept(self._keep)
+        for old in listing.found:
+            if old.mark in {each.mark for each in kept}:
+                continue
             rows = await self._rows_of(old)
             # Delete the mark first: without it, the snapshot does not exist.
             for key in (old.mark, old.description, rows):
                 if key is not None:
                     await self._store.delete(key)
-        wanted = {await self._rows_of(each) for each in found[-_KEPT:]}
+        for choice in listing.choices:
+            if choice.at < listing.found[-1].made:
+                await self._store.delete(choice.key)
+        wanted = {await self._rows_of(each) for each in kept}
         if None in wanted:
             return
         for key in await self._store.keys():
@@ -227,12 +326,6 @@ class DatasetSnapshots:
         except CarawayError as exc:
             logger.info("snapshot cannot be read", extra={"cause": exc.message})
             return None
-
-
-def state_of(version: DatasetVersion) -> str:
-    """Return an identifier of the rows that readers see of a version."""
-    log = version.read_log
-    return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
 
 
 def _fingerprint(document: Mapping[str, Any]) -> str:

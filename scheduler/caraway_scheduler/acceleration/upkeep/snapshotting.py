@@ -6,9 +6,8 @@ from contextlib import suppress
 from typing import Literal
 
 from caraway_core.backoff import Backoff, Delays
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, UnavailableError
 from caraway_core.manifest.acceleration import SnapshotSettings
-from caraway_scheduler.acceleration.upkeep import snapshots
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, MovedError
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
@@ -31,12 +30,13 @@ class Snapshotting:
         on_failure: OnFailure,
     ) -> None:
         self._current = current
-        self._store = store
+        self.store = store
         self._wanted = wanted
         self._on_failure = on_failure
         self._news = asyncio.Event()
         self._batches = 0
         self._key: str | None = None
+        self._working = asyncio.Lock()
 
     def news(self) -> None:
         """Note that readers see another state."""
@@ -65,7 +65,43 @@ class Snapshotting:
         Raises:
             CarawayError: as in `DatasetSnapshots.replacement`.
         """
-        return await self._store.replacement(held)
+        return await self.store.replacement(held)
+
+    async def choose(self, number: int) -> None:
+        """Replace the current version by the rows of a snapshot, and start from it from now on.
+
+        Raises:
+            NotFoundError: there is none of this number, or none any more.
+            InvalidRequestError: it has another origin.
+            UnavailableError: the dataset changed meanwhile, or another scheduler works on this.
+            CarawayError: it cannot be read, or not be stored here.
+        """
+        current = self._current
+        claim = current.claim(_CLAIM)
+        async with self._working, claim.held() as is_mine:
+            if not is_mine:
+                raise UnavailableError(
+                    f"dataset '{current.name}': another scheduler writes or chooses a snapshot "
+                    "now; try again"
+                )
+            await current.look()
+            found, following = await self.store.restored(number, current.held)
+            following = await current.loaded(following)
+            choice = await self.store.choose(found, following.version)
+            try:
+                async with current.moving:
+                    await current.flip(following)
+                    await current.show()
+            except CarawayError as exc:
+                await self.store.forget(choice)
+                if not isinstance(exc, MovedError):
+                    raise
+                raise UnavailableError(
+                    f"dataset '{current.name}' changed while the snapshot was read; try again"
+                ) from exc
+            await self.store.forget_earlier(choice)
+        extra = {"dataset": current.name, "snapshot": number}
+        logger.info("a snapshot was chosen and is read", extra=extra)
 
     async def run(self) -> None:
         """Write snapshots until cancelled."""
@@ -88,7 +124,7 @@ class Snapshotting:
         current = self._current
         if await current.look() is not None or current.held is not None:
             return
-        first = await self._store.start()
+        first = await self.store.start()
         if first is None:
             return
         first = await current.loaded(first)
@@ -111,11 +147,11 @@ class Snapshotting:
                     return
 
     async def _make(self) -> None:
-        async with self._current.claim(_CLAIM).held() as is_mine:
+        async with self._working, self._current.claim(_CLAIM).held() as is_mine:
             shown = self._current.shown
             if shown is None or not is_mine:
                 return
             self._batches, self._key = 0, shown.key
             is_needed = self._wanted.creation_policy == "always"
-            if is_needed or await self._store.state() != snapshots.state_of(shown):
-                await self._store.write()
+            if is_needed or not await self.store.holds(shown):
+                await self.store.write()
