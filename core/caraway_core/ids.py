@@ -1,8 +1,10 @@
 """Distinct types for ids, so that one kind of id cannot be passed for another."""
 
 import os
+import re
 import secrets
 import time
+import uuid
 from collections import deque
 from typing import NewType
 
@@ -18,6 +20,7 @@ PUBLIC = PrincipalId("public")
 """The principal that owns everything requested without credentials."""
 
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _BLOCKS = 256
 _BLOCK_BYTES = 16
 _random: deque[str] = deque()
@@ -55,3 +58,11 @@ def new_job_id() -> JobId:
     stamp = time.time_ns() // 1_000_000
     digits = f"{stamp:012X}7{secrets.token_hex(10)[:19].upper()}"
     return JobId("-".join((digits[:5], digits[5:8], digits[8:11], digits[11:])))
+
+
+def key_prefix(name: TableName) -> str:
+    """Return the prefix of all keys of a dataset in a store, which no other dataset has."""
+    # Names may contain any character. The digest distinguishes names that are equal after
+    # replacing.
+    digest = uuid.uuid5(uuid.NAMESPACE_OID, name).hex[:8]
+    return f"d-{_UNSAFE.sub('_', name)[:60]}-{digest}."

@@ -5,9 +5,10 @@ from pathlib import Path
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import FilesTable
-from caraway_plugins.sources import assembly, listing, params, shapes, store_params
+from caraway_plugins.sources import assembly, listing, params, shapes, snapshots, store_params
 from caraway_plugins.sources.buckets import BucketStorage
 from caraway_plugins.sources.disk import Disk
+from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import Storage
 
@@ -23,8 +24,7 @@ class LocalFiles:
         return read(Disk(), local_path(request), _local_params(request), request)
 
     def fingerprint(self, request: SourceRequest) -> str | None:
-        _local_params(request)
-        return listing.look(Disk(), local_path(request)).fingerprint()
+        return _look(Disk(), local_path(request), _local_params(request), request).fingerprint()
 
 
 class ObjectFiles:
@@ -40,7 +40,7 @@ class ObjectFiles:
     def fingerprint(self, request: SourceRequest) -> str | None:
         values = _bucket_params(request)
         place = store_params.parse(request.name, request.connector, request.path, values)
-        return listing.look(_bucket(place, values), place.key).fingerprint()
+        return _look(_bucket(place, values), place.key, values, request).fingerprint()
 
 
 def read(storage: Storage, path: str, values: Params, request: SourceRequest) -> FilesTable:
@@ -49,9 +49,17 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
     Raises:
         DatasetError: the files are missing, unreadable, rejected, or do not fit together.
     """
-    found = listing.look(storage, path)
+    found = _look(storage, path, values, request)
+    if snapshots.is_wanted(values):
+        values = snapshots.as_files(values)
     files = shapes.read(storage, found, values, request.declared)
     return assembly.assemble(storage, found, files, values, request.declared)
+
+
+def _look(storage: Storage, path: str, values: Params, request: SourceRequest) -> FileListing:
+    if snapshots.is_wanted(values):
+        return snapshots.look(storage, path, request.name)
+    return listing.look(storage, path)
 
 
 def local_path(request: SourceRequest) -> str:

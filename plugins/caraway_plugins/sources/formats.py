@@ -53,7 +53,7 @@ def wanted(params: Params) -> str | None:
     name = params.text("file_format")
     if name is not None and name.lower() not in _FORMATS:
         raise DatasetError(
-            "invalid", registry.unknown("file format", name, dict.fromkeys(_FORMATS, ""))
+            "invalid", registry.unknown("file format", name, (*_FORMATS, "snapshot"))
         )
     return name.lower() if name else None
 

@@ -168,7 +168,7 @@ def test_generated_requests_get_what_the_description_promises(
         for result in schema.get_all_operations():
             conformance(result.ok(), examples)()
             operations += 1
-        assert operations == 62
+        assert operations == 63
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from caraway_core import snapshots as snapshot_marks
 from caraway_core.errors import CarawayError, InvalidRequestError, NotFoundError
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_core.snapshots import Found, Listing
 from caraway_scheduler.acceleration.recipes.recipes import quoted
-from caraway_scheduler.acceleration.upkeep import snapshot_marks
-from caraway_scheduler.acceleration.upkeep.snapshot_marks import Found, Listing, state_of
 from caraway_scheduler.acceleration.versions import making, version_codec
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import VersionMaker
@@ -61,7 +61,7 @@ class DatasetSnapshots:
         self._keep = keep
         self._maker = maker
         self._store = store
-        self._prefix = f"m{making.prefix_of(current.name)}"
+        self._prefix = snapshot_marks.prefix_of(current.name)
 
     async def write(self) -> str | None:
         """Write a snapshot of the version that readers see; returns its state, or None without one.
@@ -136,7 +136,7 @@ class DatasetSnapshots:
 
         Returns the key of the choice. Raises CarawayError: it cannot be stored.
         """
-        key = snapshot_marks.choice_of(self._prefix, found, version)
+        key = snapshot_marks.choice_of(self._prefix, found, state_of(version))
         await self._store.write_chunk(key, 0, _SCHEMA, [])
         return key
 
@@ -222,7 +222,7 @@ class DatasetSnapshots:
         )
 
     async def _has_rows(self, version: DatasetVersion, found: Found) -> bool:
-        if found.was_restored_as(version):
+        if found.was_restored_as(state_of(version)):
             return True
         return bool((await self._read(found))["state"] == state_of(version))
 
@@ -326,6 +326,12 @@ class DatasetSnapshots:
         except CarawayError as exc:
             logger.info("snapshot cannot be read", extra={"cause": exc.message})
             return None
+
+
+def state_of(version: DatasetVersion) -> str:
+    """Return an identifier of the rows that readers see of a version."""
+    log = version.read_log
+    return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
 
 
 def _fingerprint(document: Mapping[str, Any]) -> str:

@@ -1,13 +1,13 @@
 """Makes versions of accelerated datasets: runs SQL over the source and stores the rows."""
 
 import logging
-import re
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from caraway_core import ids
 from caraway_core.changes import Log, Logs
 from caraway_core.errors import (
     AnswerCutError,
@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 _TRIES = 3
 _WHOLE = PartitionBy()
 NO_LOGS: Logs = {}
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,4 @@ def made_at(key: str, name: TableName) -> datetime | None:
 
 def prefix_of(name: TableName) -> str:
     """Return the prefix of all keys of a dataset, which no other dataset has."""
-    # Names may contain any character. The digest distinguishes names that are equal after
-    # replacing.
-    digest = uuid.uuid5(uuid.NAMESPACE_OID, name).hex[:8]
-    return f"d-{_UNSAFE.sub('_', name)[:60]}-{digest}."
+    return ids.key_prefix(name)

@@ -11,8 +11,9 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from caraway_core import ids
+from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.acceleration.versions.version import DatasetVersion
 
 _MARK = re.compile(r"(?P<at>[0-9a-f]+)-(?P<sha>[0-9a-f]{64})-(?P<size>[0-9]+)-(?P<id>[0-9a-f]{32})")
 _CHOICE = re.compile(r"c(?P<at>[0-9a-f]+)-(?P<id>[0-9a-f]{32})-(?P<state>[0-9a-f]{32})")
@@ -35,9 +36,9 @@ class Found:
         """The number that clients know it by: microseconds, which JavaScript holds exactly."""
         return self.made // 1000
 
-    def was_restored_as(self, version: DatasetVersion) -> bool:
-        """Return whether a version was made from this snapshot, and has not changed since."""
-        return self.restored == _short(state_of(version))
+    def was_restored_as(self, state: str) -> bool:
+        """Return whether a version in this state was made from this snapshot."""
+        return self.restored == _short(state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ class Listing:
         return (current, *last) if is_older and current is not None else last
 
 
+def prefix_of(name: TableName) -> str:
+    """Return the prefix of the marks of a dataset."""
+    return f"m{ids.key_prefix(name)}"
+
+
 def listing(prefix: str, keys: Iterable[str]) -> Listing:
     """Return what the keys of a store say of the snapshots of one dataset."""
     found, choices = [], []
@@ -104,15 +110,9 @@ def mark_of(prefix: str, identity: str, chunk: ChunkInfo) -> str:
     return f"{prefix}{time.time_ns():x}-{chunk.sha256}-{chunk.size_bytes}-{identity}"
 
 
-def choice_of(prefix: str, found: Found, version: DatasetVersion) -> str:
-    """Return the key of the choice of a snapshot now, from which a version was made."""
-    return f"{prefix}c{time.time_ns():x}-{found.identity}-{_short(state_of(version))}"
-
-
-def state_of(version: DatasetVersion) -> str:
-    """Return an identifier of the rows that readers see of a version."""
-    log = version.read_log
-    return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
+def choice_of(prefix: str, found: Found, state: str) -> str:
+    """Return the key of the choice of a snapshot now, of which a version in a state was made."""
+    return f"{prefix}c{time.time_ns():x}-{found.identity}-{_short(state)}"
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,79 @@
+"""Snapshots that another runtime writes, as files: `file_format: snapshot`.
+
+The name of the dataset selects the snapshots, which are those of a dataset of this name there.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import snapshots
+from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.ids import TableName
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.snapshots import Found
+from caraway_plugins.sources.listing import FileListing
+from caraway_plugins.sources.params import Params
+from caraway_plugins.sources.storage import FoundFile, Storage
+from caraway_plugins.stores import chunks
+
+FORMAT = "snapshot"
+_MOST_DESCRIPTION = 64 * 1024 * 1024
+
+
+def is_wanted(params: Params) -> bool:
+    """Return whether the params ask for snapshots."""
+    return (params.text("file_format") or "").lower() == FORMAT
+
+
+def as_files(params: Params) -> Params:
+    """Return the params for reading the files of a snapshot."""
+    return replace(params, values={**params.values, "file_format": "arrow"})
+
+
+def look(storage: Storage, path: str, name: TableName) -> FileListing:
+    """List the files of the current snapshot of a dataset.
+
+    Raises:
+        DatasetError: there is no snapshot, it is damaged, or access is denied.
+    """
+    root = path if path.endswith("/") or not path else f"{path}/"
+    files = {each.path.removeprefix(root): each for each in storage.listing(root)}
+    keys = {relative.partition("/")[0] for relative in files}
+    found = snapshots.listing(snapshots.prefix_of(name), keys).current
+    title = storage.title(path)
+    if found is None:
+        raise DatasetError("not_found", f"'{title}' has no snapshot of a dataset '{name}'")
+    damaged = DatasetError(
+        "invalid", f"the snapshot {found.number} of '{name}' in '{title}' is damaged or incomplete"
+    )
+    try:
+        described = files[f"{found.description}/{chunks.file_name(0, found.chunk.sha256)}"]
+        rows = [files[each] for each in _names(_description(storage, described, found))]
+    except (CarawayError, KeyError, ValueError, TypeError) as exc:
+        raise damaged from exc
+    if not rows:
+        raise DatasetError("unsupported", f"the snapshot of '{name}' in '{title}' has no rows")
+    return FileListing(root, tuple(rows), (), is_folder=False)
+
+
+def _description(storage: Storage, file: FoundFile, found: Found) -> Mapping[str, Any]:
+    if file.size_bytes > _MOST_DESCRIPTION:
+        raise ValueError("the description is too large")
+    content = storage.read(file.path, 0, file.size_bytes)
+    if hashlib.sha256(content).hexdigest() != found.chunk.sha256:
+        raise ValueError("the description has other bytes than its mark says")
+    rows = pa.ipc.open_stream(content).read_all()
+    document: Mapping[str, Any] = json.loads(rows.column(0)[0].as_py())
+    return document
+
+
+def _names(document: Mapping[str, Any]) -> list[str]:
+    """Return the files of the rows, below the place of the snapshots."""
+    found = [ChunkInfo(*each) for each in json.loads(document["part"])["chunks"]]
+    key = document["key"]
+    return [f"{each.key or key}/{chunks.file_name(each.index, each.sha256)}" for each in found]
