@@ -64,5 +64,6 @@ class BucketStorage:
 
 
 def _found(meta: "ObjectMeta") -> FoundFile:
-    modified = meta["last_modified"].isoformat()
-    return FoundFile(meta["path"], meta["size"], meta["e_tag"] or modified)
+    modified = meta["last_modified"]
+    stamp = meta["e_tag"] or modified.isoformat()
+    return FoundFile(meta["path"], meta["size"], stamp, modified.timestamp())

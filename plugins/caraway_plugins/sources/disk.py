@@ -39,7 +39,8 @@ class Disk:
             raise _worded(path, exc) from exc
         if not stat.S_ISREG(status.st_mode):
             return None
-        return FoundFile(path, status.st_size, f"{status.st_mtime_ns}-{status.st_ino}")
+        stamp = f"{status.st_mtime_ns}-{status.st_ino}"
+        return FoundFile(path, status.st_size, stamp, status.st_mtime)
 
     def read(self, path: str, start: int, end: int) -> bytes:
         try:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from caraway_core.tables import StoreSpec
@@ -15,6 +15,8 @@ class FoundFile:
     path: str
     size_bytes: int
     stamp: str
+    modified_s: float = field(default=0.0, compare=False)
+    """When it was written, in seconds since 1970."""
 
 
 class Storage(Protocol):

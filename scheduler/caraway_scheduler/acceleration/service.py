@@ -259,10 +259,11 @@ class Accelerations:
         """Return the state of all accelerated datasets."""
         return [self._standing(kept) for kept in self._kept.values()]
 
-    def shown(self, name: TableName) -> tuple[str, str] | None:
+    def shown(self, name: TableName) -> tuple[str, str, int] | None:
         """Return what tells apart the states of a dataset; None: statements read none.
 
-        The first text changes with its base, the second one with its log.
+        The first text changes with its base, the second one with its log. The number is when the
+        base was made, in milliseconds since 1970.
         """
         kept = self._kept.get(name)
         version = kept.current.shown if kept is not None else None
@@ -270,7 +271,8 @@ class Accelerations:
             return None
         log = version.read_log
         last = log[-1].chunk.sha256 if log else ""
-        return "+".join(part.key for part in version.parts), f"{len(log)}:{last}"
+        base = "+".join(part.key for part in version.parts)
+        return base, f"{len(log)}:{last}", int(version.made_at.timestamp() * 1000)
 
     def partitions(self) -> pa.Table:
         """Return the content of `runtime.partitions`."""

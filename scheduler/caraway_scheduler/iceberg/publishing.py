@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,6 +64,18 @@ class TableTitle:
 
 
 @dataclass(frozen=True, slots=True)
+class TableState:
+    """Names the rows of a table at one moment, and has the moment.
+
+    That is when the rows came to be, before any client asked for them: DuckDB reads no snapshot
+    that is younger than its transaction.
+    """
+
+    key: str
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedTable:
     """A table as clients load it: metadata, its location if it has one, and how to reach files."""
 
@@ -82,11 +93,11 @@ class LoadedTable:
 
 
 def files(
-    title: TableTitle, table: TableSpec, place: Published, key: str | None = None
+    title: TableTitle, table: TableSpec, place: Published, state: TableState | None = None
 ) -> LoadedTable:
     """Publish the metadata of a table over Parquet files, unless the place has it.
 
-    `key` names the state of the files; without it, it is what they are now.
+    Without a `state`, it is that of the files.
 
     Raises:
         DatasetError: a file cannot be read.
@@ -98,11 +109,14 @@ def files(
     schema = column_types.schema(table.schema, _own_ids(found, names), title.docs)
     spec = partitioning.spec(schema, _partition_columns(table))
     store = table.scans[0].store if table.scans else None
-    key = key or _key(title, schema, spec, found)
+    if state is None:
+        newest_s = max((each.found.modified_s for each in found), default=0.0)
+        state = TableState(_key(title, schema, spec, found), int(newest_s * 1000))
+    key = state.key
     if (kept := known(title, key, place, store)) is not None:
         return kept
     data = _data_files(schema, spec, found, names)
-    snapshot = _snapshot(schema, spec, data, place, home(title, key), key)
+    snapshot = _snapshot(schema, spec, data, place, home(title, key), state)
     properties = {
         **title.properties(),
         metadata.NAME_MAPPING: metadata.name_mapping(schema, names),
@@ -131,7 +145,9 @@ def home(title: TableTitle, key: str) -> str:
     return f"{title.uuid}/{key[:KEY_LENGTH]}"
 
 
-def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTable:
+def columns_only(
+    title: TableTitle, columns: pa.Schema, reason: str, timestamp_ms: int
+) -> LoadedTable:
     """Return a table whose rows are in no files. To read it fails; it does not look empty.
 
     Raises:
@@ -139,8 +155,7 @@ def columns_only(title: TableTitle, columns: pa.Schema, reason: str) -> LoadedTa
     """
     schema = column_types.schema(columns, docs=title.docs)
     location = f"caraway://{title.name}/rows-are-not-in-files"
-    now_ms = int(time.time() * 1000)
-    snapshot = TableSnapshot(_number(schema.document()), now_ms, location, 0, 0, 0)
+    snapshot = TableSnapshot(_number(schema.document()), timestamp_ms, location, 0, 0, 0)
     properties = {
         **title.properties(),
         metadata.NAME_MAPPING: metadata.name_mapping(schema, {}),
@@ -210,9 +225,9 @@ def _snapshot(
     data: Sequence[DataFile],
     place: Published,
     home: str,
-    key: str,
+    state: TableState,
 ) -> TableSnapshot:
-    snapshot_id = int(key[:16], 16) >> 1 or 1
+    snapshot_id = int(state.key[:16], 16) >> 1 or 1
     written: list[tuple[str, WrittenManifest]] = []
     for start in range(0, len(data), manifests.MOST_FILES):
         part = manifests.manifest(
@@ -227,7 +242,7 @@ def _snapshot(
     place.write(f"{home}/{_TASKS}", json.dumps(tasks, default=str).encode())
     return TableSnapshot(
         snapshot_id,
-        int(time.time() * 1000),
+        state.timestamp_ms,
         place.location(f"{home}/list.avro"),
         len(data),
         sum(each.statistics.row_count for each in data),

@@ -27,15 +27,18 @@ from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.iceberg import exporting, publishing
 from caraway_scheduler.iceberg.keeping import LoadedTables, TablePlan
 from caraway_scheduler.iceberg.planning import FOLDER, ScanExports, ScanRequest
-from caraway_scheduler.iceberg.publishing import LoadedTable, TableTitle
+from caraway_scheduler.iceberg.publishing import LoadedTable, TableState, TableTitle
 from caraway_scheduler.iceberg.sweeping import StateSweeper
 
 LAG_S = 60.0
 """How long an export is served although the rows have changed."""
 _SWEEP_S = 600.0
 _IN_SQL = "read it by SQL, or let the server plan the scan"
-Shown = Callable[[TableName], tuple[str, str] | None]
-"""Returns what tells apart the states of an accelerated dataset; None: it has no rows yet."""
+Shown = Callable[[TableName], tuple[str, str, int] | None]
+"""Returns what tells apart the states of an accelerated dataset, and when its base was made.
+
+None: it has no rows yet.
+"""
 
 
 class NotIcebergError(InvalidRequestError):
@@ -191,18 +194,18 @@ class IcebergTables:
         return await self._columns_only(name, title, reason)
 
     async def _from_files(
-        self, title: TableTitle, table: TableSpec, key: str | None = None
+        self, title: TableTitle, table: TableSpec, at: TableState | None = None
     ) -> LoadedTable:
         place = await self._opened()
         async with self._publishing:
             try:
-                loaded = await asyncio.to_thread(publishing.files, title, table, place, key)
+                loaded = await asyncio.to_thread(publishing.files, title, table, place, at)
             except DatasetError as exc:
                 raise UnavailableError(f"'{title.name}': {exc.message}") from exc
         return self._serving(title, loaded)
 
     async def _export(
-        self, title: TableTitle, name: TableName, shown: tuple[str, str]
+        self, title: TableTitle, name: TableName, shown: tuple[str, str, int]
     ) -> LoadedTable:
         """Export the rows of an accelerated dataset, unless the place has this state of them."""
         key = _key(title.uuid, shown)
@@ -215,7 +218,7 @@ class IcebergTables:
         folder = publishing.home(title, key)
         await self._refuse_unwritable(title, name)
         rows = await exporting.export(self._dispatch, statement, at, folder, is_table=True)
-        return await self._from_files(title, rows.table(), key)
+        return await self._from_files(title, rows.table(), TableState(key, shown[2]))
 
     async def _refuse_unwritable(self, title: TableTitle, name: TableName) -> None:
         try:
@@ -256,7 +259,7 @@ class IcebergTables:
     async def _columns_only(self, name: TableName, title: TableTitle, reason: str) -> LoadedTable:
         columns = await self.columns(name)
         try:
-            return publishing.columns_only(title, columns, reason)
+            return publishing.columns_only(title, columns, reason, self._began_ms)
         except NoIcebergTypeError as exc:
             raise _refused(title, exc) from exc
 
@@ -266,9 +269,9 @@ class IcebergTables:
         return self._published
 
 
-def _key(uuid: str, shown: tuple[str, str]) -> str:
+def _key(uuid: str, shown: tuple[str, str, int]) -> str:
     """Return the key of a state of an accelerated dataset."""
-    return hashlib.sha256("\0".join((uuid, *shown)).encode()).hexdigest()
+    return hashlib.sha256("\0".join((uuid, *shown[:2])).encode()).hexdigest()
 
 
 def _files(state: DatasetState) -> TableSpec | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,8 @@ async def test_files_are_looked_at_once_until_they_change(
         assert second is not None
         assert (values(first), values(second)) == ([1, 2], [1, 2, 3])
         assert second["table-uuid"] == first["table-uuid"]
+        newest = max(each.stat().st_mtime for each in (tmp_path / "t").iterdir())
+        assert second["snapshots"][0]["timestamp-ms"] == int(newest * 1000)
         assert second["current-snapshot-id"] != first["current-snapshot-id"]
         assert len(made) == 2
 
@@ -223,6 +226,10 @@ async def test_an_accelerated_dataset_is_exported_once_for_each_version(
         assert first is not None
         assert (await asyncio.gather(*(metadata(runtime) for _ in range(3))))[2] == first
         assert len(exports) == 1
+        # Clients read no snapshot that is younger than their transaction.
+        standing = (await runtime.api.get("/v1/datasets/t/acceleration")).json()
+        made_at = datetime.fromisoformat(standing["version"]["made_at"])
+        assert abs(first["snapshots"][0]["timestamp-ms"] - made_at.timestamp() * 1000) < 1000
         rows = sorted(iceberg_reader.rows(first), key=lambda row: row["a"])
         assert rows == (await runtime.sql("SELECT * FROM t ORDER BY a")).json()
         (file,) = iceberg_reader.data_files(first)
