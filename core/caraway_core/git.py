@@ -35,7 +35,7 @@ _FOUND_BY_WORDS: tuple[tuple["GitFailure", tuple[str, ...]], ...] = (
     ("no_commit", ("couldn't find remote ref", "not our ref", "no such remote ref")),
     ("redirected", ("redirect", "returned error: 30")),
     ("too_large", ("file too large", "file size limit", "signal 25", "out of memory",
-                   "malloc failed")),
+                   "malloc failed", "invalid index-pack output")),
     ("no_repository", (
         "not found", "does not exist", "not appear to be a git repository",
         "authentication failed", "could not read username", "permission denied",
@@ -151,7 +151,9 @@ class _Commands:
         scheme = self.url.partition("://")[0]
         chosen = (*_SETTINGS, f"protocol.{scheme}.allow=always", f"remote.origin.url={self.url}")
         settings = [part for each in chosen for part in ("-c", each)]
-        limits = f"ulimit -f {_MOST_FILE_BLOCKS} -v {_MOST_MEMORY_KIB}"
+        # Not every system has a limit of memory.
+        memory = f"{{ ulimit -v {_MOST_MEMORY_KIB} 2>/dev/null || :; }}"
+        limits = f"ulimit -f {_MOST_FILE_BLOCKS} && {memory}"
         # What it writes goes to files, whose size the system limits.
         with (
             tempfile.TemporaryFile(dir=self.folder) as output,
@@ -159,7 +161,7 @@ class _Commands:
         ):
             try:
                 process = await asyncio.create_subprocess_exec(
-                    "/bin/sh", "-c", f'{limits}; exec git "$@"', "git", *settings, *arguments,
+                    "/bin/sh", "-c", f'{limits} && exec git "$@"', "git", *settings, *arguments,
                     cwd=self.folder, env=self._environment(), stdin=asyncio.subprocess.DEVNULL,
                     stdout=output, stderr=said, start_new_session=True,
                 )  # fmt: skip

@@ -99,7 +99,7 @@ def _refusal(
                 f"{name} redirects to another place, which is not followed; use its new name"
             )
         case "too_large":
-            return InvalidRequestError(f"{name} is too large")
+            return InvalidRequestError(f"{name} is too large to be read, or is damaged")
         case "timed_out":
             return _late(source, timeout_s)
         case _:

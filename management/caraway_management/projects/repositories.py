@@ -172,7 +172,7 @@ def _unreadable(exc: GitError) -> refusals.RefusedError:
         case "redirected":
             message = "redirects to another place, which is not followed; name that one"
         case "too_large":
-            message = "is too large"
+            message = "is too large to be read, or is damaged"
         case _:
             message = "does not answer; try again later"
     return repositories.refused("github_unavailable", message, 502)

@@ -1,5 +1,3 @@
-import asyncio
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +6,8 @@ import pytest
 from sqlalchemy.engine import URL
 
 from caraway_core import git
-from caraway_core.git import GitError
 from caraway_management.domain.platform import Platform
-from tests.kit import certificates, management
+from tests.kit import management
 from tests.kit.git_repositories import Repository
 from tests.kit.management import Caller, Installation
 
@@ -218,33 +215,6 @@ def test_what_a_repository_holds_runs_nothing(
     answer = owner.put(f"{path}/repository", {"repository": repository.url})
     assert answer.status_code == 200, answer.text
     assert not marker.exists()
-
-
-async def test_a_redirect_of_a_repository_is_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    certificates.make_certificate(certificate, key)
-    monkeypatch.setenv("GIT_SSL_CAINFO", str(certificate))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    asked: list[bytes] = []
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        request = await reader.readuntil(b"\r\n\r\n")
-        asked.append(request.split()[1])
-        writer.write(
-            b"HTTP/1.1 302 Found\r\nlocation: /inside/info/refs?service=git-upload-pack\r\n"
-            b"content-length: 0\r\nconnection: close\r\n\r\n"
-        )
-        writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
-        with pytest.raises(GitError):
-            await git.find_branch(f"https://127.0.0.1:{port}/team/shop", None)
-    assert asked == [b"/team/shop/info/refs?service=git-upload-pack"]
 
 
 def test_a_repository_that_never_answers_is_left(
