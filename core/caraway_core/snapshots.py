@@ -20,7 +20,7 @@ _CHOICE = re.compile(r"c(?P<at>[0-9a-f]+)-(?P<id>[0-9a-f]{32})-(?P<state>[0-9a-f
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSnapshot:
     """A snapshot, with the key that marks it as complete."""
 
     mark: str
@@ -42,7 +42,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SnapshotChoice:
     """The choice of a snapshot, and the state of the version that was made from it."""
 
     key: str
@@ -52,14 +52,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SnapshotListing:
     """The snapshots and the choices of one dataset, in the order in which they were made."""
 
-    found: tuple[Found, ...]
-    choices: tuple[Choice, ...]
+    found: tuple[FoundSnapshot, ...]
+    choices: tuple[SnapshotChoice, ...]
 
     @property
-    def current(self) -> Found | None:
+    def current(self) -> FoundSnapshot | None:
         """The snapshot that a dataset starts from."""
         choice = self.choices[-1] if self.choices else None
         if self.found and choice is not None and choice.at > self.found[-1].made:
@@ -68,7 +68,7 @@ class Listing:
                     return replace(each, restored=choice.state)
         return self.found[-1] if self.found else None
 
-    def kept(self, count: int) -> tuple[Found, ...]:
+    def kept(self, count: int) -> tuple[FoundSnapshot, ...]:
         """Return the last snapshots, and the current one."""
         last, current = self.found[-count:], self.current
         is_older = current is not None and current.mark not in {each.mark for each in last}
@@ -80,7 +80,7 @@ def prefix_of(name: TableName) -> str:
     return f"m{ids.key_prefix(name)}"
 
 
-def listing(prefix: str, keys: Iterable[str]) -> Listing:
+def listing(prefix: str, keys: Iterable[str]) -> SnapshotListing:
     """Return what the keys of a store say of the snapshots of one dataset."""
     found, choices = [], []
     for key in keys:
@@ -90,10 +90,10 @@ def listing(prefix: str, keys: Iterable[str]) -> Listing:
         if match := _MARK.fullmatch(rest):
             chunk = ChunkInfo(0, 1, int(match["size"]), match["sha"])
             described = f"d{prefix}{match['id']}"
-            found.append(Found(key, int(match["at"], 16), match["id"], described, chunk))
+            found.append(FoundSnapshot(key, int(match["at"], 16), match["id"], described, chunk))
         elif match := _CHOICE.fullmatch(rest):
-            choices.append(Choice(key, int(match["at"], 16), match["id"], match["state"]))
-    return Listing(
+            choices.append(SnapshotChoice(key, int(match["at"], 16), match["id"], match["state"]))
+    return SnapshotListing(
         tuple(sorted(found, key=lambda each: each.made)),
         tuple(sorted(choices, key=lambda each: each.at)),
     )
@@ -110,7 +110,7 @@ def mark_of(prefix: str, identity: str, chunk: ChunkInfo) -> str:
     return f"{prefix}{time.time_ns():x}-{chunk.sha256}-{chunk.size_bytes}-{identity}"
 
 
-def choice_of(prefix: str, found: Found, state: str) -> str:
+def choice_of(prefix: str, found: FoundSnapshot, state: str) -> str:
     """Return the key of the choice of a snapshot now, of which a version in a state was made."""
     return f"{prefix}c{time.time_ns():x}-{found.identity}-{_short(state)}"
 

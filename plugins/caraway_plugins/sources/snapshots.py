@@ -15,7 +15,7 @@ from caraway_core import snapshots
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.snapshots import Found
+from caraway_core.snapshots import FoundSnapshot
 from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile, Storage
@@ -61,7 +61,7 @@ def look(storage: Storage, path: str, name: TableName) -> FileListing:
     return FileListing(root, tuple(rows), (), is_folder=False)
 
 
-def _description(storage: Storage, file: FoundFile, found: Found) -> Mapping[str, Any]:
+def _description(storage: Storage, file: FoundFile, found: FoundSnapshot) -> Mapping[str, Any]:
     if file.size_bytes > _MOST_DESCRIPTION:
         raise ValueError("the description is too large")
     content = storage.read(file.path, 0, file.size_bytes)

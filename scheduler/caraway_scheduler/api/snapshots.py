@@ -21,7 +21,7 @@ _FIELDS = ("snapshot_id",)
 Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
-class Snapshot(BaseModel):
+class DatasetSnapshot(BaseModel):
     """A snapshot; `row_count` is null if its description cannot be read."""
 
     snapshot_id: int
@@ -34,14 +34,14 @@ class Snapshot(BaseModel):
     is_current: bool
 
 
-class Snapshots(BaseModel):
+class DatasetSnapshotList(BaseModel):
     """The last snapshots of a dataset, the oldest first."""
 
     dataset_name: str
     location: str
     last_updated_ms: int
     current_snapshot_id: int | None
-    snapshots: list[Snapshot]
+    snapshots: list[DatasetSnapshot]
 
 
 _STATUSES = {
@@ -80,7 +80,7 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 @router.get(
     _PATH,
-    response_model=Snapshots,
+    response_model=DatasetSnapshotList,
     operation_id="list_dataset_snapshots",
     responses=_failures(400, 404, 500, 503),
 )
@@ -111,7 +111,7 @@ async def list_snapshots(
 
 @router.get(
     _PATH + "/{snapshot_id}",
-    response_model=Snapshot,
+    response_model=DatasetSnapshot,
     operation_id="get_dataset_snapshot",
     responses=_failures(400, 404, 500, 503),
 )

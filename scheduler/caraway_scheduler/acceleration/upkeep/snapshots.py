@@ -20,7 +20,7 @@ from caraway_core import snapshots as snapshot_marks
 from caraway_core.errors import CarawayError, InvalidRequestError, NotFoundError
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
-from caraway_core.snapshots import Found, Listing
+from caraway_core.snapshots import FoundSnapshot, SnapshotListing
 from caraway_scheduler.acceleration.recipes.recipes import quoted
 from caraway_scheduler.acceleration.versions import making, version_codec
 from caraway_scheduler.acceleration.versions.current_version import CurrentVersion
@@ -106,7 +106,9 @@ class DatasetSnapshots:
         listing = await self._listing()
         return await self._info(self._of_number(number, listing), listing)
 
-    async def restored(self, number: int, held: HeldVersion | None) -> tuple[Found, Successor]:
+    async def restored(
+        self, number: int, held: HeldVersion | None
+    ) -> tuple[FoundSnapshot, Successor]:
         """Copy the rows of a snapshot here, to replace the version that is held.
 
         Raises:
@@ -122,7 +124,9 @@ class DatasetSnapshots:
             self._of_number(number, await self._listing())
             raise
 
-    async def _replacing(self, number: int, found: Found, held: HeldVersion | None) -> Successor:
+    async def _replacing(
+        self, number: int, found: FoundSnapshot, held: HeldVersion | None
+    ) -> Successor:
         document = await self._read(found)
         if not self._current.subject.accepts(_fingerprint(document)):
             raise InvalidRequestError(
@@ -131,7 +135,7 @@ class DatasetSnapshots:
             )
         return await self._made(document, held)
 
-    async def choose(self, found: Found, version: DatasetVersion) -> str:
+    async def choose(self, found: FoundSnapshot, version: DatasetVersion) -> str:
         """Make a snapshot the current one. The version that was made from it is not written again.
 
         Returns the key of the choice. Raises CarawayError: it cannot be stored.
@@ -172,7 +176,7 @@ class DatasetSnapshots:
         """
         return await self._of_current(partial(self._same, held))
 
-    async def _of_current(self, work: Callable[[Found], Awaitable[T | None]]) -> T | None:
+    async def _of_current(self, work: Callable[[FoundSnapshot], Awaitable[T | None]]) -> T | None:
         """Call `work` with the current snapshot, and return its result; None without a snapshot.
 
         A writer of newer snapshots deletes older ones, even while they are read. `work` is then
@@ -192,7 +196,7 @@ class DatasetSnapshots:
                     raise
         return None
 
-    def _of_number(self, number: int, listing: Listing) -> Found:
+    def _of_number(self, number: int, listing: SnapshotListing) -> FoundSnapshot:
         for each in listing.found:
             if each.number == number:
                 return each
@@ -201,7 +205,7 @@ class DatasetSnapshots:
             f"{len(listing.found)} are kept"
         )
 
-    async def _info(self, found: Found, listing: Listing) -> SnapshotInfo:
+    async def _info(self, found: FoundSnapshot, listing: SnapshotListing) -> SnapshotInfo:
         current = listing.current
         size, rows = found.chunk.size_bytes, None
         try:
@@ -221,12 +225,12 @@ class DatasetSnapshots:
             current is not None and current.mark == found.mark,
         )
 
-    async def _has_rows(self, version: DatasetVersion, found: Found) -> bool:
+    async def _has_rows(self, version: DatasetVersion, found: FoundSnapshot) -> bool:
         if found.was_restored_as(state_of(version)):
             return True
         return bool((await self._read(found))["state"] == state_of(version))
 
-    async def _first(self, found: Found) -> Successor | None:
+    async def _first(self, found: FoundSnapshot) -> Successor | None:
         document = await self._read(found)
         subject = self._current.subject
         if not subject.accepts(_fingerprint(document)):
@@ -238,7 +242,7 @@ class DatasetSnapshots:
         first = await self._made(document, None)
         return replace(first, version=replace(first.version, position=document["position"]))
 
-    async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
+    async def _same(self, held: HeldVersion, found: FoundSnapshot) -> Successor | None:
         document = await self._read(found)
         is_same = await self._has_rows(held.version, found) and not held.version.pending
         if not is_same or not self._current.subject.accepts(_fingerprint(document)):
@@ -283,14 +287,14 @@ class DatasetSnapshots:
         mark = snapshot_marks.mark_of(self._prefix, identity, chunk)
         await self._store.write_chunk(mark, 0, _SCHEMA, [row.slice(0, 0)])
 
-    async def _read(self, found: Found) -> Any:
+    async def _read(self, found: FoundSnapshot) -> Any:
         rows = [each async for each in self._store.read_chunk(found.description, found.chunk)]
         try:
             return json.loads(rows[0].column(0)[0].as_py())
         except (ValueError, IndexError) as exc:
             raise CarawayError(f"the snapshot '{found.mark}' is damaged: {exc}") from exc
 
-    async def _listing(self) -> Listing:
+    async def _listing(self) -> SnapshotListing:
         return snapshot_marks.listing(self._prefix, await self._store.keys())
 
     async def _remove_old(self) -> None:
@@ -319,7 +323,7 @@ class DatasetSnapshots:
             if made_at and key not in wanted and self._current.clock() - made_at > _ORPHANED:
                 await self._store.delete(key)
 
-    async def _rows_of(self, found: Found) -> str | None:
+    async def _rows_of(self, found: FoundSnapshot) -> str | None:
         """Return the key of a snapshot's rows, or None if its description cannot be read."""
         try:
             return str((await self._read(found))["key"])
