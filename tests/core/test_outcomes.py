@@ -16,7 +16,7 @@ PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_schedu
 INSIDE = {
     # Always caught, or raised where no client waits for a response.
     "NodeFailedError", "NoProofError", "ChunksAwayError", "ActorFailedError", "MovedError",
-    "DisplacedError", "TransitionError",
+    "DisplacedError", "GitError", "TransitionError",
 }  # fmt: skip
 """Classes without a kind of their own: to a client each of them is an internal error."""
 
