@@ -95,7 +95,8 @@ class LaterWrites:
         try:
             while self._waiting:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._hurry.wait(), _GATHER_S)
+                    async with asyncio.timeout(_GATHER_S):
+                        await self._hurry.wait()
                 await self._write_group()
                 if not self._waiting:
                     self._hurry.clear()
