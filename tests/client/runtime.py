@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pyarrow as pa
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 def arrow_body(rows: list[dict[str, Any]] | pa.Table) -> bytes:
