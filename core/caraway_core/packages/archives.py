@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 
 from caraway_core.errors import InvalidRequestError
 from caraway_core.packages import paths
@@ -9,6 +10,9 @@ from caraway_core.packages.collecting import MOST_BYTES, MOST_FILES, Package
 
 _STAMP = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, zlib.error)
+"""Errors of the library for bytes that are no zip file, or a damaged or encrypted one."""
 
 
 def zipped(package: Package) -> bytes:
@@ -34,14 +38,18 @@ def unzipped(content: bytes) -> Package:
             entries = [each for each in archive.infolist() if not each.filename.endswith("/")]
             if len(entries) > MOST_FILES or sum(each.file_size for each in entries) > MOST_BYTES:
                 raise InvalidRequestError("the package is too large")
+            if any(each.compress_type not in _COMPRESSIONS for each in entries):
+                raise InvalidRequestError("the package must be a zip file of the usual compression")
             files: dict[str, bytes] = {}
             for each in entries:
                 name = paths.inside("", each.filename, "a path of the package")
                 # What an entry says of its size may be wrong.
                 with archive.open(each) as stream:
                     files[name] = stream.read(each.file_size + 1)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as exc:
-        raise InvalidRequestError("the file is not a zip file that is read here") from exc
+    except _BROKEN as exc:
+        raise InvalidRequestError(
+            "the file is no zip file, is damaged, or is encrypted; make it again"
+        ) from exc
     if not files:
         raise InvalidRequestError("the package is empty")
     return Package(next(iter(files)), files)

@@ -113,11 +113,32 @@ def test_bombs_and_what_is_no_zip_file_are_refused(caraway: Command, tmp_path: P
     assert "the package is too large" in refused.stderr
     # An entry that is larger than it says.
     content = file.read_bytes().replace((17 * 1024 * 1024).to_bytes(4, "little"), bytes(4))
-    for each in (content, b"x", b""):
+    for each in (content, b"x", b"", _damaged()):
         file.write_bytes(each)
         refused = caraway("add", str(file), str(tmp_path))
         assert refused.exit_code == 1
-        assert "not a zip file that is read here" in refused.stderr
+        assert "is no zip file, is damaged, or is encrypted" in refused.stderr
+
+
+def _damaged() -> bytes:
+    """Return a zip file with an entry that cannot be decompressed."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("caraway.yaml", TOP * 100)
+    content = bytearray(stream.getvalue())
+    begin = 30 + len("caraway.yaml")
+    content[begin : begin + 8] = b"\xff" * 8
+    return bytes(content)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_refused(caraway: Command, tmp_path: Path, compression: int) -> None:
+    (tmp_path / "caraway.yaml").write_text(MINE)
+    with zipfile.ZipFile(tmp_path / "bad.zip", "w", compression) as archive:
+        archive.writestr("caraway.yaml", TOP)
+    refused = caraway("add", str(tmp_path / "bad.zip"), str(tmp_path))
+    assert refused.exit_code == 1
+    assert "a zip file of the usual compression" in refused.stderr
 
 
 def test_a_folder_has_only_its_own_files(caraway: Command, tmp_path: Path) -> None:
