@@ -29,7 +29,7 @@ class FoundSnapshot:
     description: str
     chunk: ChunkInfo
     restored: str = ""
-    """What tells apart the version that was made from it, because a user chose it."""
+    """A short hash of the version that was made from it after a user chose it."""
 
     @property
     def number(self) -> int:

@@ -18,7 +18,7 @@ from caraway_serving import errors
 
 logger = logging.getLogger(__name__)
 _SHAPE = re.compile(r"[A-Z]\w*|str|int|float|(list|dict)\[.*\]", re.DOTALL)
-"""What Pydantic calls the shapes of a union; fields begin with a small letter."""
+"""The names that Pydantic gives the shapes of a union. Fields begin with a small letter."""
 _WORDS = {404: "no such route", 405: "this route does not take {method}"}
 
 

@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 _NAMES = (0, 1, 3)
-"""Where paths such as `/v1/projects/{projectId}/queries` have names."""
+"""The places of names in paths such as `/v1/projects/{projectId}/queries`."""
 _Key = tuple[str | int, ...]
 
 

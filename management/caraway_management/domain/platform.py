@@ -10,7 +10,7 @@ from caraway_management.domain import refusals
 
 CHANNELS = ("stable", "preview", "nightly", "internal")
 NODE_SELECTOR = "node_selector"
-"""Where the settings of a deployment have the labels of its nodes. No request sets them."""
+"""The setting of a deployment with the labels of its nodes. No request sets it."""
 
 
 @dataclass(frozen=True, slots=True)

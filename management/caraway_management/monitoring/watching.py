@@ -48,7 +48,7 @@ class RowJudge:
     kinds = rules.KINDS
     at_once = 16
     timeout_s = None
-    """How long a query may take is limited as a whole."""
+    """The time of a query is limited as a whole."""
 
     def __init__(self, services: Services, owner: str, bounds: Bounds | None = None) -> None:
         self._services = services

@@ -74,7 +74,7 @@ LISTED = (
     case((_IS_LONG, None), else_=Project.manifest).label("manifest"),
     _IS_LONG.label("is_manifest_left_out"),
 )
-"""What lists select of projects: a page has at most 100 manifests."""
+"""The columns of projects in lists. A page has at most 100 manifests."""
 _LISTED = _ALL.with_only_columns(*LISTED)
 _FIRST = Lookup(_LISTED.order_by(Project.id).limit(bindparam("limit")))
 # Rows that are left out are only counted, in an index.

@@ -17,7 +17,7 @@ Change = Callable[[], AbstractAsyncContextManager[AsyncSession]]
 _MOST = 10_000
 _AT_ONCE = 500
 _GATHER_S = 0.1
-"""How long the first write of a group waits for others, and for the responses that are due."""
+"""The first write of a group waits this long for others, and for the responses that are due."""
 _AGAIN_S = 1.0
 _SEEN_S = 2.0
 _CLOSE_S = 10.0
@@ -41,7 +41,7 @@ class LaterWrites:
         self._hurry = asyncio.Event()
         self._added = self._done = 0
         self._alone = 0
-        """How many of the next writes get a transaction of their own, since one of them failed."""
+        """The number of next writes that get a transaction of their own: one of them failed."""
         self._progress = asyncio.Condition()
 
     def check_room(self) -> None:
