@@ -61,6 +61,27 @@ class AsyncRoutes:
         """Set the refresh SQL from the next refresh until the server restarts."""
         await self._calls.run(lambda: self._client.set_refresh_sql(name, sql))
 
+    async def snapshots(self, dataset: str, *, limit: int = 10) -> list[Row]:
+        """List the last snapshots of an accelerated dataset, the oldest first."""
+        return await self._calls.run(lambda: self._client.snapshots(dataset, limit=limit))
+
+    async def snapshot(self, dataset: str, snapshot_id: int) -> Row:
+        """Return one snapshot of an accelerated dataset."""
+        return await self._calls.run(lambda: self._client.snapshot(dataset, snapshot_id))
+
+    async def use_snapshot(self, dataset: str, snapshot_id: int) -> str:
+        """Replace the rows of a dataset by those of a snapshot; return the server's message.
+
+        Requires a key with write access.
+        """
+        return await self._calls.run(lambda: self._client.use_snapshot(dataset, snapshot_id))
+
+    async def generate_package(self, source: str, *, git_token: str | None = None) -> bytes:
+        """Have the runtime make a package, and return it as a zip file."""
+        return await self._calls.run(
+            lambda: self._client.generate_package(source, git_token=git_token)
+        )
+
     async def ingest(self, name: str, events: Iterable[Event]) -> int:
         """Apply change events to a dataset in order and return how many were applied.
 

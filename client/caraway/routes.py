@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Mapping
 from urllib.parse import quote
 
-from caraway import ingests, parsing, refreshes, retries
+from caraway import ingests, packages, parsing, refreshes, retries
 from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway.formats import Format
 from caraway.ingests import Event, IngestApi
 from caraway.parsing import Row
 from caraway.refreshes import AccelerationStatus, RefreshApi
+from caraway.snapshots import SnapshotApi
 from caraway.transport import ApiRequest, Transport
 
 
@@ -67,6 +68,28 @@ class RuntimeRoutes(ABC):
         None leaves it unchanged.
         """
         self._refreshes.configure(name, {"refresh_sql": sql})
+
+    def snapshots(self, dataset: str, *, limit: int = 10) -> list[Row]:
+        """List the last snapshots of an accelerated dataset, the oldest first."""
+        return self._snapshots.fetch_last(dataset, limit)
+
+    def snapshot(self, dataset: str, snapshot_id: int) -> Row:
+        """Return one snapshot of an accelerated dataset."""
+        return self._snapshots.fetch(dataset, snapshot_id)
+
+    def use_snapshot(self, dataset: str, snapshot_id: int) -> str:
+        """Replace the rows of a dataset by those of a snapshot; return the server's message.
+
+        Requires a key with write access.
+        """
+        return self._snapshots.choose(dataset, snapshot_id)
+
+    def generate_package(self, source: str, *, git_token: str | None = None) -> bytes:
+        """Have the runtime make a package, and return it as a zip file.
+
+        `source` is `git:{org}/{repo}/{sha}/{path of the manifest}`.
+        """
+        return packages.generate(self._transport, source, git_token)
 
     def ingest(self, name: str, events: Iterable[Event]) -> int:
         """Apply change events to a dataset in order and return how many were applied.
@@ -150,6 +173,10 @@ class RuntimeRoutes(ABC):
     @property
     def _refreshes(self) -> RefreshApi:
         return RefreshApi(self._transport, self._transport.sleep)
+
+    @property
+    def _snapshots(self) -> SnapshotApi:
+        return SnapshotApi(self._transport)
 
     @property
     def _reads(self) -> retries.RetryPolicy:

@@ -23,6 +23,7 @@ from caraway.cli import (
     refreshing,
     runtime,
     searching,
+    snapshots,
     sql,
     store,
 )
@@ -129,6 +130,7 @@ def build() -> typer.Typer:
     app.command("search")(searching.search)
     app.command("datasets")(listings.datasets)
     app.command("refresh")(refreshing.refresh)
+    app.add_typer(snapshots.build())
     app.command("ingest")(ingesting.ingest)
     app.command("catalogs")(listings.catalogs)
     app.command("models")(listings.models)
