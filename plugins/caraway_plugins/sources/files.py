@@ -5,7 +5,15 @@ from pathlib import Path
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceCapabilities, SourceRequest
 from caraway_core.tables import FilesTable
-from caraway_plugins.sources import assembly, listing, params, shapes, snapshots, store_params
+from caraway_plugins.sources import (
+    assembly,
+    listing,
+    params,
+    schemas,
+    shapes,
+    snapshots,
+    store_params,
+)
 from caraway_plugins.sources.buckets import BucketStorage
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.listing import FileListing
@@ -52,6 +60,8 @@ def read(storage: Storage, path: str, values: Params, request: SourceRequest) ->
     found = _look(storage, path, values, request)
     if snapshots.is_wanted(values):
         values = snapshots.as_files(values)
+    if found.columns is not None and not found.files:
+        return FilesTable(schemas.overridden(found.columns, request.declared), ())
     files = shapes.read(storage, found, values, request.declared)
     return assembly.assemble(storage, found, files, values, request.declared)
 

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from caraway_core.errors import DatasetError
 from caraway_plugins.sources.storage import FoundFile, Storage
 
@@ -18,7 +20,8 @@ class FileListing:
     """The files of a path, below `root`.
 
     `suffix` is the suffix that the pattern requires. `is_folder` means that the path stands for
-    every file below the root; `hidden` has the files that were skipped.
+    every file below the root; `hidden` has the files that were skipped. `columns` are those of a
+    listing that may have no files.
     """
 
     root: str
@@ -26,10 +29,11 @@ class FileListing:
     hidden: tuple[FoundFile, ...]
     is_folder: bool
     suffix: str = ""
+    columns: pa.Schema | None = None
 
     def fingerprint(self) -> str:
         """Return a text that changes when a file is added, removed or changed."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(b"" if self.columns is None else self.columns.serialize())
         for found in self.files:
             digest.update(f"{found.path}\0{found.size_bytes}\0{found.stamp}\0".encode())
         return digest.hexdigest()

@@ -3,6 +3,7 @@
 The name of the dataset selects the snapshots, which are those of a dataset of this name there.
 """
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -53,12 +54,11 @@ def look(storage: Storage, path: str, name: TableName) -> FileListing:
     )
     try:
         described = files[f"{found.description}/{chunks.file_name(0, found.chunk.sha256)}"]
-        rows = [files[each] for each in _names(_description(storage, described, found))]
-    except (CarawayError, KeyError, ValueError, TypeError) as exc:
+        columns, names = _described(_description(storage, described, found))
+        rows = tuple(files[each] for each in names)
+    except (CarawayError, KeyError, ValueError, TypeError, OSError, pa.ArrowException) as exc:
         raise damaged from exc
-    if not rows:
-        raise DatasetError("unsupported", f"the snapshot of '{name}' in '{title}' has no rows")
-    return FileListing(root, tuple(rows), (), is_folder=False)
+    return FileListing(root, rows, (), is_folder=False, columns=columns)
 
 
 def _description(storage: Storage, file: FoundFile, found: FoundSnapshot) -> Mapping[str, Any]:
@@ -72,8 +72,11 @@ def _description(storage: Storage, file: FoundFile, found: FoundSnapshot) -> Map
     return document
 
 
-def _names(document: Mapping[str, Any]) -> list[str]:
-    """Return the files of the rows, below the place of the snapshots."""
-    found = [ChunkInfo(*each) for each in json.loads(document["part"])["chunks"]]
-    key = document["key"]
-    return [f"{each.key or key}/{chunks.file_name(each.index, each.sha256)}" for each in found]
+def _described(document: Mapping[str, Any]) -> tuple[pa.Schema, list[str]]:
+    """Return the columns and the files of the rows, below the place of the snapshots."""
+    part, key = json.loads(document["part"]), document["key"]
+    columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(part["schema"])))
+    found = [ChunkInfo(*each) for each in part["chunks"]]
+    return columns, [
+        f"{each.key or key}/{chunks.file_name(each.index, each.sha256)}" for each in found
+    ]

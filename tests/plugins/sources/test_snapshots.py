@@ -69,6 +69,29 @@ async def test_a_dataset_follows_the_snapshots_of_another_runtime(tmp_path: Path
             await eventually(goes_back, "the chosen snapshot is read")
 
 
+async def test_a_snapshot_without_rows_is_read(tmp_path: Path) -> None:
+    writer, reader = tmp_path / "writer", tmp_path / "reader"
+    for folder in (writer, reader):
+        folder.mkdir()
+    write(writer, 0)
+    async with running(writer, WRITER + place()) as written:
+        await at_version(written, 1)
+        await made(writer, 1)
+        wanted = (await written.sql("DESCRIBE orders")).json()
+        text = READER.format(folder=writer / "snapshots", empty=writer)
+        async with running(reader, text) as read:
+            assert await rows(read) == [{"n": 0, "v": 0}]
+            assert (await read.sql("DESCRIBE orders")).json() == wanted
+            assert (await read.sql("SELECT * FROM orders WHERE id > 1")).json() == []
+            write(writer, 20)
+            await refresh(written)
+
+            async def follows() -> bool:
+                return await rows(read) == [{"n": 20, "v": 5}]
+
+            await eventually(follows, "the snapshot with rows is read")
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [("dmd-*/*.arrow", "damaged or incomplete"), ("d-*", "damaged or incomplete")],

@@ -10,8 +10,9 @@ from datafusion import functions as f
 from datafusion.catalog import Table
 
 from caraway_core.table_specs import TableSpec, TableSplit
-from caraway_core.tables import CsvDialect, FileScan, FilesTable
+from caraway_core.tables import CsvDialect, FileScan, FilesTable, MemoryTable
 from caraway_engine.scans import object_stores, scans
+from caraway_engine.scans.readers import memory
 
 _NAME = "scan_{}"
 _COMPUTED = pa.field("", pa.null())
@@ -28,6 +29,8 @@ class _Read:
 
 def read(spec: FilesTable, _splits: Sequence[TableSplit] = ()) -> Table:
     """Make a table of files; contexts that run queries over it need its object stores, too."""
+    if not spec.scans:
+        return memory.read(MemoryTable(spec.schema, spec.schema.empty_table()))
     context = _scratch()
     object_stores.register(context, spec)
     read = [_Read(scan, _added(context, number, scan)) for number, scan in enumerate(spec.scans)]
