@@ -95,7 +95,18 @@ COPY examples/quickstart /usr/share/caraway/examples/quickstart
 ENV CARAWAY_LOG_FORMAT=json CARAWAY_METRICS=0.0.0.0:9090
 VOLUME /var/lib/caraway
 
-FROM cluster AS scheduler
+# The scheduler makes packages of repositories, and the management service reads manifests from them. The
+# packages come from the distribution's index, which a build without a network needs a mirror of.
+FROM cluster AS cluster-with-git
+USER 0:0
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates git \
+    && rm -rf /var/lib/apt/lists/* \
+    && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
+USER 10001:10001
+
+FROM cluster-with-git AS scheduler
 LABEL org.opencontainers.image.title="caraway-scheduler" \
       org.opencontainers.image.description="Serves SQL over HTTP and Arrow Flight, plans and places it."
 ENV CARAWAY_HTTP=0.0.0.0:8090 CARAWAY_FLIGHT=0.0.0.0:50051
@@ -109,17 +120,6 @@ LABEL org.opencontainers.image.title="caraway-executor" \
 EXPOSE 9090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 CMD ["alive"]
 CMD ["executor"]
-
-# The management service reads manifests from repositories. The packages come from the distribution's
-# index, which a build without a network needs a mirror of.
-FROM cluster AS cluster-with-git
-USER 0:0
-# hadolint ignore=DL3008
-RUN apt-get update \
-    && apt-get install --yes --no-install-recommends ca-certificates git \
-    && rm -rf /var/lib/apt/lists/* \
-    && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
-USER 10001:10001
 
 FROM cluster-with-git AS management
 LABEL org.opencontainers.image.title="caraway-management" \

@@ -82,11 +82,11 @@ def test_images_hold_nothing_that_runs_as_another_user() -> None:
         assert "find / -xdev -type f -perm /6000 -exec chmod a-s {} +" in lineage(stage)
 
 
-def test_images_that_serve_the_management_api_hold_git_and_others_do_not() -> None:
+def test_images_that_read_repositories_hold_git_and_others_do_not() -> None:
     installing = [
         stage for stage in STAGES if re.search(r"apt-get install .*\bgit\b", lineage(stage))
     ]
-    assert installing == ["management", "caraway"]
+    assert installing == ["scheduler", "management", "caraway"]
     for stage in installing:
         _, after = lineage(stage).split("apt-get install")
         assert "rm -rf /var/lib/apt/lists/*" in after and "chmod a-s" in after

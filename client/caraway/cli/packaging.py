@@ -76,13 +76,13 @@ def _made(text: str, git_url: str, token: str | None) -> "tuple[str, Package]":
 
     from caraway_core.packages import archives, folders, installing, making, sources
 
+    try:
+        url = sources.checked_git_url(git_url)
+    except ValueError as exc:
+        raise CarawayError(f"--git-url {exc}") from exc
+    checked = sources.checked_token(token) if token else None
     if sources.is_source(text):
         source = sources.parse(text)
-        try:
-            url = sources.checked_git_url(git_url)
-        except ValueError as exc:
-            raise CarawayError(f"--git-url {exc}") from exc
-        checked = sources.checked_token(token) if token else None
         return installing.name_of(source), asyncio.run(making.fetch(source, url, checked))
     path = Path(text)
     if path.suffix == ".zip" and path.is_file():
@@ -90,7 +90,7 @@ def _made(text: str, git_url: str, token: str | None) -> "tuple[str, Package]":
             raise CarawayError(f"'{path}' is too large for a package")
         return path.stem, archives.unzipped(path.read_bytes())
     try:
-        made = asyncio.run(folders.of_folder(path))
+        made = asyncio.run(folders.of_folder(path, url, checked))
     except ValueError as exc:
         raise CarawayError(str(exc)) from exc
     folder = path if path.is_dir() else path.parent

@@ -186,8 +186,7 @@ class _Loading:
             if not isinstance(text, str) or not text:
                 continue
             try:
-                base_dirs = content.path.parent, self._file.parent
-                file = places.dependency_file(text, *base_dirs)
+                file = places.dependency_file(text, content.path.parent, self._file.parent)
                 self._load_dependency(file, trail)
             except ValueError as exc:
                 self._problems.append(content.problem(("dependencies", index), str(exc)))

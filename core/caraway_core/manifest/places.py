@@ -6,6 +6,8 @@ from pathlib import Path
 MANIFEST_FILES = ("caraway.yaml", "caraway.yml", "spicepod.yaml", "spicepod.yml")
 INSTALLED = "spicepods"
 """The folder in which the emulated runtime installs dependencies."""
+GIT_PREFIXES = ("git:", "github:")
+"""How a dependency in a git repository begins."""
 SINGULAR = {
     "catalogs": "catalog",
     "datasets": "dataset",
@@ -30,16 +32,31 @@ def manifest_file(path: Path) -> Path:
     return _file(path, MANIFEST_FILES, "give the path of a manifest file or of its folder")
 
 
-def dependency_file(text: str, *base_dirs: Path) -> Path:
+def dependency_file(text: str, base_dir: Path, top_dir: Path) -> Path:
     """Return the manifest of a dependency that a file in the first folder names.
 
-    Installed dependencies are in `spicepods` of that folder, or of one of the others.
+    Installed dependencies are in `spicepods` of that folder, or of one above it up to `top_dir`.
+    Those of git repositories, `git:{org}/{repo}/{sha}/{path}`, are only there.
 
     Raises:
         ValueError: there is none; the message says what to do.
     """
-    places = [sibling(base_dirs[0], text), *(sibling(each / INSTALLED, text) for each in base_dirs)]
-    return manifest_file(next((each for each in places if os.path.exists(each)), places[0]))
+    prefix = next((each for each in GIT_PREFIXES if text.startswith(each)), "")
+    name = text.removeprefix(prefix)
+    places = [] if prefix else [sibling(base_dir, text)]
+    places += [sibling(each / INSTALLED, name) for each in _between(base_dir, top_dir)]
+    found = next((each for each in places if os.path.exists(each)), None)
+    if found is None and prefix:
+        raise ValueError(
+            f"'{text}' is not installed; `caraway add {text}` installs it, and `caraway package` "
+            "makes a package that holds it"
+        )
+    return manifest_file(found or places[0])
+
+
+def _between(base_dir: Path, top_dir: Path) -> list[Path]:
+    above = [each for each in base_dir.parents if each.is_relative_to(top_dir)]
+    return list(dict.fromkeys((base_dir, *above, top_dir)))
 
 
 def component_file(path: Path, section: str) -> Path:

@@ -4,19 +4,22 @@ import asyncio
 from pathlib import Path
 
 from caraway_core.manifest import places
-from caraway_core.packages import collecting
+from caraway_core.packages import collecting, repositories
 from caraway_core.packages.collecting import Package
 
 
-async def of_folder(path: Path) -> Package:
+async def of_folder(path: Path, git_url: str, token: str | None) -> Package:
     """Return the package of a manifest, or of the one in a folder.
+
+    Dependencies in git repositories are those below `git_url`.
 
     Raises:
         ValueError: there is no manifest.
         InvalidRequestError: the manifest or what it refers to cannot be a package.
     """
     manifest = places.manifest_file(path)
-    return await collecting.collect(FolderFiles(manifest.parent), manifest.name)
+    async with repositories.opened(git_url, token) as host:
+        return await collecting.collect(FolderFiles(manifest.parent), manifest.name, host)
 
 
 class FolderFiles:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from caraway_core.errors import InvalidRequestError
+from caraway_core.manifest.places import GIT_PREFIXES
 from caraway_core.packages import paths
 
 DEFAULT_GIT_URL = "https://github.com"
 FORM = "git:{org}/{repo}/{sha}/{path of the manifest}"
-_PREFIXES = ("git:", "github:")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TOKEN = re.compile(r"[!-~]{1,1000}")
@@ -30,33 +30,38 @@ class PackageSource:
         """Return the URL of the repository on a host."""
         return f"{git_url.rstrip('/')}/{self.org}/{self.repository.removesuffix('.git')}.git"
 
+    @property
+    def commit(self) -> str:
+        """The text that names the commit; packages have its files in a folder of this name."""
+        return f"{self.org}/{self.repository}/{self.commit_sha}"
+
 
 def is_source(text: str) -> bool:
     """Report whether a text begins as a source does."""
-    return text.startswith(_PREFIXES)
+    return text.startswith(GIT_PREFIXES)
 
 
-def parse(text: str) -> PackageSource:
+def parse(text: str, subject: str = "'from'") -> PackageSource:
     """Read the text of a source.
 
     Raises:
-        InvalidRequestError: it is none.
+        InvalidRequestError: it is none; `subject` is what the message begins with.
     """
-    prefix = next((each for each in _PREFIXES if text.startswith(each)), None)
+    prefix = next((each for each in GIT_PREFIXES if text.startswith(each)), None)
     if prefix is None or len(text) > _MOST_TEXT:
-        raise InvalidRequestError(f"'from' must have the form {FORM}")
+        raise InvalidRequestError(f"{subject} must have the form {FORM}")
     parts = text.removeprefix(prefix).split("/", 3)
     if len(parts) < 4 or not parts[3].strip("/"):
-        raise InvalidRequestError(f"'from' must have four parts: {FORM}")
+        raise InvalidRequestError(f"{subject} must have four parts: {FORM}")
     org, repository, sha, path = parts
     for kind, name in (("organization", org), ("repository", repository)):
         if not _NAME.fullmatch(name):
-            raise InvalidRequestError(f"'from': the {kind} has characters that names have not")
+            raise InvalidRequestError(f"{subject}: the {kind} has characters that names have not")
     if not _COMMIT.fullmatch(sha):
         raise InvalidRequestError(
-            "'from': the commit must be its whole hash, of 40 or 64 small hexadecimal digits"
+            f"{subject}: the commit must be its whole hash, of 40 or 64 small hexadecimal digits"
         )
-    return PackageSource(org, repository, sha, paths.inside("", path, "'from': the path"))
+    return PackageSource(org, repository, sha, paths.inside("", path, f"{subject}: the path"))
 
 
 def checked_token(text: str) -> str:

@@ -35,6 +35,24 @@ def test_what_is_not_there(tmp_path: Path) -> None:
         places.manifest_file(tmp_path)
 
 
+def test_installed_dependencies_are_found_in_the_folders_above(tmp_path: Path) -> None:
+    top, commit = tmp_path / "top", "acme/base/" + "a" * 40
+    inner = top / "spicepods" / "acme" / "shop"
+    deep = inner / "spicepods" / commit / "pods"
+    for folder in (deep, inner / "spicepods" / "near", tmp_path / "spicepods" / "outside"):
+        folder.mkdir(parents=True)
+        (folder / "caraway.yaml").write_text("")
+    near = inner / "spicepods" / "near" / "caraway.yaml"
+    assert places.dependency_file("near", deep, top) == near
+    for prefix in ("git:", "github:"):
+        found = places.dependency_file(f"{prefix}{commit}/pods", inner / "spicepods" / "near", top)
+        assert found == deep / "caraway.yaml"
+    with pytest.raises(ValueError, match="is not installed; `caraway add git:acme/base/"):
+        places.dependency_file(f"git:{commit}/pods", top, top)
+    with pytest.raises(ValueError, match="there is no"):
+        places.dependency_file("outside", deep, top)
+
+
 def test_siblings_have_no_dots() -> None:
     base = Path("/a/b")
     for text, expected in (("c", "/a/b/c"), ("../c", "/a/c"), ("/x/./y", "/x/y"), ("", "/a/b"),

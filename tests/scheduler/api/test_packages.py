@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from caraway_core import manifest as manifests
 from caraway_core.errors import DeadlineError
-from caraway_core.packages import collecting, sources
+from caraway_core.packages import collecting, folders, repositories, sources
 from caraway_core.packages.making import PackageMaker
 from tests.kit import git_repositories
 from tests.kit.git_repositories import TOKEN, GitServer, Repository
@@ -202,6 +203,83 @@ async def test_circles_and_files_named_twice_are_read_once(host: Host) -> None:
         }
     )
     assert set(files_of(answer)) == {"caraway.yaml", "a/caraway.yaml", "v.yaml"}
+
+
+def other(host: Host, name: str, files: dict[str, str | bytes], org: str = "acme") -> str:
+    """Commit files to another repository, and return the name of its commit in dependencies."""
+    sha = Repository(host.folder / org / f"{name}.git").commit(files)
+    return f"{org}/{name}/{sha}"
+
+
+async def test_dependencies_in_other_repositories_of_the_host(host: Host, tmp_path: Path) -> None:
+    deep = other(host, "deep", {"caraway.yml": TOP + "views: [{name: d, sql: SELECT 3}]\n"})
+    base = other(
+        host,
+        "base",
+        {
+            "a/spicepod.yaml": TOP
+            + f"dependencies: ['git:{deep}/caraway.yml', spices/near]\n"
+            + "views: [{ref: views/w.yaml}]\n",
+            "a/views/w.yaml": "name: w\nsql_ref: w.sql\n",
+            "a/views/w.sql": "SELECT 2",
+            "a/spices/near/caraway.yaml": TOP + f"dependencies: ['github:{deep}/caraway.yml']\n",
+        },
+    )
+    host.server.paths.clear()
+    pod = f"{TOP}dependencies: ['git:{base}/a']\nviews: [{{name: v, sql: SELECT 1}}]\n"
+    answer = await host.generate({"pod/caraway.yaml": pod}, "pod")
+    files = files_of(answer)
+    assert set(files) == {
+        "caraway.yaml",
+        f"spicepods/{base}/a/spicepod.yaml",
+        f"spicepods/{base}/a/views/w.yaml",
+        f"spicepods/{base}/a/views/w.sql",
+        f"spicepods/{base}/a/spices/near/caraway.yaml",
+        f"spicepods/{deep}/caraway.yml",
+    }
+    fetched = [path for path in host.server.paths if path.startswith("/acme/deep.git/info/refs")]
+    assert len(fetched) == 2, "the commit, and the contents of one file"
+    # What is unpacked loads, and is a package again without the host.
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert {view.name for view in manifests.load(tmp_path).views} == {"v", "w", "d"}
+    again = await folders.of_folder(tmp_path, "https://nowhere.invalid", None)
+    assert again.files == files
+
+
+async def test_other_repositories_that_cannot_be_read(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = other(host, "base", {"caraway.yaml": TOP}, org="private")
+    one = other(host, "one", {"caraway.yaml": TOP})
+    two = other(host, "two", {"caraway.yaml": f"{TOP}dependencies: ['git:{one}/caraway.yaml']"})
+    outside = {"a/caraway.yaml": f"{TOP}dependencies: [../b]", "b/caraway.yaml": TOP}
+    for dependency, words in (
+        (f"git:{hidden}/caraway.yaml", "'private/base' does not exist or may not be read"),
+        (f"git:{one}/none", "there is no manifest 'none'"),
+        (f"git:acme/one/{'1' * 40}/caraway.yaml", "has no commit 1111"),
+        ("git:acme/one/trunk/caraway.yaml", "dependencies[0]: the commit must be its whole hash"),
+        ("git:acme/one/../caraway.yaml", "dependencies[0]"),
+        ("github:x", "dependencies[0] must have four parts"),
+        (f"git:{other(host, 'three', {**outside})}/a", "in the folder of the package"),
+        ("git:moved/shop/" + "1" * 40 + "/caraway.yaml", "redirects to another place"),
+    ):
+        answer = await host.generate({"caraway.yaml": f"{TOP}dependencies: ['{dependency}']"})
+        assert (answer.status_code, words in answer.json()["error"]) == (400, True), answer.text
+    sha = Repository(host.folder / "private" / "top.git").commit(
+        {"caraway.yaml": f"{TOP}dependencies: ['git:{hidden}/caraway.yaml']"}
+    )
+    body = {"from": f"git:private/top/{sha}/caraway.yaml", "params": {"git_token": TOKEN}}
+    assert len(files_of(await host.post(body))) == 2
+    monkeypatch.setattr(repositories, "MOST_REPOSITORIES", 2)
+    answer = await host.generate({"caraway.yaml": f"{TOP}dependencies: ['git:{two}/caraway.yaml']"})
+    assert "in more than 2 repositories" in answer.text
+    monkeypatch.setattr(collecting, "MOST_DEPTH", 2)
+    answer = await host.generate(
+        {"p/" * n + "caraway.yaml": f"{TOP}dependencies: [p]" for n in range(5)}
+    )
+    assert (answer.status_code, "nested more than 2 deep" in answer.text) == (400, True)
 
 
 async def test_packages_with_too_many_files_or_bytes_are_refused(
