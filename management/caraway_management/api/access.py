@@ -257,6 +257,9 @@ async def _find_org(
     session: AsyncSession, credential: Credential, handle: str | None, org_id: int | None
 ) -> tuple[Organization | None, Role | None]:
     """Return the organization that a request is for, and the role of the caller there."""
+    home = credential.home
+    if home is not None and handle is None and org_id in (None, home.org.id):
+        return home.org, home.role
     user_id = credential.user_id or 0
     if org_id is None and handle is not None:
         found = await _ORG_BY_NAME.one_or_none(session, user_id=user_id, name_key=names.key(handle))

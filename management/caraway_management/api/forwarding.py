@@ -5,12 +5,11 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
-import httpx
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from caraway_core import tasks
-from caraway_core.errors import UnavailableError
+from caraway_core.errors import DeadlineError, UnavailableError
 from caraway_management.passthrough import headers
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.passthrough.runtimes import Runtime
@@ -18,7 +17,6 @@ from caraway_management.passthrough.runtimes import Runtime
 logger = logging.getLogger(__name__)
 _KEY_REFUSED = frozenset({401})
 _RETRY_AFTER_S = 5
-_UNKNOWN = -1
 Ended = Callable[[int], Awaitable[None]]
 
 
@@ -81,34 +79,37 @@ class Forwarded(Response):
         async with self._passthrough.runtimes.open(
             target.method, target.url, sent, target.silence_s, content
         ) as response:
-            if response.status_code in _KEY_REFUSED:
+            if response.status in _KEY_REFUSED:
                 # The caller's own credential was accepted; this is about the key of the project.
                 raise UnavailableError(
                     "the runtime of the project does not accept its key yet; try again",
                     _RETRY_AFTER_S,
                 )
-            await self._ended(response.status_code)
+            await self._ended(response.status)
             await send(
                 {
                     "type": "http.response.start",
-                    "status": response.status_code,
-                    "headers": headers.to_caller(response.headers.raw),
+                    "status": response.status,
+                    "headers": headers.to_caller(response.headers),
                 }
             )
             # With the last byte the response ends, so that it leaves at once.
-            left, has_ended = int(response.headers.get("content-length", _UNKNOWN)), False
+            left, has_ended = headers.length(response.headers), False
             try:
-                async for part in response.aiter_raw():
+                async for part in response.parts():
                     left -= len(part)
                     has_ended = left == 0
                     await send(
                         {"type": "http.response.body", "body": part, "more_body": not has_ended}
                     )
-            except httpx.HTTPError as exc:
+            except (UnavailableError, DeadlineError) as exc:
                 # Without an end the server cuts the connection, so the caller sees the failure.
                 logger.warning(
                     "a response of a runtime was cut",
-                    extra={"project": target.runtime.project_id, "reason": type(exc).__name__},
+                    extra={
+                        "project": target.runtime.project_id,
+                        "reason": type(exc.__cause__).__name__,
+                    },
                 )
                 return
             if not has_ended:

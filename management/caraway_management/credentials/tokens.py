@@ -11,24 +11,35 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from caraway_management.credentials import values
 from caraway_management.credentials.values import Prefix
 from caraway_management.domain import names, refusals, scopes
-from caraway_management.domain.identity import Credential, CredentialKind
-from caraway_management.domain.scopes import EVERYTHING
+from caraway_management.domain.identity import Credential, CredentialKind, Membership, Organization
+from caraway_management.domain.scopes import EVERYTHING, Role
 from caraway_management.store.lookups import Lookup
-from caraway_management.store.tables import Token, User
+from caraway_management.store.tables import Member, Org, Token, User
 
-_FOUND = select(
-    Token.id,
-    Token.org_id,
-    Token.scopes,
-    Token.expires_at,
-    Token.last_used_at,
-    Token.revoked_at,
-    User.id.label("user_id"),
-    User.username,
-    User.home_org_id,
-    User.is_administrator,
-    User.deleted_at,
-).join(User, User.id == Token.user_id)
+_FOUND = (
+    select(
+        Token.id,
+        Token.org_id,
+        Token.scopes,
+        Token.expires_at,
+        Token.last_used_at,
+        Token.revoked_at,
+        User.id.label("user_id"),
+        User.username,
+        User.home_org_id,
+        User.is_administrator,
+        User.deleted_at,
+        Org.id.label("found_org_id"),
+        Org.name.label("org_name"),
+        Org.plan,
+        Org.deleted_at.label("org_deleted_at"),
+        Member.role,
+    )
+    .join(User, User.id == Token.user_id)
+    .outerjoin(Org, Org.id == func.coalesce(Token.org_id, User.home_org_id))
+    .outerjoin(Member, (Member.org_id == Org.id) & (Member.user_id == User.id))
+)
+"""The organization comes along, so that most requests need no second lookup."""
 _BY_VALUE = Lookup(_FOUND.where(Token.value_hash == bindparam("value_hash")))
 _BY_GRANT = Lookup(
     _FOUND.where(Token.id == bindparam("id"), Token.client_id == bindparam("client_id"))
@@ -158,4 +169,14 @@ def _credential(found: Any, now: datetime) -> Credential:
         found.is_administrator,
         expires_at=found.expires_at,
         last_used_at=found.last_used_at,
+        home=_home(found),
+    )
+
+
+def _home(found: Any) -> Membership | None:
+    if found.found_org_id is None:
+        return None
+    return Membership(
+        Organization(found.found_org_id, found.org_name, found.plan, found.org_deleted_at),
+        Role(found.role) if found.role is not None else None,
     )

@@ -20,6 +20,24 @@ class CredentialKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Organization:
+    """An organization, as requests see it."""
+
+    id: int
+    name: str
+    plan: str
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An organization, and the role of a user in it; None if the user is no member."""
+
+    org: Organization
+    role: Role | None
+
+
+@dataclass(frozen=True, slots=True)
 class Credential:
     """A credential that was presented and found valid."""
 
@@ -40,16 +58,8 @@ class Credential:
     """What a machine may do in its organization; the role of a user is that of the member."""
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Organization:
-    """An organization, as requests see it."""
-
-    id: int
-    name: str
-    plan: str
-    deleted_at: datetime | None
+    home: Membership | None = None
+    """The owner in that organization, if what found the credential has read it."""
 
 
 @dataclass(frozen=True, slots=True)

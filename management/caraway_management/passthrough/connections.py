@@ -1,67 +1,100 @@
-"""Connections to runtimes: a transport for `httpx` over `aiohttp`.
+"""Connections to the runtimes of projects."""
 
-The transport that `httpx` brings looks at every connection for each request, and parses in Python:
-that takes five times as long.
-"""
-
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 import aiohttp
-import httpx
 from yarl import URL
 
+from caraway_core.errors import DeadlineError, UnavailableError
+from caraway_management.passthrough.headers import LENGTH, Header
+
+_CONNECT_S = 5.0
+_RETRY_AFTER_S = 5
 _MOST_CONNECTIONS = 500
 _KEEP_ALIVE_S = 30.0
 _LONGEST_HEADER = 64 * 1024
 _OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-_ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
-    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
-    (TimeoutError, httpx.ReadTimeout),
-    (aiohttp.ClientConnectorError, httpx.ConnectError),
-    (aiohttp.ClientError, httpx.RemoteProtocolError),
-    (OSError, httpx.NetworkError),
-    (ValueError, httpx.UnsupportedProtocol),
-)
-"""The first that fits counts."""
+Content = bytes | AsyncIterator[bytes] | None
+"""The body of a request: as one, or in parts as they arrive."""
 
 
-class RuntimeTransport(httpx.AsyncBaseTransport):
-    """Keeps connections and sends requests over them. Bodies pass as they are, also compressed."""
+class RuntimeResponse(Protocol):
+    """A response whose body is still to come."""
+
+    @property
+    def status(self) -> int:
+        """The status."""
+
+    @property
+    def headers(self) -> Sequence[Header]:
+        """The headers as they were sent."""
+
+    def parts(self) -> AsyncIterator[bytes]:
+        """Return the parts of the body as they arrive, as they were sent.
+
+        Raises:
+            UnavailableError: the connection breaks.
+            DeadlineError: the runtime is silent for too long.
+        """
+
+    def close(self) -> None:
+        """Give the connection back, or end it if the body was not read to its end."""
+
+
+class Connections(Protocol):
+    """Sends requests."""
+
+    async def send(
+        self, method: str, url: str, headers: Iterable[Header], silence_s: float, content: Content
+    ) -> RuntimeResponse:
+        """Send a request; return once the headers of its response are there.
+
+        Raises:
+            UnavailableError: the runtime does not respond.
+            DeadlineError: it is silent for too long.
+        """
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
+class RuntimeConnections:
+    """Keeps connections, and sends requests over them.
+
+    No redirect is followed, no proxy of the environment is used, and bodies stay compressed.
+    """
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; return once the headers of its response are there.
-
-        Raises:
-            httpx.TransportError: there is no response.
-        """
-        timeout = request.extensions["timeout"]
-        # One that is there as a whole leaves with the headers.
-        body = b"".join(request.stream) if isinstance(request.stream, httpx.ByteStream) else None
-        with _errors():
+    async def send(
+        self, method: str, url: str, headers: Iterable[Header], silence_s: float, content: Content
+    ) -> RuntimeResponse:
+        """See `Connections.send`."""
+        # Of a body that is there as a whole, or not at all, the client says the length: the runtime
+        # would take the next request on the connection for a body that was declared and not sent.
+        is_in_parts = not isinstance(content, bytes | None)
+        sent = [
+            (_text(name), _text(value))
+            for name, value in headers
+            if is_in_parts or name.lower() != LENGTH
+        ]
+        with _errors(silence_s):
             response = await self._opened().request(
-                request.method,
-                URL(str(request.url), encoded=True),
-                headers=[
-                    each
-                    for each in request.headers.multi_items()
-                    # It is set by what sends the body.
-                    if each[0].lower() != "transfer-encoding"
-                ],
-                data=request.stream if body is None else body or None,
+                method,
+                URL(url, encoded=True),
+                headers=sent,
+                data=content or None,
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
-                    connect=timeout["pool"],
-                    sock_connect=timeout["connect"],
-                    sock_read=timeout["read"],
+                    connect=_CONNECT_S,
+                    sock_connect=min(_CONNECT_S, silence_s),
+                    sock_read=silence_s,
                 ),
             )
-        return httpx.Response(
-            response.status, headers=response.raw_headers, stream=_Body(response), request=request
-        )
+        return _Response(response, silence_s)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -84,28 +117,47 @@ class RuntimeTransport(httpx.AsyncBaseTransport):
         return self._session
 
 
-class _Body(httpx.AsyncByteStream):
-    """The body of a response, as it arrives."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+class _Response:
+    def __init__(self, response: aiohttp.ClientResponse, silence_s: float) -> None:
         self._response = response
+        self._silence_s = silence_s
+        self.status = response.status
+        self.headers = response.raw_headers
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _errors():
+    async def parts(self) -> AsyncIterator[bytes]:
+        with _errors(self._silence_s):
             while part := await self._response.content.readany():
                 yield part
 
-    async def aclose(self) -> None:
-        # This closes the connection if the body was not read to its end.
+    def close(self) -> None:
         self._response.release()
 
 
+def _text(value: bytes) -> str:
+    """Return what is encoded as UTF-8 to the same bytes, where there is such a text."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def away() -> UnavailableError:
+    """Return the failure of a request to a runtime that is away."""
+    return UnavailableError(
+        "the runtime of the project does not respond; try again", _RETRY_AFTER_S
+    )
+
+
 @contextmanager
-def _errors() -> Iterator[None]:
+def _errors(silence_s: float) -> Iterator[None]:
     try:
         yield
-    except Exception as exc:
-        for found, raised in _ERRORS:
-            if isinstance(exc, found):
-                raise raised(str(exc)) from exc
-        raise
+    except aiohttp.ConnectionTimeoutError as exc:
+        raise away() from exc
+    except TimeoutError as exc:
+        raise DeadlineError(
+            f"the runtime of the project did not respond within {silence_s:g} s"
+        ) from exc
+    # An address that the client cannot use is a ValueError.
+    except (aiohttp.ClientError, OSError, ValueError) as exc:
+        raise away() from exc

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 
 API_KEY = "x-api-key"
+LENGTH = b"content-length"
 _TO_RUNTIME = frozenset(
     {
         b"accept",
         b"accept-encoding",
         b"cache-control",
         b"content-encoding",
-        b"content-length",
+        LENGTH,
         b"content-type",
         b"idempotency-key",
         b"traceparent",
@@ -22,7 +23,7 @@ _TO_CALLER = frozenset(
         b"cache-control",
         b"content-disposition",
         b"content-encoding",
-        b"content-length",
+        LENGTH,
         b"content-type",
         b"etag",
         b"last-modified",
@@ -49,3 +50,11 @@ def to_runtime(received: Iterable[Header], api_key: str) -> list[Header]:
 def to_caller(received: Iterable[Header]) -> list[Header]:
     """Return the headers of the response of a runtime that its caller gets."""
     return [(name.lower(), value) for name, value in received if name.lower() in _TO_CALLER]
+
+
+def length(received: Iterable[Header]) -> int:
+    """Return the length that a response declares; -1 if it declares none."""
+    for name, value in received:
+        if name.lower() == LENGTH and value.isdigit():
+            return int(value)
+    return -1

@@ -1,20 +1,22 @@
 """Sends requests to the runtimes of projects."""
 
+import json
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-import httpx
-
-from caraway_core.errors import DeadlineError, UnavailableError
 from caraway_management.domain import refusals
 from caraway_management.domain.refusals import RefusedError
-from caraway_management.passthrough.connections import RuntimeTransport
+from caraway_management.passthrough import connections
+from caraway_management.passthrough.connections import (
+    Connections,
+    Content,
+    RuntimeConnections,
+    RuntimeResponse,
+)
 from caraway_management.passthrough.headers import API_KEY, Header
 
-_CONNECT_S = 5.0
-_RETRY_AFTER_S = 5
 _MOST_PAGE_BYTES = 16 * 1024 * 1024
 
 
@@ -50,12 +52,10 @@ def not_deployed() -> RefusedError:
 
 
 class Runtimes:
-    """Keeps connections to runtimes, and sends requests through them."""
+    """Sends requests to runtimes."""
 
-    def __init__(self, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        # Without a client around it, neither a proxy of the environment nor a redirect leads
-        # anywhere else.
-        self._transport = transport or RuntimeTransport()
+    def __init__(self, connections: Connections | None = None) -> None:
+        self._connections = connections or RuntimeConnections()
 
     @asynccontextmanager
     async def open(
@@ -64,78 +64,57 @@ class Runtimes:
         url: str,
         headers: Iterable[Header],
         silence_s: float,
-        content: bytes | AsyncIterator[bytes] | None = None,
-    ) -> AsyncIterator[httpx.Response]:
+        content: Content = None,
+    ) -> AsyncIterator[RuntimeResponse]:
         """Send a request, and give the response as soon as its headers are there.
 
         Raises:
             UnavailableError: the runtime does not respond.
             DeadlineError: it was silent for too long.
         """
-        times = httpx.Timeout(silence_s, connect=min(_CONNECT_S, silence_s), pool=_CONNECT_S)
-        request = httpx.Request(
-            method, url, headers=list(headers), content=content,
-            extensions={"timeout": times.as_dict()},
-        )  # fmt: skip
-        try:
-            response = await self._transport.handle_async_request(request)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
-            raise _away() from exc
-        except httpx.TimeoutException as exc:
-            raise DeadlineError(
-                f"the runtime of the project did not respond within {silence_s:g} s"
-            ) from exc
-        except httpx.HTTPError as exc:
-            raise _away() from exc
+        response = await self._connections.send(method, url, headers, silence_s, content)
         try:
             yield response
         finally:
-            await response.aclose()
+            response.close()
 
     async def read_json(self, runtime: Runtime, path: str, silence_s: float) -> object:
         """Return the JSON value of a path of a runtime.
 
         Raises:
             UnavailableError: the runtime does not respond, or not with JSON.
+            DeadlineError: it was silent for too long.
         """
         headers = [(API_KEY.encode(), runtime.api_key.encode())]
         async with self.open("GET", f"{runtime.endpoint}{path}", headers, silence_s) as response:
             body = await _read(response)
-            try:
-                return httpx.Response(response.status_code, content=body).json()
-            except ValueError as exc:
-                raise _away() from exc
+        try:
+            return json.loads(body)
+        except ValueError as exc:
+            raise connections.away() from exc
 
     async def read_page(self, url: str, silence_s: float) -> str:
         """Return the text of a page of metrics.
 
         Raises:
             UnavailableError: it cannot be read.
+            DeadlineError: it was silent for too long.
         """
         async with self.open("GET", url, [], silence_s) as response:
-            if response.status_code != 200:
-                raise _away()
+            if response.status != 200:
+                raise connections.away()
             return (await _read(response)).decode(errors="replace")
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._transport.aclose()
+        await self._connections.aclose()
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: RuntimeResponse) -> bytes:
     parts, size = [], 0
-    try:
-        async for part in response.aiter_bytes():
-            size += len(part)
-            if size > _MOST_PAGE_BYTES:
-                raise _away()
-            parts.append(part)
-    except httpx.HTTPError as exc:
-        raise _away() from exc
+    async for part in response.parts():
+        size += len(part)
+        if size > _MOST_PAGE_BYTES:
+            raise connections.away()
+        parts.append(part)
     return b"".join(parts)
-
-
-def _away() -> UnavailableError:
-    return UnavailableError(
-        "the runtime of the project does not respond; try again", _RETRY_AFTER_S
-    )

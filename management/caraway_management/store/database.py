@@ -88,17 +88,23 @@ class Database:
             # Each statement sees what is committed when it begins, in a transaction or not.
             self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
         self._lookups = LookupRunner(self._reader)
+        self._unused: list[AsyncSession] = []
         self.later = LaterWrites(self.change)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
         """Read. With SQLite, all statements see the database as it was at the first one."""
-        info = {lookups.RUNNER: self._lookups}
-        async with (
-            _errors(),
-            AsyncSession(self._reader, expire_on_commit=False, info=info) as session,
-        ):
-            yield session
+        session = self._unused.pop() if self._unused else self._new_reader()
+        try:
+            async with _errors():
+                yield session
+        finally:
+            if session.in_transaction():
+                async with session:
+                    pass
+            elif len(self._unused) < _CONNECTIONS:
+                # Lookups leave nothing in it. To make and to close one takes as long as a lookup.
+                self._unused.append(session)
 
     @asynccontextmanager
     async def change(self) -> AsyncIterator[AsyncSession]:
@@ -109,6 +115,10 @@ class Database:
             session.begin(),
         ):
             yield session
+
+    def _new_reader(self) -> AsyncSession:
+        info = {lookups.RUNNER: self._lookups}
+        return AsyncSession(self._reader, expire_on_commit=False, info=info)
 
     @property
     def engine(self) -> AsyncEngine:
