@@ -128,6 +128,7 @@ class Database:
     async def close(self) -> None:
         """Write what waits, and close the connections."""
         await self.later.aclose()
+        self._lookups.close()
         await self._writer.dispose()
         await self._reader.dispose()
         if self.is_embedded:

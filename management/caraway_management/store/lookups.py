@@ -4,6 +4,7 @@ Between a session and the driver most of the time of such a select is spent: SQL
 some microseconds.
 """
 
+import time
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 from sqlalchemy import Dialect, Select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
-from sqlalchemy.util import await_only, greenlet_spawn
+from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.util import greenlet_spawn
 
+_KEPT_S = 1.0
 RUNNER = "lookups"
 """Where the information of a session has what runs lookups."""
 
@@ -53,27 +56,52 @@ class Lookup:
 
 
 class LookupRunner:
-    """Runs lookups over the connections of an engine, each outside of any transaction."""
+    """Runs lookups over the connections of an engine, each outside of any transaction.
+
+    The connection that was used last is kept for a moment: to take it from the pool and to give it
+    back takes longer than a lookup.
+    """
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._pool = engine.sync_engine.pool
         self._dialect = engine.sync_engine.dialect
         self._fetch = _fetch_sqlite if self._dialect.name == "sqlite" else _fetch_postgresql
+        self._kept: PoolProxiedConnection | None = None
+        self._kept_at = 0.0
 
     async def run(self, lookup: Lookup, values: Mapping[str, str | int]) -> Sequence[Any]:
         """Return the rows. Errors are those of the driver."""
         compiled = lookup.compiled(self._dialect)
-        found = await greenlet_spawn(self._run, compiled.sql, compiled.arguments(values))
-        return [compiled.row(each) for each in found]
-
-    def _run(self, sql: str, arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        connection = self._pool.connect()
+        connection = self._take_kept()
+        if connection is None:
+            connection = await greenlet_spawn(self._pool.connect)
         try:
-            return self._fetch(connection, sql, arguments)
+            found = await self._fetch(connection, compiled.sql, compiled.arguments(values))
         except BaseException:
             connection.invalidate()
+            connection.close()
             raise
-        finally:
+        self._give_back(connection)
+        return [compiled.row(each) for each in found]
+
+    def close(self) -> None:
+        """Give the kept connection back."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _take_kept(self) -> PoolProxiedConnection | None:
+        kept, self._kept = self._kept, None
+        if kept is not None and time.monotonic() - self._kept_at > _KEPT_S:
+            # The pool checks it first.
+            kept.close()
+            return None
+        return kept
+
+    def _give_back(self, connection: PoolProxiedConnection) -> None:
+        if self._kept is None:
+            self._kept, self._kept_at = connection, time.monotonic()
+        else:
             connection.close()
 
 
@@ -103,13 +131,16 @@ class _Compiled:
         return self._make(*values)
 
 
-def _fetch_sqlite(connection: Any, sql: str, arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    rows: Sequence[Sequence[Any]] = connection.cursor().execute(sql, arguments).fetchall()
-    return rows
-
-
-def _fetch_postgresql(
+async def _fetch_sqlite(
     connection: Any, sql: str, arguments: Sequence[Any]
 ) -> Sequence[Sequence[Any]]:
-    rows: Sequence[Sequence[Any]] = await_only(connection.driver_connection.fetch(sql, *arguments))
+    # A statement that is not quick waits for a thread.
+    run = connection.cursor().execute
+    return (await greenlet_spawn(run, sql, arguments)).fetchall()  # type: ignore[no-any-return]
+
+
+async def _fetch_postgresql(
+    connection: Any, sql: str, arguments: Sequence[Any]
+) -> Sequence[Sequence[Any]]:
+    rows: Sequence[Sequence[Any]] = await connection.driver_connection.fetch(sql, *arguments)
     return rows

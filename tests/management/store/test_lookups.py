@@ -12,6 +12,7 @@ from sqlalchemy.engine import URL
 
 from caraway_core.errors import UnavailableError
 from caraway_management import accounts
+from caraway_management.store import lookups
 from caraway_management.store.database import Database
 from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Token, User
@@ -98,7 +99,28 @@ async def test_lookups_wait_for_a_connection(prepared_url: URL) -> None:
 
         assert await asyncio.gather(*(look() for _ in range(100))) == ["ann"] * 100
         pool: Any = database._reader.sync_engine.pool
-        assert pool.checkedout() == 0
+        assert pool.checkedout() == 1  # The one that is kept.
+
+
+async def test_a_kept_connection_that_was_idle_goes_back_to_the_pool(
+    prepared_url: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(prepared_url) as database:
+        pool: Any = database._reader.sync_engine.pool
+        taken: list[object] = []
+        event.listen(pool, "checkout", lambda *given: taken.append(given[0]))
+
+        async def look() -> None:
+            async with database.read() as session:
+                assert await BY_NAME.one_or_none(session, name="ann")
+
+        await look()
+        await look()
+        assert len(taken) == 1
+        monkeypatch.setattr(lookups, "_KEPT_S", -1.0)
+        await look()
+        assert len(taken) == 2
+    assert pool.checkedout() == 0
 
 
 async def test_what_fails_in_the_driver_is_left_to_the_session(
@@ -106,7 +128,7 @@ async def test_what_fails_in_the_driver_is_left_to_the_session(
 ) -> None:
     async with opened(prepared_url) as database:
 
-        def fail(*_: Any) -> Any:
+        async def fail(*_: Any) -> Any:
             raise ConnectionResetError
 
         seen = statements_of(database)
@@ -123,7 +145,7 @@ async def test_a_lookup_that_is_cancelled_gives_its_connection_back(
 ) -> None:
     async with opened(prepared_url) as database:
 
-        def cancelled(*_: Any) -> Any:
+        async def cancelled(*_: Any) -> Any:
             raise asyncio.CancelledError
 
         monkeypatch.setattr(database._lookups, "_fetch", cancelled)
