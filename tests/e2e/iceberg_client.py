@@ -22,15 +22,15 @@ FILTERS = {
 PLANNED = ("people", "moments", "dear")
 
 
-def main(url: str, key: str) -> None:
-    """Read everything."""
+def main(url: str, key: str, earlier: str) -> None:
+    """Read everything, also a snapshot of `moves` that is not the current one."""
     # DuckDB comes first: it reads no snapshot that is younger than its transaction.
     for name, read in (("duckdb", by_duckdb), ("pyiceberg", by_pyiceberg)):
-        for what, found in read(url, key).items():
+        for what, found in read(url, key, int(earlier)).items():
             print(json.dumps({"client": name, "what": what, "found": found}, default=str))
 
 
-def by_pyiceberg(url: str, key: str) -> dict[str, Any]:
+def by_pyiceberg(url: str, key: str, earlier: int) -> dict[str, Any]:
     """Read with PyIceberg, which plans by itself, and where it cannot on the server."""
     options = {"type": "rest", "uri": url, "token": key}
     own = load_catalog("own", **options)
@@ -51,12 +51,14 @@ def by_pyiceberg(url: str, key: str) -> dict[str, Any]:
         for each in filters:
             scan = catalog.load_table(f"public.{table}").scan(row_filter=each)
             found[f"{table} where {each}"] = scan.to_arrow().num_rows
+    scan = own.load_table("public.moves").scan(snapshot_id=earlier)
+    found["earlier"] = scan.to_arrow().to_pylist()
     scan = planned.load_table("public.trips").scan(selected_fields=("fare",), row_filter="fare > 2")
     found["planned trips"] = scan.to_arrow().num_rows
     return found
 
 
-def by_duckdb(url: str, key: str) -> dict[str, Any]:
+def by_duckdb(url: str, key: str, earlier: int) -> dict[str, Any]:
     """Read with DuckDB, with extensions from wheels."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("avro", "httpfs", "iceberg"):
@@ -76,6 +78,7 @@ def by_duckdb(url: str, key: str) -> dict[str, Any]:
         "tables": sorted(names.column(0).to_pylist()),
         "missing": failure(lambda: asked("SELECT * FROM c.public.none")),
         "unplanned": failure(lambda: asked("SELECT * FROM c.public.people")),
+        "earlier": asked(f"SELECT * FROM c.public.moves AT (VERSION => {earlier})").to_pylist(),
     }
     for table, filters in FILTERS.items():
         if table in PLANNED:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit.deadlines import until
 from tests.kit.processes import Child, child
 
 pytestmark = pytest.mark.full
@@ -27,6 +28,7 @@ datasets:
   - {from: 'file:trips/', name: trips}
   - {from: 'file:kinds/', name: kinds}
   - {from: 'file:people.csv', name: people}
+  - {from: 'file:moves/', name: moves}
   - {from: 'file:moments.parquet', name: moments}
   - {from: 'file:kinds/', name: quick, acceleration: {enabled: true,
      refresh_sql: 'SELECT l AS id, s, p, day, at FROM quick'}}
@@ -41,6 +43,8 @@ def write(folder: Path) -> None:
         target.mkdir(parents=True)
         pq.write_table(pa.table({"fare": pa.array(fares, pa.float64())}), target / "part.parquet")
     (folder / "people.csv").write_text("id,name\n1,Ann\n2,Bob\n")
+    (folder / "moves").mkdir()
+    pq.write_table(pa.table({"a": [1]}), folder / "moves" / "one.parquet")
     nanos = pa.table({"a": [1, 2], "at": pa.array([1000, 2000], pa.timestamp("ns"))})
     pq.write_table(nanos, folder / "moments.parquet")
     (folder / "kinds").mkdir()
@@ -88,8 +92,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tup
     (folder / "caraway.yaml").write_text(MANIFEST)
     with child(folder, folder) as server:
         url = f"http://{server.addresses['http']}"
+        earlier = _moved(server, folder)
         ran = subprocess.run(
-            [PYTHON.absolute(), PROGRAM, url, "reader"],
+            [PYTHON.absolute(), PROGRAM, url, "reader", str(earlier)],
             capture_output=True, text=True, timeout=200,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr[-3000:]
@@ -100,9 +105,24 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tup
         }
 
 
+def _moved(server: Child, folder: Path) -> int:
+    """Add a file to `moves`, and return the snapshot without it."""
+
+    def snapshots() -> list[int]:
+        path = "/v1/caraway/namespaces/public/tables/moves"
+        answer = server.api.get(path, headers={"x-api-key": "reader"}).json()
+        return [each["snapshot-id"] for each in answer["metadata"]["snapshots"]]
+
+    first = snapshots()
+    added = pa.table({"b": ["x"], "a": [2]})
+    pq.write_table(added, folder / "moves" / "two.parquet")
+    until(lambda: len(snapshots()) == 2, "the file is in a new snapshot")
+    return first[0]
+
+
 def _by_sql(server: Child, what: str) -> Any:
     table, _, condition = what.partition(" where ")
-    if table not in ("trips", "kinds", "quick", "people", "moments", "dear"):
+    if table not in ("trips", "kinds", "quick", "people", "moments", "moves", "dear"):
         return None
     if condition:
         return sql(server, f"SELECT 1 AS n FROM {table} WHERE {condition}").num_rows
@@ -122,7 +142,8 @@ def test_names_and_errors_are_those_of_the_catalog(
 ) -> None:
     said = {key: own for key, (own, _) in found.items()}
     for client in ("pyiceberg", "duckdb"):
-        assert said[client, "tables"] == ["kinds", "moments", "people", "quick", "trips"]
+        assert said[client, "tables"] == ["kinds", "moments", "moves", "people", "quick", "trips"]
+        assert said[client, "earlier"] == [{"a": 1}]
     assert said["pyiceberg", "namespaces"] == [["public"]]
     assert said["pyiceberg", "views"] == ["dear"]
     assert said["pyiceberg", "exists"] == [True, False]

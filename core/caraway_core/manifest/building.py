@@ -243,11 +243,10 @@ def _scheduler(
 
 
 def _iceberg(shape: shapes.IcebergSection | None, base_dir: Path) -> values_runtime.IcebergSettings:
-    if shape is None or shape.location is None:
+    if shape is None:
         return values_runtime.IcebergSettings()
-    return values_runtime.IcebergSettings(
-        locations.absolute(shape.location, base_dir), shape.params
-    )
+    location = shape.location and locations.absolute(shape.location, base_dir)
+    return _same(values_runtime.IcebergSettings, shape, location=location)
 
 
 def snapshots(shape: top.SnapshotsSection | None, base_dir: Path) -> SnapshotStoreSettings | None:

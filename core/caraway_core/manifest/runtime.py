@@ -234,10 +234,13 @@ class SchedulerSettings:
 class IcebergSettings:
     """The location of what the table catalog writes for other engines: the absolute path of a
     folder, or the URL of a bucket; None: a folder in the data directory.
+
+    `snapshot_retention_s` is how long clients see exports that were replaced.
     """
 
     location: str | None = None
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    snapshot_retention_s: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

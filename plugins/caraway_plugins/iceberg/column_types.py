@@ -106,14 +106,20 @@ class IcebergSchema:
     """The columns of a table."""
 
     fields: tuple[IcebergField, ...]
+    id: int = 0
+    """Tells it from the schemas that the table had before."""
 
     @property
     def last_id(self) -> int:
-        return max((each.id for each in _all(self.fields)), default=0)
+        return max((each.id for _, each in self.paths()), default=0)
 
     def document(self) -> dict[str, Any]:
         """Return the schema as JSON."""
-        return {"schema-id": 0, **StructType(self.fields).document()}
+        return {"schema-id": self.id, **StructType(self.fields).document()}
+
+    def paths(self) -> Iterator[tuple[Path, IcebergField]]:
+        """Yield all fields, also those inside of others, each with its path."""
+        return _paths((), self.fields)
 
     def field(self, name: str) -> IcebergField:
         """Return a column by name."""
@@ -124,15 +130,17 @@ def schema(
     columns: pa.Schema,
     own_ids: Mapping[Path, int] | None = None,
     docs: Mapping[str, str] | None = None,
+    last_id: int = 0,
 ) -> IcebergSchema:
     """Return the Iceberg schema of a table's columns.
 
-    `own_ids` are ids that files have for fields, by path; the other fields get ids above them.
+    `own_ids` are ids that fields have already, by path. The others get ids above these, and above
+    `last_id`.
 
     Raises:
         NoIcebergTypeError: a column has a type that Iceberg lacks; the message names all of them.
     """
-    ids = _Ids(own_ids or {})
+    ids = _Ids(own_ids or {}, last_id)
     docs = docs or {}
     fields, refused = [], []
     for column in columns:
@@ -151,13 +159,15 @@ def field_ids(columns: pa.Schema) -> dict[Path, int]:
     return dict(_own_ids((), columns))
 
 
-def with_ids(columns: pa.Schema) -> pa.Schema:
+def with_ids(
+    columns: pa.Schema, own_ids: Mapping[Path, int] | None = None, last_id: int = 0
+) -> pa.Schema:
     """Return the columns with the ids of their Iceberg schema, as Parquet files have them.
 
     Raises:
         NoIcebergTypeError: a column has a type that Iceberg lacks.
     """
-    fields = schema(columns).fields
+    fields = schema(columns, own_ids, last_id=last_id).fields
     return pa.schema([_numbered(own, each.type) for own, each in zip(fields, columns, strict=True)])
 
 
@@ -194,6 +204,22 @@ def kind(type_: pa.DataType) -> str | None:
             return None
 
 
+def holds(kind: str, other: str | None) -> bool:
+    """Return whether readers take values of another primitive type for those of a type."""
+    if kind == other or (other, kind) in _WIDENED:
+        return True
+    if other is None or not (kind.startswith("decimal") and other.startswith("decimal")):
+        return False
+    (precision, scale), (own, own_scale) = _digits(kind), _digits(other)
+    return scale == own_scale and own <= precision
+
+
+def _digits(decimal: str) -> tuple[int, int]:
+    precision, scale = decimal[len("decimal(") : -1].split(", ")
+    return int(precision), int(scale)
+
+
+_WIDENED = {("int", "long"), ("float", "double")}
 _PRIMITIVES = {
     pa.bool_(): "boolean",
     pa.int8(): "int",
@@ -216,9 +242,9 @@ _PRIMITIVES = {
 class _Ids:
     """Gives ids to fields, in order."""
 
-    def __init__(self, own: Mapping[Path, int]) -> None:
+    def __init__(self, own: Mapping[Path, int], last_id: int) -> None:
         self._own = own
-        self._last = max(own.values(), default=0)
+        self._last = max((last_id, *own.values()))
 
     def field(self, path: Path, type_: pa.DataType) -> IcebergField:
         id_ = self._own.get(path)
@@ -268,10 +294,11 @@ def _field_ids(path: Path, field: pa.Field) -> Iterator[tuple[Path, int]]:
         yield from _field_ids((*path, "element"), type_.value_field)
 
 
-def _all(fields: tuple[IcebergField, ...]) -> Iterator[IcebergField]:
+def _paths(above: Path, fields: tuple[IcebergField, ...]) -> Iterator[tuple[Path, IcebergField]]:
     for each in fields:
-        yield each
-        yield from _all(each.inner)
+        path = (*above, each.name)
+        yield path, each
+        yield from _paths(path, each.inner)
 
 
 def _document(type_: IcebergType) -> Any:

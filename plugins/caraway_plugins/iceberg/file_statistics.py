@@ -22,7 +22,6 @@ from caraway_plugins.iceberg.column_types import (
 )
 
 types = pa.types
-_WIDENED = {("int", "long"), ("float", "double")}
 
 
 @dataclass(slots=True)
@@ -138,12 +137,8 @@ def _repeated(
 
 
 def _is_readable(own: pa.DataType, kind: Any) -> bool:
-    found = column_types.kind(own)
-    if found == kind or (found, kind) in _WIDENED:
+    if isinstance(kind, str) and column_types.holds(kind, column_types.kind(own)):
         return True
-    if types.is_decimal(own) and str(kind).startswith("decimal"):
-        precision, scale = str(kind)[8:-1].split(", ")
-        return bool(own.scale == int(scale) and own.precision <= int(precision))
     return types.is_null(own)  # type: ignore[no-any-return] # pyarrow has no types
 
 

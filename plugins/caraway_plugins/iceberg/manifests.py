@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,29 +18,62 @@ from caraway_plugins.iceberg.partitioning import PartitionSpec
 MOST_FILES = 5_000
 """Of one manifest. Clients read manifests in parallel, and skip those of other partitions."""
 _CODEC = "deflate"
+_EXISTING = 0
 _ADDED = 1
 _DATA = avro_bytes.long(0)
 _PARQUET = avro_bytes.text("PARQUET")
 
 
 @dataclass(frozen=True, slots=True)
+class AddedBy:
+    """The snapshot that added a file to a table, and its sequence number."""
+
+    snapshot_id: int
+    sequence_number: int
+
+
+@dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file of a table. `location` is where clients open it."""
+    """A Parquet file of a table. `location` is where clients open it.
+
+    A file without `added_by` is added by the snapshot that is written.
+    """
 
     location: str
     size_bytes: int
     statistics: FileStatistics
     partition: Mapping[str, Any] = field(default_factory=dict)
+    added_by: AddedBy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileTotals:
+    """How many files there are, with how many rows and bytes."""
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, files: Iterable[DataFile]) -> FileTotals:
+        """Count files."""
+        known = list(files)
+        rows = sum(each.statistics.row_count for each in known)
+        return cls(len(known), rows, sum(each.size_bytes for each in known))
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenManifest:
-    """The bytes of a manifest, and what a manifest list says of it."""
+    """The bytes of a manifest, and what a manifest list says of it.
+
+    `first_sequence_number` is the lowest one of the files that other snapshots added.
+    """
 
     content: bytes
-    file_count: int
-    row_count: int
+    added: FileTotals
+    existing: FileTotals
     partitions: Sequence[Mapping[str, Any]]
+    first_sequence_number: int | None = None
 
 
 def manifest(
@@ -49,29 +82,46 @@ def manifest(
     """Return the manifest of some files."""
     metadata = {
         "schema": json.dumps(schema.document()),
-        "schema-id": "0",
+        "schema-id": str(schema.id),
         "partition-spec": json.dumps(spec.document()["fields"]),
         "partition-spec-id": "0",
         "format-version": "2",
         "content": "data",
     }
-    start = b"".join((avro_bytes.long(_ADDED), avro_bytes.SOME, avro_bytes.long(snapshot_id)))
-    content = avro_bytes.container(
-        _entry_schema(spec), metadata, (start + _entry(each, spec) for each in files)
+    added = b"".join((
+        avro_bytes.long(_ADDED),
+        avro_bytes.SOME,
+        avro_bytes.long(snapshot_id),
+        avro_bytes.NULL,  # sequence numbers: those of the list
+        avro_bytes.NULL,
+    ))  # fmt: skip
+    records = (
+        (added if each.added_by is None else _existing(each.added_by)) + _entry(each, spec)
+        for each in files
     )
-    rows = sum(each.statistics.row_count for each in files)
+    content = avro_bytes.container(_entry_schema(spec), metadata, records)
     summaries = [_summary(spec, number, files) for number, _ in enumerate(spec.fields)]
-    return WrittenManifest(content, len(files), rows, summaries)
+    known = [each.added_by.sequence_number for each in files if each.added_by is not None]
+    return WrittenManifest(
+        content,
+        FileTotals.of(each for each in files if each.added_by is None),
+        FileTotals.of(each for each in files if each.added_by is not None),
+        summaries,
+        min(known, default=None),
+    )
 
 
 def manifest_list(
-    snapshot_id: int, sequence_number: int, written: Sequence[tuple[str, WrittenManifest]]
+    snapshot_id: int,
+    sequence_number: int,
+    written: Sequence[tuple[str, WrittenManifest]],
+    parent_id: int | None = None,
 ) -> bytes:
     """Return the list of a snapshot's manifests, each with its location."""
     out = io.BytesIO()
     metadata = {
         "snapshot-id": str(snapshot_id),
-        "parent-snapshot-id": "null",
+        "parent-snapshot-id": "null" if parent_id is None else str(parent_id),
         "sequence-number": str(sequence_number),
         "format-version": "2",
     }
@@ -80,12 +130,17 @@ def manifest_list(
     return out.getvalue()
 
 
+def _existing(by: AddedBy) -> bytes:
+    """Return the first fields of an entry that another snapshot added."""
+    sequence_number = avro_bytes.SOME + avro_bytes.long(by.sequence_number)
+    snapshot = avro_bytes.SOME + avro_bytes.long(by.snapshot_id)
+    return avro_bytes.long(_EXISTING) + snapshot + sequence_number + sequence_number
+
+
 def _entry(file: DataFile, spec: PartitionSpec) -> bytes:
-    """Return the fields of an entry after the snapshot, in the order of `_entry_schema`."""
+    """Return the data file of an entry, with the fields in the order of `_data_file`."""
     known = file.statistics
     return b"".join((
-        avro_bytes.NULL,  # sequence numbers: those of the list
-        avro_bytes.NULL,
         _DATA,
         avro_bytes.text(file.location),
         _PARQUET,
@@ -114,13 +169,13 @@ def _listed(
         "partition_spec_id": 0,
         "content": 0,
         "sequence_number": sequence_number,
-        "min_sequence_number": sequence_number,
+        "min_sequence_number": written.first_sequence_number or sequence_number,
         "added_snapshot_id": snapshot_id,
-        "added_files_count": written.file_count,
-        "existing_files_count": 0,
+        "added_files_count": written.added.files,
+        "existing_files_count": written.existing.files,
         "deleted_files_count": 0,
-        "added_rows_count": written.row_count,
-        "existing_rows_count": 0,
+        "added_rows_count": written.added.rows,
+        "existing_rows_count": written.existing.rows,
         "deleted_rows_count": 0,
         "partitions": written.partitions,
         "key_metadata": None,

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from caraway_core.errors import DatasetError
 from caraway_core.table_specs import TableSpec
-from caraway_core.tables import FileScan
+from caraway_core.tables import FileScan, StoreSpec
 from caraway_plugins import object_stores
 from caraway_plugins.sources import listing, partitions, storage
 from caraway_plugins.sources.buckets import BucketStorage
@@ -73,6 +73,18 @@ def find(table: TableSpec) -> list[ParquetFile]:
     keys = [column.name for scan in table.scans for column in scan.partition_columns]
     order = list(dict.fromkeys(keys))
     return [each for scan in table.scans for each in _files(scan, order)]
+
+
+def are_there(store: StoreSpec | None, files: Sequence[FoundFile]) -> bool:
+    """Return whether files of a store are there as they were found.
+
+    Raises:
+        DatasetError: the store cannot be used.
+    """
+    place: Storage = Disk() if store is None else BucketStorage(store, _TIMEOUT_S)
+    with ThreadPoolExecutor(_READERS, "files") as pool:
+        found = pool.map(lambda each: place.find(each.path), files)
+        return all(one == other for one, other in zip(found, files, strict=True))
 
 
 def fingerprint(files: Iterable[ParquetFile]) -> str:

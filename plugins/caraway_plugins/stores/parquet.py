@@ -3,8 +3,9 @@
 import asyncio
 import hashlib
 import io
+import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,11 +13,13 @@ import pyarrow.parquet as pq
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.iceberg import column_types, written_types
+from caraway_plugins.iceberg.column_types import Path
 from caraway_plugins.stores import chunks, published
 from caraway_plugins.stores.published import Published
 
 _KIND = "parquet"
 _KIND_OF_TABLES = "parquet_table"
+_IDS = "ids.json"
 
 
 def place(published_at: ResultPlace, folder: str, *, is_table: bool) -> ResultPlace:
@@ -26,6 +29,16 @@ def place(published_at: ResultPlace, folder: str, *, is_table: bool) -> ResultPl
     """
     under = published_at.under(folder)
     return ResultPlace(_KIND_OF_TABLES if is_table else _KIND, under.path, under.store)
+
+
+def write_ids(files: Published, folder: str, ids: Mapping[Path, int], last_id: int) -> None:
+    """Say which ids the files of a table in a folder give to fields; others get later ones.
+
+    Raises:
+        ExecutionError: it cannot be written.
+    """
+    document = {"ids": [[path, id_] for path, id_ in ids.items()], "last-id": last_id}
+    files.write(f"{folder}/{_IDS}", json.dumps(document).encode())
 
 
 def file_name(key: str, chunk: ChunkInfo) -> str:
@@ -87,5 +100,19 @@ class TableWriter(ParquetWriter):
     Not every reader maps names to ids.
     """
 
+    def __init__(self, files: Published) -> None:
+        super().__init__(files)
+        self._ids: tuple[dict[Path, int], int] | None = None
+
     def _columns(self, schema: pa.Schema) -> pa.Schema:
-        return column_types.with_ids(written_types.columns(schema))
+        if self._ids is None:
+            self._ids = _read_ids(self._files)
+        return column_types.with_ids(written_types.columns(schema), *self._ids)
+
+
+def _read_ids(files: Published) -> tuple[dict[Path, int], int]:
+    content = files.read(_IDS)
+    if content is None:
+        return {}, 0
+    document = json.loads(content)
+    return {tuple(path): id_ for path, id_ in document["ids"]}, document["last-id"]

@@ -134,7 +134,9 @@ async def services(
     )
     stack.push_async_callback(workers.aclose)
     published = partial(storage.published, settings, secrets, data.path / "iceberg")
-    tables = IcebergTables(catalog, dispatch, published, accelerations.shown)
+    tables = IcebergTables(
+        catalog, dispatch, published, accelerations.shown, settings.iceberg.snapshot_retention_s
+    )
     stack.push_async_callback(tables.aclose)
     mcp = McpEndpoint(
         tools.toolbox,

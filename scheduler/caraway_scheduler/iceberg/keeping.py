@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.ids import TableName
-from caraway_scheduler.iceberg.publishing import LoadedTable
+from caraway_scheduler.iceberg.loaded_tables import LoadedTable
 
 Basis = tuple[Any, ...]
 
@@ -34,12 +34,24 @@ class HeldTable:
     basis: Basis
     work: asyncio.Task[LoadedTable]
     began_s: float
+    _renewed: LoadedTable | None = None
     _answer: bytes = field(default=b"", repr=False)
+
+    @property
+    def table(self) -> LoadedTable:
+        """The table, once the work has ended well."""
+        return self._renewed or self.work.result()
+
+    def renew(self, table: LoadedTable) -> None:
+        """Put what was found later in the place of the table: it lists other snapshots."""
+        if table.metadata != self.table.metadata:
+            self._answer = b""
+        self._renewed = table
 
     def answer(self) -> bytes:
         """Return the answer to clients, once the work has ended well."""
         if not self._answer:
-            self._answer = self.work.result().document()
+            self._answer = self.table.document()
         return self._answer
 
 

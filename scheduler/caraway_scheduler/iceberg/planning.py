@@ -27,11 +27,15 @@ _MOST_COLUMNS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What a client reads of a table: columns, or None for all, and a filter, or None."""
+    """What a client reads of a table: columns, or None for all, and a filter, or None.
+
+    `snapshot_id` names an earlier snapshot; None: the current rows.
+    """
 
     select: tuple[str, ...] | None = None
     filter: Any = None
     is_case_sensitive: bool = True
+    snapshot_id: int | None = None
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ScanRequest:
@@ -50,7 +54,10 @@ class ScanRequest:
         if wanted is not None:
             filters.columns(wanted)
         is_exact = document.get("case-sensitive", True) is not False
-        return cls(tuple(select) if select is not None else None, wanted, is_exact)
+        at = document.get("snapshot-id")
+        if at is not None and not (isinstance(at, int) and not isinstance(at, bool)):
+            raise InvalidRequestError("'snapshot-id' must be an integer")
+        return cls(tuple(select) if select is not None else None, wanted, is_exact, at)
 
 
 class ScanExports:

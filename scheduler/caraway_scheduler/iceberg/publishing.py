@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,89 +14,37 @@ from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import StoreSpec
-from caraway_plugins.iceberg import (
-    column_types,
-    manifests,
-    metadata,
-    partitioning,
-    planned,
-    view_metadata,
-)
+from caraway_plugins.iceberg import column_types, metadata, partitioning, view_metadata
 from caraway_plugins.iceberg.column_types import IcebergSchema
-from caraway_plugins.iceberg.file_statistics import FooterReader
-from caraway_plugins.iceberg.manifests import DataFile, WrittenManifest
+from caraway_plugins.iceberg.history import TableHistory
 from caraway_plugins.iceberg.metadata import TableSnapshot
 from caraway_plugins.iceberg.partitioning import PartitionSpec
 from caraway_plugins.sources import parquet_files
 from caraway_plugins.sources.parquet_files import ParquetFile
+from caraway_plugins.stores import parquet
 from caraway_plugins.stores.published import Published
+from caraway_scheduler.iceberg import histories, loaded_tables, states
+from caraway_scheduler.iceberg.histories import Listing
+from caraway_scheduler.iceberg.loaded_tables import LoadedTable, TableState, TableTitle
 from caraway_scheduler.iceberg.names import CATALOG, QualifiedName
+from caraway_scheduler.iceberg.states import TableContent
 
-_METADATA = "metadata.json"
-_TASKS = "tasks.json"
-KEY_LENGTH = 32
-_NAMESPACE = uuid.UUID("6a2f0f4e-6d53-4c8e-9e0b-4d2f4b8f3a51")
-
-
-@dataclass(frozen=True, slots=True)
-class TableTitle:
-    """What the catalog says of a table beside its rows; `origin` tells it from one that replaces
-    it.
-    """
-
-    name: str
-    origin: str
-    comment: str = ""
-    docs: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def uuid(self) -> str:
-        return str(uuid.uuid5(_NAMESPACE, f"{self.name}\0{self.origin}"))
-
-    def properties(self) -> dict[str, str]:
-        """Return the properties that every table has."""
-        comment = {"comment": self.comment} if self.comment else {}
-        # A writer would put files there before it finds that it cannot commit.
-        nowhere = f"caraway://{self.name}/is-read-only"
-        paths = {"write.data.path": nowhere, "write.metadata.path": nowhere}
-        return {"caraway.table": self.name, **paths, **comment}
-
-
-@dataclass(frozen=True, slots=True)
-class TableState:
-    """Names the rows of a table at one moment, and has the moment.
-
-    That is when the rows came to be, before any client asked for them: DuckDB reads no snapshot
-    that is younger than its transaction.
-    """
-
-    key: str
-    timestamp_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedTable:
-    """A table as clients load it: metadata, its location if it has one, and how to reach files."""
-
-    metadata: Mapping[str, Any]
-    location: str | None = None
-    config: Mapping[str, str] = field(default_factory=dict)
-    key: str = ""
-    """Names its state where it is published."""
-
-    def document(self) -> bytes:
-        """Return the answer to a client."""
-        location = {"metadata-location": self.location} if self.location else {}
-        document = {**location, "metadata": self.metadata, "config": self.config}
-        return json.dumps(document, separators=(",", ":")).encode()
+_METADATA = ".metadata.json"
+_LOOKED_AT_MS = 30_000
+"""How long a snapshot is listed although files of it may have been deleted."""
+_FOREVER_MS = 2**63
 
 
 def files(
-    title: TableTitle, table: TableSpec, place: Published, state: TableState | None = None
+    title: TableTitle,
+    table: TableSpec,
+    place: Published,
+    listing: Listing,
+    state: TableState | None = None,
 ) -> LoadedTable:
     """Publish the metadata of a table over Parquet files, unless the place has it.
 
-    Without a `state`, it is that of the files.
+    Without a `state`, it is that of the files. With one, the files are copies.
 
     Raises:
         DatasetError: a file cannot be read.
@@ -106,43 +53,129 @@ def files(
     """
     found = parquet_files.find(table)
     names = _names_in_files(table)
-    schema = column_types.schema(table.schema, _own_ids(found, names), title.docs)
+    own_ids = _own_ids(found, names)
+    before = histories.read(place, title.uuid)
+    past = before.unless_contradicted(own_ids)
+    ids = {**past.ids(column_types.schema(table.schema)), **own_ids}
+    schema = column_types.schema(table.schema, ids, title.docs, past.last_id)
     spec = partitioning.spec(schema, _partition_columns(table))
     store = table.scans[0].store if table.scans else None
+    is_copy = state is not None
     if state is None:
         newest_s = max((each.found.modified_s for each in found), default=0.0)
         state = TableState(_key(title, schema, spec, found), int(newest_s * 1000))
-    key = state.key
-    if (kept := known(title, key, place, store)) is not None:
-        return kept
-    data = _data_files(schema, spec, found, names)
-    snapshot = _snapshot(schema, spec, data, place, home(title, key), state)
     properties = {
         **title.properties(),
         metadata.NAME_MAPPING: metadata.name_mapping(schema, names),
-        "caraway.rows": _reach(store),
+        "caraway.rows": loaded_tables.reach(store),
     }
     root = place.location(title.uuid)
-    document = metadata.document(title.uuid, root, schema, spec, properties, snapshot)
-    name = f"{home(title, key)}/{_METADATA}"
-    place.write(name, json.dumps(document).encode())
-    return LoadedTable(document, place.location(name), _config(store), key)
+    past, schema = past.described(
+        schema, names, lambda own, last_id: metadata.described(root, own, spec, properties, last_id)
+    )
+    if past.current is None or past.current.key != state.key:
+        new = TableContent(schema, spec, found, names)
+        past = states.followed(title, past, new, place, state, is_copy=is_copy)
+    return _listed(title.uuid, before, past, place, listing, store)
 
 
 def known(
-    title: TableTitle, key: str, place: Published, store: StoreSpec | None
+    title: TableTitle, key: str, place: Published, listing: Listing, store: StoreSpec | None
 ) -> LoadedTable | None:
-    """Return a table that the place has in a state."""
-    name = f"{home(title, key)}/{_METADATA}"
-    content = place.read(name)
-    if content is None:
+    """Return a table that the place has in a state of an accelerated dataset.
+
+    Raises:
+        ExecutionError: the place cannot be used.
+    """
+    before = past = histories.read(place, title.uuid)
+    earlier = past.with_key(key)
+    if earlier is None:
         return None
-    return LoadedTable(json.loads(content), place.location(name), _config(store), key)
+    if earlier is past.current:
+        past = past.in_use()
+    else:
+        now_ms = histories.now_ms()
+        past = past.with_schema(earlier).followed_by(
+            past.restored(earlier, now_ms), key, now_ms, is_copy=True
+        )
+    return _listed(title.uuid, before, past, place, listing, store)
 
 
-def home(title: TableTitle, key: str) -> str:
-    """Return the folder of a state of a table."""
-    return f"{title.uuid}/{key[:KEY_LENGTH]}"
+def looked_at_again(table: LoadedTable, place: Published, listing: Listing) -> LoadedTable:
+    """Return a table that was loaded with those of its snapshots that can be read still.
+
+    Raises:
+        DatasetError: the store of its files cannot be used.
+        ExecutionError: the place cannot be used.
+    """
+    uuid = table.metadata["table-uuid"]
+    past = histories.read(place, uuid)
+    if past.current is None or past.current.key != table.key:  # Another scheduler is ahead.
+        return replace(table, listed_until_ms=histories.now_ms() + _LOOKED_AT_MS)
+    return _listed(uuid, past, past, place, listing, table.store)
+
+
+def used(
+    uuid: str, table: LoadedTable, place: Published, listing: Listing, *, is_current: bool
+) -> frozenset[str]:
+    """Return the keys of the states that snapshots of a table have.
+
+    A copy that is not current is replaced by none before a client asks for one.
+
+    Raises:
+        DatasetError: the store of its files cannot be used.
+        ExecutionError: the place cannot be used.
+    """
+    before = past = histories.read(place, uuid)
+    if not is_current:
+        past = histories.outdated(past, table.key)
+    past = listing.readable(past, table.store)
+    if past != before:
+        histories.write(place, uuid, past)
+    return past.keys | {table.key} if is_current else past.keys
+
+
+def begin_copy(title: TableTitle, columns: pa.Schema, place: Published, key: str) -> None:
+    """Say which ids the files of a copy give to columns: those that they have in other snapshots.
+
+    Raises:
+        NoIcebergTypeError: a column has a type that Iceberg lacks.
+        ExecutionError: the place cannot be used.
+    """
+    past = histories.read(place, title.uuid)
+    ids = past.ids(column_types.schema(columns))
+    parquet.write_ids(place, states.home(title.uuid, key), ids, past.last_id)
+
+
+def _listed(
+    uuid: str,
+    before: TableHistory,
+    past: TableHistory,
+    place: Published,
+    listing: Listing,
+    store: StoreSpec | None,
+) -> LoadedTable:
+    """Return a table with the snapshots that can be read, and write its history if it changed."""
+    past = listing.readable(past, store)
+    if past != before:
+        histories.write(place, uuid, past)
+    document = past.metadata(uuid)
+    content = json.dumps(document).encode()
+    key = past.snapshots[-1].key
+    name = f"{states.home(uuid, key)}/{hashlib.sha256(content).hexdigest()[:16]}{_METADATA}"
+    place.write(name, content)
+    until_ms = listing.ends_ms(past)
+    if any(each.lost for each in past.snapshots):
+        until_ms = min(until_ms or _FOREVER_MS, histories.now_ms() + _LOOKED_AT_MS)
+    return LoadedTable(
+        document,
+        place.location(name),
+        loaded_tables.config(store),
+        key,
+        {each.id: each.key for each in past.snapshots},
+        store,
+        until_ms,
+    )
 
 
 def columns_only(
@@ -155,15 +188,14 @@ def columns_only(
     """
     schema = column_types.schema(columns, docs=title.docs)
     location = f"caraway://{title.name}/rows-are-not-in-files"
-    snapshot = TableSnapshot(_number(schema.document()), timestamp_ms, location, 0, 0, 0)
+    snapshot = TableSnapshot(_number(schema.document()), timestamp_ms, location)
     properties = {
         **title.properties(),
         metadata.NAME_MAPPING: metadata.name_mapping(schema, {}),
         "caraway.rows": f"none: {reason}",
     }
-    document = metadata.document(
-        title.uuid, location, schema, PartitionSpec(), properties, snapshot
-    )
+    table = metadata.described(location, schema, PartitionSpec(), properties, schema.last_id)
+    document = metadata.document(title.uuid, table, [snapshot.document()], [schema.document()])
     # No `config`: DuckDB takes it for credentials, and misses a region in place of the rows.
     return LoadedTable(document)
 
@@ -190,64 +222,18 @@ def view(title: TableTitle, columns: pa.Schema, sql: str, timestamp_ms: int) -> 
     return json.dumps(answer, separators=(",", ":")).encode()
 
 
-def scan_tasks(loaded: LoadedTable, place: Published) -> list[dict[str, Any]]:
-    """Return the files of a published table as tasks of a scan.
+def scan_tasks(loaded: LoadedTable, key: str, place: Published) -> list[dict[str, Any]]:
+    """Return the files of a state of a published table as tasks of a scan.
 
     Raises:
         UnavailableError: they were deleted a moment ago.
         ExecutionError: the place cannot be read.
     """
-    content = place.read(f"{loaded.metadata['table-uuid']}/{loaded.key[:KEY_LENGTH]}/{_TASKS}")
+    content = place.read(f"{states.home(loaded.metadata['table-uuid'], key)}/{states.TASKS}")
     if content is None:
         raise UnavailableError("the table was replaced a moment ago; load it again")
     found: list[dict[str, Any]] = json.loads(content)
     return found
-
-
-def _data_files(
-    schema: IcebergSchema,
-    spec: PartitionSpec,
-    found: Sequence[ParquetFile],
-    names: Mapping[str, str],
-) -> list[DataFile]:
-    reader = FooterReader(schema, names)
-    return parquet_files.read_footers(
-        found,
-        lambda file, footer: DataFile(
-            file.location, file.found.size_bytes, reader.read(footer), spec.values(file.values)
-        ),
-    )
-
-
-def _snapshot(
-    schema: IcebergSchema,
-    spec: PartitionSpec,
-    data: Sequence[DataFile],
-    place: Published,
-    home: str,
-    state: TableState,
-) -> TableSnapshot:
-    snapshot_id = int(state.key[:16], 16) >> 1 or 1
-    written: list[tuple[str, WrittenManifest]] = []
-    for start in range(0, len(data), manifests.MOST_FILES):
-        part = manifests.manifest(
-            schema, spec, snapshot_id, data[start : start + manifests.MOST_FILES]
-        )
-        name = f"{home}/m{len(written)}.avro"
-        place.write(name, part.content)
-        written.append((place.location(name), part))
-    listed = manifests.manifest_list(snapshot_id, metadata.SEQUENCE_NUMBER, written)
-    place.write(f"{home}/list.avro", listed)
-    tasks = [planned.task(each) for each in data]
-    place.write(f"{home}/{_TASKS}", json.dumps(tasks, default=str).encode())
-    return TableSnapshot(
-        snapshot_id,
-        state.timestamp_ms,
-        place.location(f"{home}/list.avro"),
-        len(data),
-        sum(each.statistics.row_count for each in data),
-        sum(each.size_bytes for each in data),
-    )
 
 
 def _own_ids(
@@ -291,22 +277,3 @@ def _key(
 def _number(document: Mapping[str, Any]) -> int:
     digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
     return int(digest[:16], 16) >> 1 or 1
-
-
-def _reach(store: StoreSpec | None) -> str:
-    if store is None:
-        return "files of the machine that runs Caraway; readers need the same paths"
-    return f"files in {store.kind}://{store.bucket}; readers need their own access to them"
-
-
-def _config(store: StoreSpec | None) -> dict[str, str]:
-    """Return how clients reach a bucket, without what signs them in."""
-    if store is None or store.kind != "s3":
-        return {}
-    options = store.options
-    config = {"s3.region": options.get("region"), "client.region": options.get("region")}
-    if endpoint := options.get("endpoint"):
-        config |= {"s3.endpoint": endpoint, "s3.path-style-access": "true"}
-    if options.get("skip_signature") == "true":
-        config["s3.anonymous"] = "true"
-    return {key: text for key, text in config.items() if text}

@@ -18,16 +18,17 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import Statement
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import ResultPlace
-from caraway_plugins.iceberg import column_types, written_types
+from caraway_plugins.iceberg import written_types
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.stores import published
 from caraway_plugins.stores.published import Published
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
-from caraway_scheduler.iceberg import exporting, publishing
-from caraway_scheduler.iceberg.keeping import LoadedTables, TablePlan
+from caraway_scheduler.iceberg import exporting, histories, publishing, states
+from caraway_scheduler.iceberg.histories import Listing
+from caraway_scheduler.iceberg.keeping import HeldTable, LoadedTables, TablePlan
+from caraway_scheduler.iceberg.loaded_tables import LoadedTable, TableState, TableTitle
 from caraway_scheduler.iceberg.planning import FOLDER, ScanExports, ScanRequest
-from caraway_scheduler.iceberg.publishing import LoadedTable, TableState, TableTitle
 from caraway_scheduler.iceberg.sweeping import StateSweeper
 
 LAG_S = 60.0
@@ -57,11 +58,13 @@ class IcebergTables:
         dispatch: Dispatch,
         place: Callable[[], ResultPlace],
         shown: Shown = lambda _name: None,
+        kept_s: float = 3600.0,
     ) -> None:
         self._catalog = catalog
         self._dispatch = dispatch
         self._place = place
         self._shown = shown
+        self._listing = Listing(kept_s)
         self._published: Published | None = None
         self._began_ms = int(time.time() * 1000)
         self._loaded = LoadedTables()
@@ -94,7 +97,8 @@ class IcebergTables:
             CarawayError: its files, or the place for metadata, cannot be used.
         """
         self._loaded.retain((*self._catalog.datasets, *self._catalog.views))
-        return (await self._loaded.get(name, self._plan(name))).answer()
+        held = await self._held(name)
+        return held.answer()
 
     async def plan(self, name: TableName, request: ScanRequest) -> dict[str, Any]:
         """Plan a scan of a table or view that exists, and return the answer.
@@ -103,7 +107,7 @@ class IcebergTables:
             InvalidRequestError: the request names a column that the table lacks.
             CarawayError: its rows cannot be read, or not be written.
         """
-        scan = await self._files_to_read(name)
+        scan = await self._files_to_read(name, request.snapshot_id)
         if scan is None:
             self._begin_sweeping()
             place, at = await self._opened(), self._place()
@@ -112,18 +116,41 @@ class IcebergTables:
             scan = [{**each, "residual-filter": request.filter} for each in scan]
         return {"status": "completed", "file-scan-tasks": scan, "delete-files": []}
 
-    async def _files_to_read(self, name: TableName) -> list[dict[str, Any]] | None:
+    async def _held(self, name: TableName) -> HeldTable:
+        """Load a table, and look which of its snapshots can be read still."""
+        held = await self._loaded.get(name, self._plan(name))
+        until_ms = held.table.listed_until_ms
+        if until_ms is not None and until_ms <= histories.now_ms():
+            place = await self._opened()
+            async with self._publishing:
+                held.renew(
+                    await asyncio.to_thread(
+                        publishing.looked_at_again, held.table, place, self._listing
+                    )
+                )
+        return held
+
+    async def _files_to_read(
+        self, name: TableName, snapshot_id: int | None
+    ) -> list[dict[str, Any]] | None:
         """Return the files of a table as tasks; None where its rows have to be exported."""
         state = self._catalog.datasets.get(name)
-        if state is None or _files(state) is None:
+        if snapshot_id is None and (state is None or _files(state) is None):
             return None
-        held = await self._loaded.get(name, self._plan(name))
-        if not held.work.result().key:
+        table = (await self._held(name)).table
+        key = table.key_of(snapshot_id)
+        if not key:
             return None
-        place = await self._opened()
-        scan = await asyncio.to_thread(publishing.scan_tasks, held.work.result(), place)
+        scan = await asyncio.to_thread(publishing.scan_tasks, table, key, await self._opened())
         # The protocol has no form for partitions of NULL in tasks, and PyIceberg refuses them.
-        return None if any(None in each["data-file"]["partition"] for each in scan) else scan
+        if not any(None in each["data-file"]["partition"] for each in scan):
+            return scan
+        if key != table.key:
+            raise InvalidRequestError(
+                f"scans of snapshot {snapshot_id} cannot be planned, because partitions are NULL; "
+                "plan them from the metadata of the table"
+            )
+        return None
 
     async def load_view(self, name: TableName) -> bytes:
         """Return the answer for a view that exists.
@@ -199,7 +226,9 @@ class IcebergTables:
         place = await self._opened()
         async with self._publishing:
             try:
-                loaded = await asyncio.to_thread(publishing.files, title, table, place, at)
+                loaded = await asyncio.to_thread(
+                    publishing.files, title, table, place, self._listing, at
+                )
             except DatasetError as exc:
                 raise UnavailableError(f"'{title.name}': {exc.message}") from exc
         return self._serving(title, loaded)
@@ -211,20 +240,21 @@ class IcebergTables:
         key = _key(title.uuid, shown)
         place, at = await self._opened(), self._place()
         self._exported[title.uuid] = name
-        known = await asyncio.to_thread(publishing.known, title, key, place, at.store)
+        async with self._publishing:
+            known = await asyncio.to_thread(
+                publishing.known, title, key, place, self._listing, at.store
+            )
         if known is not None:
             return self._serving(title, known)
         statement = Statement(exporting.all_rows(name), {}, in_background=True)
-        folder = publishing.home(title, key)
-        await self._refuse_unwritable(title, name)
-        rows = await exporting.export(self._dispatch, statement, at, folder, is_table=True)
-        return await self._from_files(title, rows.table(), TableState(key, shown[2]))
-
-    async def _refuse_unwritable(self, title: TableTitle, name: TableName) -> None:
+        folder = states.home(title.uuid, key)
+        columns = await self.columns(name)
         try:
-            column_types.schema(await self.columns(name))
+            await asyncio.to_thread(publishing.begin_copy, title, columns, place, key)
         except NoIcebergTypeError as exc:
             raise _refused(title, exc) from exc
+        rows = await exporting.export(self._dispatch, statement, at, folder, is_table=True)
+        return await self._from_files(title, rows.table(), TableState(key, shown[2]))
 
     def _serving(self, title: TableTitle, loaded: LoadedTable) -> LoadedTable:
         """Note what is served of a table, so that what it replaces is deleted later."""
@@ -242,19 +272,22 @@ class IcebergTables:
             await self.sweep()
 
     async def sweep(self) -> None:
-        """Delete what was published of states that were replaced long ago.
+        """Delete what was published of states that no snapshot has any more.
 
         Raises:
             CarawayError: the place cannot be used.
         """
         place = await self._opened()
-        await asyncio.to_thread(self._sweeper.sweep, place, FOLDER, "")
+        await asyncio.to_thread(self._sweeper.sweep, place, FOLDER)
         for uuid, loaded in list(self._current.items()):
-            key = loaded.key
-            if (name := self._exported.get(uuid)) is not None:
-                shown = self._shown(name)
-                key = key if shown is not None and _key(uuid, shown) == key else ""
-            await asyncio.to_thread(self._sweeper.sweep, place, uuid, key)
+            name = self._exported.get(uuid)
+            shown = None if name is None else self._shown(name)
+            is_current = name is None or (shown is not None and _key(uuid, shown) == loaded.key)
+            async with self._publishing:
+                used = await asyncio.to_thread(
+                    publishing.used, uuid, loaded, place, self._listing, is_current=is_current
+                )
+            await asyncio.to_thread(self._sweeper.sweep, place, uuid, used)
 
     async def _columns_only(self, name: TableName, title: TableTitle, reason: str) -> LoadedTable:
         columns = await self.columns(name)

@@ -1,35 +1,36 @@
-"""Deletes what was published of states of tables that were replaced long ago."""
+"""Deletes what was published of states of tables that were in use long ago."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from caraway_plugins.stores.published import Published
-from caraway_scheduler.iceberg.publishing import KEY_LENGTH
+from caraway_scheduler.iceberg.states import KEY_LENGTH
 
 KEPT_S = 3600.0
-"""How long readers of a state may go on after it was replaced."""
+"""How long readers of a state may go on after clients do not see it any more."""
 
 
 class StateSweeper:
-    """Knows since when each state is replaced. A restart begins the time again."""
+    """Knows since when each state is unused. A restart begins the time again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._replaced: dict[tuple[str, str], float] = {}
+        self._unused: dict[tuple[str, str], float] = {}
 
-    def sweep(self, place: Published, uuid: str, current: str) -> None:
-        """Look at the states of a table, and delete those that were replaced long ago.
+    def sweep(self, place: Published, uuid: str, used: Collection[str] = ()) -> None:
+        """Look at the states of a table, and delete those that were in use long ago.
 
-        This blocks. `current` is the key of the state that is served; "": none is.
+        This blocks. `used` are the keys of the states that its snapshots have.
 
         Raises:
             ExecutionError: the place cannot be used.
         """
         now = self._clock()
+        kept = {key[:KEY_LENGTH] for key in used}
         for name in place.folders(uuid):
             state = uuid, name
-            if name == current[:KEY_LENGTH]:
-                self._replaced.pop(state, None)
-            elif now - self._replaced.setdefault(state, now) > KEPT_S:
+            if name in kept:
+                self._unused.pop(state, None)
+            elif now - self._unused.setdefault(state, now) > KEPT_S:
                 place.delete(f"{uuid}/{name}")
-                del self._replaced[state]
+                del self._unused[state]

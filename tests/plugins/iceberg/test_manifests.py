@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from caraway_plugins.iceberg import column_types, manifests, metadata, partitioning
 from caraway_plugins.iceberg.column_types import NoIcebergTypeError
 from caraway_plugins.iceberg.file_statistics import FileStatistics
-from caraway_plugins.iceberg.manifests import DataFile
+from caraway_plugins.iceberg.manifests import AddedBy, DataFile, FileTotals
 
 COLUMNS = pa.schema([("a", pa.int64()), ("day", pa.date32()), ("city", pa.string())])
 SCHEMA = column_types.schema(COLUMNS)
@@ -72,16 +73,38 @@ def test_values_of_folders_that_do_not_fit_are_refused() -> None:
         partitioning.spec(column_types.schema(columns), list(columns))
 
 
-def test_metadata_names_its_only_snapshot_and_maps_names() -> None:
-    snapshot = metadata.TableSnapshot(77, 1_700_000_000_000, "file:///d/list.avro", 2, 20, 1000)
+def test_metadata_names_its_snapshots_and_maps_names() -> None:
+    total = FileTotals(2, 20, 1000)
+    first = metadata.TableSnapshot(77, 1_700_000_000_000, "file:///d/list.avro", total, total)
+    second = metadata.TableSnapshot(
+        78, 1_700_000_000_001, "file:///d/other.avro", total, total, 1, 2, parent_id=77
+    )
     mapping = metadata.name_mapping(SCHEMA, {"city": "City Name"})
     properties = {metadata.NAME_MAPPING: mapping}
-    document = metadata.document("u-u", "file:///d", SCHEMA, SPEC, properties, snapshot)
+    table = metadata.described("file:///d", SCHEMA, SPEC, properties, 9)
+    snapshots = [first.document(), second.document()]
+    document = metadata.document("u-u", table, snapshots, [SCHEMA.document()])
     assert document["format-version"] == 2
-    assert document["current-snapshot-id"] == 77
-    assert document["refs"]["main"] == {"snapshot-id": 77, "type": "branch"}
+    assert document["current-snapshot-id"] == 78
+    assert document["refs"]["main"] == {"snapshot-id": 78, "type": "branch"}
     assert document["snapshots"][0]["manifest-list"] == "file:///d/list.avro"
     assert document["snapshots"][0]["summary"]["total-records"] == "20"
-    assert (document["last-column-id"], document["last-partition-id"]) == (3, 1001)
+    assert [each["summary"]["operation"] for each in snapshots] == ["append", "overwrite"]
+    assert (document["last-sequence-number"], snapshots[1]["parent-snapshot-id"]) == (2, 77)
+    assert [each["snapshot-id"] for each in document["snapshot-log"]] == [77, 78]
+    assert (document["last-column-id"], document["last-partition-id"]) == (9, 1001)
     names = {each["field-id"]: each["names"] for each in json.loads(mapping)}
     assert names == {1: ["a"], 2: ["day"], 3: ["City Name"]}
+
+
+def test_files_of_earlier_snapshots_are_not_added_again() -> None:
+    old = replace(file("a", "2024-03-01", "Bern"), added_by=AddedBy(76, 3))
+    written = manifests.manifest(SCHEMA, SPEC, 77, [old, file("b", "2024-03-01", "Rome")])
+    (kept, added), _ = records(written.content)
+    assert (kept["status"], kept["snapshot_id"]) == (0, 76)
+    assert (kept["sequence_number"], kept["file_sequence_number"]) == (3, 3)
+    assert (added["status"], added["snapshot_id"], added["sequence_number"]) == (1, 77, None)
+    (listed,), head = records(manifests.manifest_list(77, 4, [("m", written)], 76))
+    assert (listed["added_files_count"], listed["existing_files_count"]) == (1, 1)
+    assert (listed["sequence_number"], listed["min_sequence_number"]) == (4, 3)
+    assert head["parent-snapshot-id"] == "76"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_scheduler.iceberg import exporting, publishing, service, sweeping
+from caraway_scheduler.iceberg import exporting, publishing, service, states
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -67,7 +67,7 @@ async def test_files_are_looked_at_once_until_they_change(
         assert (values(first), values(second)) == ([1, 2], [1, 2, 3])
         assert second["table-uuid"] == first["table-uuid"]
         newest = max(each.stat().st_mtime for each in (tmp_path / "t").iterdir())
-        assert second["snapshots"][0]["timestamp-ms"] == int(newest * 1000)
+        assert iceberg_reader.snapshot(second)["timestamp-ms"] == int(newest * 1000)
         assert second["current-snapshot-id"] != first["current-snapshot-id"]
         assert len(made) == 2
 
@@ -80,30 +80,9 @@ async def test_a_runtime_that_starts_again_finds_what_it_wrote(
     async with running(tmp_path, manifest) as runtime:
         first = await metadata(runtime)
     assert first["snapshots"][0]["manifest-list"].startswith(f"file://{tmp_path}/published/")
-    monkeypatch.setattr(publishing, "_snapshot", None)  # It would fail if it were called.
+    monkeypatch.setattr(states, "followed", None)  # It would fail if it were called.
     async with running(tmp_path, manifest) as runtime:
         assert await metadata(runtime) == first
-
-
-async def test_replaced_states_are_deleted_once_they_are_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, "one", 1)
-    manifest = "    runtime: {iceberg: {location: published}}\n" + MANIFEST
-    async with running(tmp_path, manifest) as runtime:
-        first = await metadata(runtime)
-    write(tmp_path, "two", 2)
-    async with running(tmp_path, manifest) as runtime:
-        second = await metadata(runtime)
-        tables = runtime.services.tables
-        await tables.sweep()
-        await tables.sweep()
-        assert (values(first), values(second)) == ([1], [1, 2])
-        monkeypatch.setattr(sweeping, "KEPT_S", -1.0)
-        await tables.sweep()
-        assert values(second) == [1, 2]
-        with pytest.raises(FileNotFoundError):
-            values(first)
 
 
 async def test_a_file_that_is_gone_is_tried_again(tmp_path: Path) -> None:
@@ -248,10 +227,6 @@ async def test_an_accelerated_dataset_is_exported_once_for_each_version(
         monkeypatch.setattr(service, "LAG_S", 0.0)
         assert values(await metadata(runtime)) == [7]
         assert len(exports) == 2
-        monkeypatch.setattr(sweeping, "KEPT_S", -1.0)
-        await runtime.services.tables.sweep()
-        with pytest.raises(FileNotFoundError):
-            values(first)
         second = await metadata(runtime)
     async with running(tmp_path, ACCELERATED) as runtime:
         again = await eventually(lambda: loaded(runtime), "the dataset is loaded")

@@ -153,6 +153,7 @@ class SchedulerSection(Section):
 class IcebergSection(Section):
     location: Annotated[Text, AfterValidator(checked_location)] | None = None
     params: Texts = Field(default_factory=dict)
+    snapshot_retention_s: PositiveDuration = Field(3600.0, alias="snapshot_retention")
 
 
 class PackagesSection(Section):
