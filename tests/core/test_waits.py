@@ -57,6 +57,7 @@ POLLS: Mapping[str, str] = {
     f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
     f"{_SCHEDULER}/iceberg/service.py:IcebergTables._sweep_forever": "files that nobody needs",
     f"{_SCHEDULER}/jobs/scheduling.py:JobScheduler._watching": "renewal before owners expire",
+    f"{_SCHEDULER}/iceberg/scan_plans.py:ScanPlans._page": "a page of another scheduler",
     f"{_SCHEDULER}/jobs/sweeping.py:Sweeper.sweep_jobs": "jobs that expire",
     f"{_SCHEDULER}/workers/times.py:WallClock.until": "a time of a cron",
     f"{_SCHEDULER}/composition/key_reloading.py:KeyReloader.run": "files of keys",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import MOST_CHUNK_BYTES, StoreOrder
 from caraway_core.statements import Statement
 from caraway_core.tables import FileScan, FilesTable, ResultPlace
@@ -69,10 +71,12 @@ async def export(
     folder: str,
     *,
     is_table: bool = False,
+    on_word: storing.OnWord = lambda _records: None,
 ) -> ExportedRows:
     """Store the rows of a statement in a folder of published files.
 
-    A statement that `is_table` has all columns of one.
+    A statement that `is_table` has all columns of one. `on_word` is called with what is stored so
+    far; `files` names that.
 
     Raises:
         QueryError: the statement failed, or its rows cannot be stored.
@@ -87,11 +91,14 @@ async def export(
         viewer=statement.viewer,
         sources=statement.sources,
     )
-    answer = await storing.store(dispatch, new_query_id(), stored, lambda _records: None)
-    files = tuple(
-        ExportedFile(
-            f"{folder}/{parquet.file_name(_KEY, chunk)}", chunk.size_bytes, chunk.row_count
-        )
-        for chunk in answer.chunks
+    answer = await storing.store(dispatch, new_query_id(), stored, on_word)
+    columns = written_types.columns(answer.schema)
+    return ExportedRows(columns, place, folder, files(folder, answer.chunks))
+
+
+def files(folder: str, chunks: Iterable[ChunkInfo]) -> tuple[ExportedFile, ...]:
+    """Return the files that chunks of an export are."""
+    return tuple(
+        ExportedFile(f"{folder}/{parquet.file_name(_KEY, each)}", each.size_bytes, each.row_count)
+        for each in chunks
     )
-    return ExportedRows(written_types.columns(answer.schema), place, folder, files)

@@ -8,7 +8,12 @@ from typing import Any
 
 from caraway_core.errors import InvalidRequestError
 
-_MOST_DEPTH = 64
+MOST_BYTES = 1024 * 1024
+"""Of a filter as JSON: each file to read is given out with it."""
+_MOST_DEPTH = 16
+"""Of conditions in SQL, which the parser of statements can read."""
+_MOST_PREDICATES = 500
+_MOST_VALUES = 20_000
 _EVERYTHING = ""
 _OPPOSITES = {
     "eq": "not-eq",
@@ -34,15 +39,18 @@ def columns(expression: Any) -> frozenset[str]:
     Raises:
         InvalidRequestError: it is no filter.
     """
-    return frozenset(_columns(expression, 0))
+    return frozenset(_term(each)[0] for each in _predicates(expression))
 
 
 def condition(expression: Any, kinds: Kinds) -> str:
-    """Return a condition in SQL; "" lets all rows through.
+    """Return a condition in SQL; "" lets all rows through, also where it would become too long.
 
     Raises:
         InvalidRequestError: the expression is no filter.
     """
+    lengths = [len(each.get("values") or ()) for each in _predicates(expression)]
+    if len(lengths) > _MOST_PREDICATES or sum(lengths) > _MOST_VALUES:
+        return _EVERYTHING
     return _condition(expression, kinds, is_negated=False, depth=0)
 
 
@@ -51,35 +59,52 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _columns(expression: Any, depth: int) -> Iterator[str]:
-    kind = _kind(expression, depth)
-    if kind in ("and", "or"):
-        yield from _columns(expression.get("left"), depth + 1)
-        yield from _columns(expression.get("right"), depth + 1)
-    elif kind == "not":
-        yield from _columns(expression.get("child"), depth + 1)
-    elif kind not in ("true", "false"):
-        yield _term(expression)[0]
+def _predicates(expression: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the comparisons of a filter, however deep they are."""
+    left = [expression]
+    while left:
+        each = left.pop()
+        kind = _kind(each)
+        if kind in ("and", "or"):
+            left += (each.get("right"), each.get("left"))
+        elif kind == "not":
+            left.append(each.get("child"))
+        elif kind not in ("true", "false"):
+            if not isinstance(each.get("values", ()), list | tuple):
+                raise InvalidRequestError("'filter' has 'values' that are no list")
+            yield each
+
+
+def _sides(expression: Any, kind: str) -> Iterator[Any]:
+    """Yield the parts of a chain of one kind, such as `a and b and c`."""
+    left = [expression]
+    while left:
+        each = left.pop()
+        if _kind(each) == kind:
+            left += (each.get("right"), each.get("left"))
+        else:
+            yield each
 
 
 def _condition(expression: Any, kinds: Kinds, *, is_negated: bool, depth: int) -> str:
-    kind = _kind(expression, depth)
+    kind = _kind(expression)
+    if depth > _MOST_DEPTH:
+        return _EVERYTHING
     if kind == "not":
         inner = expression.get("child")
         return _condition(inner, kinds, is_negated=not is_negated, depth=depth + 1)
     if kind in ("true", "false"):
         return _EVERYTHING if (kind == "true") != is_negated else "false"
-    if is_negated:
-        kind = _OPPOSITE[kind]
     if kind in ("and", "or"):
         sides = [
-            _condition(expression.get(side), kinds, is_negated=is_negated, depth=depth + 1)
-            for side in ("left", "right")
+            _condition(side, kinds, is_negated=is_negated, depth=depth + 1)
+            for side in _sides(expression, kind)
         ]
-        return _joined(kind, sides)
+        return _joined(_OPPOSITE[kind] if is_negated else kind, sides)
     column, is_plain = _term(expression)
     if not is_plain or column not in kinds:
         return _EVERYTHING
+    kind = _OPPOSITE[kind] if is_negated else kind
     return _predicate(kind, quoted(column), kinds[column], expression)
 
 
@@ -168,12 +193,10 @@ def _term(expression: Mapping[str, Any]) -> tuple[str, bool]:
     raise InvalidRequestError("'filter' has a predicate without a 'term'")
 
 
-def _kind(expression: Any, depth: int) -> str:
-    if depth > _MOST_DEPTH:
-        raise InvalidRequestError(f"'filter' is nested more than {_MOST_DEPTH} deep")
+def _kind(expression: Any) -> str:
     if isinstance(expression, bool):
         return str(expression).lower()
     kind = expression.get("type") if isinstance(expression, dict) else None
-    if kind == "not" or kind in ("true", "false") or kind in _OPPOSITE:
-        return str(kind)
+    if isinstance(kind, str) and (kind in ("not", "true", "false") or kind in _OPPOSITE):
+        return kind
     raise InvalidRequestError(f"'filter' has an expression of an unknown type: {str(kind)[:50]}")

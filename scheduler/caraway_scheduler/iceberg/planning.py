@@ -1,9 +1,8 @@
-"""Plans scans on the server: the files of a table, or rows that executors export for one scan."""
+"""What clients ask of scans that the server plans, and the statements that read it."""
 
 from __future__ import annotations
 
-import asyncio
-import uuid
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +11,9 @@ import pyarrow as pa
 
 from caraway_core.errors import InvalidRequestError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Dispatch
-from caraway_core.statements import Statement
-from caraway_core.tables import ResultPlace
-from caraway_plugins.iceberg import column_types, planned
-from caraway_plugins.stores.published import Published
+from caraway_plugins.iceberg import column_types
 from caraway_scheduler.iceberg import exporting, filters
 
-FOLDER = "plans"
-"""Has the exports of scans, which are deleted as replaced states are."""
-_MOST_AT_ONCE = 4
 _MOST_COLUMNS = 10_000
 
 
@@ -53,42 +45,15 @@ class ScanRequest:
         wanted = document.get("filter")
         if wanted is not None:
             filters.columns(wanted)
+            if len(json.dumps(wanted)) > filters.MOST_BYTES:
+                raise InvalidRequestError(
+                    f"'filter' is too long; at most {filters.MOST_BYTES:,} bytes are taken"
+                )
         is_exact = document.get("case-sensitive", True) is not False
         at = document.get("snapshot-id")
         if at is not None and not (isinstance(at, int) and not isinstance(at, bool)):
             raise InvalidRequestError("'snapshot-id' must be an integer")
         return cls(tuple(select) if select is not None else None, wanted, is_exact, at)
-
-
-class ScanExports:
-    """Exports what scans read, some at a time."""
-
-    def __init__(self, dispatch: Dispatch) -> None:
-        self._dispatch = dispatch
-        self._running = asyncio.Semaphore(_MOST_AT_ONCE)
-
-    async def plan(
-        self,
-        name: TableName,
-        columns: pa.Schema,
-        request: ScanRequest,
-        at: ResultPlace,
-        place: Published,
-    ) -> list[dict[str, Any]]:
-        """Export the rows of a scan, and return the tasks that read them.
-
-        Raises:
-            InvalidRequestError: the request names a column that the table lacks.
-            QueryError: the statement failed, or its rows cannot be stored.
-        """
-        statement = Statement(sql(name, columns, request), {}, in_background=True)
-        folder = f"{FOLDER}/{uuid.uuid4().hex}"
-        async with self._running:
-            table = await exporting.export(self._dispatch, statement, at, folder)
-        return [
-            planned.written(place.location(file.name), file.size_bytes, file.row_count)
-            for file in table.files
-        ]
 
 
 def sql(name: TableName, columns: pa.Schema, request: ScanRequest) -> str:

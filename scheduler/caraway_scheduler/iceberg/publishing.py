@@ -229,11 +229,16 @@ def scan_tasks(loaded: LoadedTable, key: str, place: Published) -> list[dict[str
         UnavailableError: they were deleted a moment ago.
         ExecutionError: the place cannot be read.
     """
-    content = place.read(f"{states.home(loaded.metadata['table-uuid'], key)}/{states.TASKS}")
+    content = place.read(tasks_file(loaded, key))
     if content is None:
         raise UnavailableError("the table was replaced a moment ago; load it again")
     found: list[dict[str, Any]] = json.loads(content)
     return found
+
+
+def tasks_file(loaded: LoadedTable, key: str) -> str:
+    """Return the name of the file that has the tasks of a state of a published table."""
+    return f"{states.home(loaded.metadata['table-uuid'], key)}/{states.TASKS}"
 
 
 def _own_ids(

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,12 +25,16 @@ from caraway_plugins.stores import published
 from caraway_plugins.stores.published import Published
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
-from caraway_scheduler.iceberg import exporting, histories, publishing, states
+from caraway_scheduler.iceberg import exporting, histories, planning, publishing, states
 from caraway_scheduler.iceberg.histories import Listing
 from caraway_scheduler.iceberg.keeping import HeldTable, LoadedTables, TablePlan
 from caraway_scheduler.iceberg.loaded_tables import LoadedTable, TableState, TableTitle
-from caraway_scheduler.iceberg.planning import FOLDER, ScanExports, ScanRequest
+from caraway_scheduler.iceberg.plan_pages import FOLDER, PlanOwner
+from caraway_scheduler.iceberg.planning import ScanRequest
+from caraway_scheduler.iceberg.scan_plans import ScanPlans
+from caraway_scheduler.iceberg.scan_runs import ScanExport
 from caraway_scheduler.iceberg.sweeping import StateSweeper
+from caraway_serving.access import Principal
 
 LAG_S = 60.0
 """How long an export is served although the rows have changed."""
@@ -71,7 +76,7 @@ class IcebergTables:
         self._current: dict[str, LoadedTable] = {}
         self._exported: dict[str, TableName] = {}
         self._sweeper = StateSweeper()
-        self._scans = ScanExports(dispatch)
+        self.plans = ScanPlans(dispatch)
         self._sweeping: asyncio.Task[None] | None = None
         self._tasks = tasks.Tasks()
         # One at a time: footers of thousands of files keep a core busy that requests need.
@@ -100,21 +105,50 @@ class IcebergTables:
         held = await self._held(name)
         return held.answer()
 
-    async def plan(self, name: TableName, request: ScanRequest) -> dict[str, Any]:
+    async def plan(
+        self, name: TableName, request: ScanRequest, principal: Principal, *, may_wait: bool = False
+    ) -> dict[str, Any]:
         """Plan a scan of a table or view that exists, and return the answer.
+
+        With `may_wait`, the client asks again for a plan that is not complete.
 
         Raises:
             InvalidRequestError: the request names a column that the table lacks.
+            OverloadedError: too many scans are being planned.
             CarawayError: its rows cannot be read, or not be written.
         """
-        scan = await self._files_to_read(name, request.snapshot_id)
-        if scan is None:
-            self._begin_sweeping()
-            place, at = await self._opened(), self._place()
-            scan = await self._scans.plan(name, await self.columns(name), request, at, place)
-        if request.filter is not None:
-            scan = [{**each, "residual-filter": request.filter} for each in scan]
-        return {"status": "completed", "file-scan-tasks": scan, "delete-files": []}
+        place = await self._opened()
+        self._begin_sweeping()
+        owner = PlanOwner(principal.id, name, request.filter)
+        table = await self._with_files(name, request.snapshot_id)
+        if table is not None:
+            key = table.key_of(request.snapshot_id)
+            found = await asyncio.to_thread(publishing.scan_tasks, table, key, place)
+            # The protocol has no form for partitions of NULL in tasks: PyIceberg refuses them.
+            if not any(None in each["data-file"]["partition"] for each in found):
+                owner = replace(owner, tasks=publishing.tasks_file(table, key))
+                return await self.plans.listed(found, place, owner)
+            if key != table.key:
+                raise InvalidRequestError(
+                    f"scans of snapshot {request.snapshot_id} cannot be planned, because "
+                    "partitions are NULL; plan them from the metadata of the table"
+                )
+        statement = Statement(
+            planning.sql(name, await self.columns(name), request),
+            {},
+            in_background=True,
+            viewer=principal.viewer,
+        )
+        export = ScanExport(statement, self._place(), place, owner)
+        return await self.plans.export(export, may_wait=may_wait)
+
+    async def plan_place(self) -> Published:
+        """Return the place where plans are.
+
+        Raises:
+            CarawayError: it cannot be used.
+        """
+        return await self._opened()
 
     async def _held(self, name: TableName) -> HeldTable:
         """Load a table, and look which of its snapshots can be read still."""
@@ -130,27 +164,13 @@ class IcebergTables:
                 )
         return held
 
-    async def _files_to_read(
-        self, name: TableName, snapshot_id: int | None
-    ) -> list[dict[str, Any]] | None:
-        """Return the files of a table as tasks; None where its rows have to be exported."""
+    async def _with_files(self, name: TableName, snapshot_id: int | None) -> LoadedTable | None:
+        """Return a table whose files a scan reads; None where its rows have to be exported."""
         state = self._catalog.datasets.get(name)
         if snapshot_id is None and (state is None or _files(state) is None):
             return None
         table = (await self._held(name)).table
-        key = table.key_of(snapshot_id)
-        if not key:
-            return None
-        scan = await asyncio.to_thread(publishing.scan_tasks, table, key, await self._opened())
-        # The protocol has no form for partitions of NULL in tasks, and PyIceberg refuses them.
-        if not any(None in each["data-file"]["partition"] for each in scan):
-            return scan
-        if key != table.key:
-            raise InvalidRequestError(
-                f"scans of snapshot {snapshot_id} cannot be planned, because partitions are NULL; "
-                "plan them from the metadata of the table"
-            )
-        return None
+        return table if table.key_of(snapshot_id) else None
 
     async def load_view(self, name: TableName) -> bytes:
         """Return the answer for a view that exists.
@@ -182,6 +202,7 @@ class IcebergTables:
 
     async def aclose(self) -> None:
         """Stop what is being loaded."""
+        await self.plans.aclose()
         await self._loaded.aclose()
         await self._tasks.aclose()
 

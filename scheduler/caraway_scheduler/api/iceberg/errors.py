@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from caraway_scheduler.iceberg.names import CATALOG, NoNamespaceError, NoTableError, NoViewError
+from caraway_scheduler.iceberg.plan_pages import NoPlanError, NoPlanTaskError
 from caraway_scheduler.iceberg.service import NotIcebergError
 from caraway_serving import errors
 from caraway_serving.errors import Failure, RefusedRequestError
@@ -27,6 +28,8 @@ _OF_CLASSES: Mapping[type[Exception], str] = {
     NoNamespaceError: "NoSuchNamespaceException",
     NoTableError: "NoSuchTableException",
     NoViewError: "NoSuchViewException",
+    NoPlanError: "NoSuchPlanIdException",
+    NoPlanTaskError: "NoSuchPlanTaskException",
 }
 DOCUMENTED: dict[str, Any] = {
     "application/json": {
@@ -52,9 +55,14 @@ DOCUMENTED: dict[str, Any] = {
 def envelope(exc: Failure) -> Response:
     """Return the response for a failure."""
     status = UNSUPPORTED if isinstance(exc, NotIcebergError) else errors.status(exc)
-    type_ = _OF_CLASSES.get(type(exc)) or _TYPES.get(status, "InternalServerError")
+    type_ = _OF_CLASSES.get(type(exc)) or kind(status)
     body = {"error": {"message": errors.words(exc), "type": type_, "code": status}}
     return JSONResponse(body, status, errors.headers(exc))
+
+
+def kind(status: int) -> str:
+    """Return the type of an error with a status."""
+    return _TYPES.get(status, "InternalServerError")
 
 
 def unauthorized() -> Response:

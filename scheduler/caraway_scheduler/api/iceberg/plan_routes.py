@@ -1,21 +1,27 @@
 """Scans of tables that the server plans, in the Iceberg REST protocol."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from caraway_core.errors import CarawayError, InvalidRequestError
+from caraway_core.ids import TableName
 from caraway_scheduler.api import app_state
 from caraway_scheduler.api.iceberg import asking, errors, parameters
 from caraway_scheduler.api.iceberg.parameters import Namespace, Prefix
 from caraway_scheduler.iceberg.planning import ScanRequest
-from caraway_serving import bodies, parsing
+from caraway_scheduler.iceberg.scan_plans import Answer
+from caraway_serving import bodies, parsing, scopes
 from caraway_serving import errors as failures
 from caraway_serving.errors import RefusedRequestError
 
+T = TypeVar("T")
 router = APIRouter(tags=["Iceberg REST catalog"])
+_TABLE = f"{parameters.BASE}/{{namespace}}/tables/{{table}}"
+PlanId = Annotated[str, Path(description="The id of a planned scan.")]
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": False,
@@ -27,7 +33,22 @@ _BODY: dict[str, Any] = {
                         "select": {"type": "array", "items": {"type": "string"}},
                         "filter": {"description": "An expression of the protocol."},
                         "case-sensitive": {"type": "boolean", "default": True},
+                        "snapshot-id": {"type": "integer"},
                     },
+                }
+            }
+        },
+    }
+}
+_TASK_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["plan-task"],
+                    "properties": {"plan-task": {"type": "string"}},
                 }
             }
         },
@@ -38,6 +59,8 @@ _WORDS = {
     408: "The body stopped arriving.",
     413: "The body is too large.",
     415: "The Content-Encoding is not supported.",
+    429: "Too many scans are being planned.",
+    503: "The rows cannot be read now.",
     504: "The statement took too long.",
     507: "A disk is full.",
 }
@@ -52,34 +75,109 @@ _RESPONSES: dict[int | str, Any] = {
 
 
 @router.post(
-    f"{parameters.BASE}/{{namespace}}/tables/{{table}}/plan",
-    response_model=dict[str, Any],
-    responses=_RESPONSES,
-    openapi_extra=_BODY,
+    f"{_TABLE}/plan", response_model=dict[str, Any], responses=_RESPONSES, openapi_extra=_BODY
 )
 async def plan_scan(request: Request, prefix: Prefix, namespace: Namespace, table: str) -> Response:
     """Return the files to read for some columns and rows of a dataset or view.
 
-    Rows that are in no files are exported for this scan.
+    Rows that are in no files are exported for this scan. What is not there after a second is
+    fetched by `plan-tasks`; with `Prefer: respond-async`, by asking for the plan.
     """
+    tables = app_state.services(request).tables
+    may_wait = "respond-async" in request.headers.get("prefer", "").lower()
+
+    async def answer(name: TableName, wanted: ScanRequest) -> Answer:
+        principal = scopes.principal(request)
+        return await tables.plan(name, wanted, principal, may_wait=may_wait)
+
+    return await _answered(request, prefix, namespace, table, _scan, answer)
+
+
+@router.post(
+    f"{_TABLE}/tasks",
+    response_model=dict[str, Any],
+    responses=_RESPONSES,
+    openapi_extra=_TASK_BODY,
+)
+async def fetch_scan_tasks(
+    request: Request, prefix: Prefix, namespace: Namespace, table: str
+) -> Response:
+    """Return more files of a planned scan, once they are there."""
+    tables = app_state.services(request).tables
+
+    async def answer(name: TableName, token: Any) -> Answer:
+        place, owner = await tables.plan_place(), scopes.principal(request).id
+        return await tables.plans.fetch(place, token, owner, name)
+
+    return await _answered(
+        request, prefix, namespace, table, lambda body: _document(body).get("plan-task"), answer
+    )
+
+
+@router.get(
+    f"{_TABLE}/plan/{{plan_id}}", response_model=dict[str, Any], responses=parameters.ERRORS
+)
+async def get_plan(
+    request: Request, prefix: Prefix, namespace: Namespace, table: str, plan_id: PlanId
+) -> Response:
+    """Return the state of a planned scan, and the files to read that are there."""
+    tables = app_state.services(request).tables
+    try:
+        asking.check(prefix)
+        name = asking.readable(tables, namespace, table)
+        owner = scopes.principal(request).id
+        found = await tables.plans.look(await tables.plan_place(), plan_id, owner, name)
+    except (CarawayError, RefusedRequestError) as exc:
+        return errors.envelope(exc)
+    if (error := found.get("error")) is not None:
+        error["type"] = errors.kind(error["code"])
+    return JSONResponse(found)
+
+
+@router.delete(f"{_TABLE}/plan/{{plan_id}}", status_code=204, responses=parameters.ERRORS)
+async def cancel_plan(
+    request: Request, prefix: Prefix, namespace: Namespace, table: str, plan_id: PlanId
+) -> Response:
+    """Stop planning a scan. Files that were given out can be read for another hour."""
+    tables = app_state.services(request).tables
+    try:
+        asking.check(prefix)
+        name = asking.readable(tables, namespace, table)
+        owner = scopes.principal(request).id
+        await tables.plans.cancel(await tables.plan_place(), plan_id, owner, name)
+    except (CarawayError, RefusedRequestError) as exc:
+        return errors.envelope(exc)
+    return Response(status_code=204)
+
+
+async def _answered(
+    request: Request,
+    prefix: str,
+    namespace: str,
+    table: str,
+    parse: Callable[[bytes], T],
+    answer: Callable[[TableName, T], Awaitable[Answer]],
+) -> Response:
+    """Answer a request with a body for a table."""
     services = app_state.services(request)
     try:
         asking.check(prefix)
         name = asking.readable(services.tables, namespace, table)
         body = await bodies.read(request, services.max_body_bytes)
-        wanted = await parsing.parsed(request, body, _parsed)
-        answer = await services.tables.plan(name, wanted)
+        wanted = await parsing.parsed(request, body, parse)
+        return JSONResponse(await answer(name, wanted))
     except (CarawayError, RefusedRequestError) as exc:
         return errors.envelope(exc)
     except ClientDisconnect:
         return failures.CLIENT_GONE
-    return JSONResponse(answer)
 
 
-def _parsed(body: bytes) -> ScanRequest:
-    if not body.strip():
-        return ScanRequest()
+def _scan(body: bytes) -> ScanRequest:
+    return ScanRequest.of(_document(body)) if body.strip() else ScanRequest()
+
+
+def _document(body: bytes) -> dict[str, Any]:
     document = parsing.json(body)
     if not isinstance(document, dict):
         raise InvalidRequestError("the request body must be a JSON object")
-    return ScanRequest.of(document)
+    return document

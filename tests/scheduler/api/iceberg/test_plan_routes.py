@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_scheduler.iceberg import sweeping
+from caraway_scheduler.iceberg import scan_runs, sweeping
 from tests.kit import iceberg_reader
+from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running
 
 BASE = "/v1/caraway/namespaces/public/tables"
@@ -102,6 +103,75 @@ async def test_tables_that_cannot_be_read_say_why(runtime: Running) -> None:
         assert response.json()["error"]["code"] == status
     text = await runtime.api.post(f"{BASE}/people/plan", content=b"no JSON")
     assert text.status_code == 400
+
+
+async def test_long_scans_are_given_out_in_parts(
+    runtime: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan_runs, "FIRST_S", 0.0)
+    response = await runtime.api.post(f"{BASE}/people/plan", json={})
+    answers = [response.json()]
+    while tokens := answers[-1].get("plan-tasks"):
+        (token,) = tokens
+        response = await runtime.api.post(f"{BASE}/people/tasks", json={"plan-task": token})
+        assert response.status_code == 200, response.text
+        answers.append(response.json())
+    assert rows([task for each in answers for task in each["file-scan-tasks"]]) == [
+        {"id": 1, "name": "Ann"}
+    ]
+    asked = await runtime.api.post(
+        f"{BASE}/people/plan", json={}, headers={"prefer": "respond-async"}
+    )
+    path = f"{BASE}/people/plan/{asked.json()['plan-id']}"
+    assert asked.json()["status"] == "submitted"
+
+    async def completed() -> dict[str, Any] | None:
+        found: dict[str, Any] = (await runtime.api.get(path)).json()
+        return found if found["status"] == "completed" and "plan-tasks" not in found else None
+
+    found = await eventually(completed, "the plan is complete")
+    assert found is not None and len(rows(found["file-scan-tasks"])) == 1
+    assert (await runtime.api.delete(path)).status_code == 204
+    assert (await runtime.api.get(path)).json() == {"status": "cancelled"}
+    for method, of in (("GET", "plan/none"), ("DELETE", "plan/none"), ("GET", "plan/%2e%2e")):
+        lost = await runtime.api.request(method, f"{BASE}/people/{of}")
+        assert (lost.status_code, lost.json()["error"]["type"]) == (404, "NoSuchPlanIdException")
+    for body in ({"plan-task": "none"}, {}):
+        lost = await runtime.api.post(f"{BASE}/people/tasks", json=body)
+        assert (lost.status_code, lost.json()["error"]["type"]) == (404, "NoSuchPlanTaskException")
+
+
+async def test_filters_of_every_size_are_answered(runtime: Running) -> None:
+    def of(kind: str, term: str, value: Any) -> dict[str, Any]:
+        return {"type": kind, "term": term, "value": value}
+
+    chain, alternating = of("eq", "id", 1), of("eq", "id", 1)
+    for number in range(55):
+        chain = {"type": "or", "left": chain, "right": of("eq", "id", number)}
+        kind = "and" if number % 2 else "or"
+        alternating = {"type": kind, "left": of("lt", "id", 9), "right": alternating}
+    balanced = of("eq", "id", 1)
+    for _ in range(8):
+        balanced = {"type": "or", "left": balanced, "right": balanced}
+    for wanted in (
+        chain,
+        alternating,
+        balanced,
+        {"type": "in", "term": "id", "values": list(range(50_000))},
+        {"type": "in", "term": "id", "values": list(range(15_000))},
+        of("eq", "name", "Ann" + "x" * 500_000),
+        of("not-eq", "name", "\0'\""),
+        of("eq", "id", 10**30),
+    ):
+        body = json.dumps({"filter": wanted})
+        response = await runtime.api.post(f"{BASE}/people/plan", content=body)
+        assert response.status_code == 200, (str(wanted)[:80], response.text[:300])
+    long = of("eq", "name", "x" * 2_000_000)
+    refused = await runtime.api.post(f"{BASE}/people/plan", json={"filter": long})
+    assert refused.status_code == 400
+    assert "'filter' is too long" in refused.json()["error"]["message"]
+    twice = await plan(runtime, "people", select=["name", "name"])
+    assert rows(twice) == [{"name": "Ann"}]
 
 
 async def test_plans_that_nobody_reads_are_deleted(
