@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import cores, exiting, imports, logs, ray_nodes, registry
+from caraway_core import arrow_memory, cores, exiting, imports, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError
@@ -22,12 +22,14 @@ def run(options: RunOptions) -> int:
     Raises:
         CarawayError: it cannot start.
     """
-    manifest = manifests.load(options.manifest)
+    # Manifests with columns import Arrow.
+    with arrow_memory.limited():
+        manifest = manifests.load(options.manifest)
     logs.configure(options.log_format, manifest.runtime.output_level or "info")
     cores.take_short_turns()
     # It imports the engine while this process imports the API.
     engines = registry.ENGINES.load("fork-server")()
-    with imports.uncollected():
+    with imports.uncollected(), arrow_memory.limited():
         from caraway_scheduler.composition.runtime import Runtime
 
     async def serve() -> None:
@@ -56,12 +58,14 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     Raises:
         CarawayError: it cannot start, or lost its Ray node.
     """
-    manifest = manifests.load(options.manifest)
+    # Manifests with columns import Arrow.
+    with arrow_memory.limited():
+        manifest = manifests.load(options.manifest)
     ray_nodes.require()
     ray_nodes.read_token(joining.join.token_file)
     cores.take_short_turns()
     engines = registry.ENGINES.load("fork-server")()
-    with imports.uncollected():
+    with imports.uncollected(), arrow_memory.limited():
         from caraway_scheduler.composition.runtime import Runtime
 
     async def serve() -> None:

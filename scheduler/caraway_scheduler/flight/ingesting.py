@@ -161,7 +161,8 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
     """Return rows in the types of the dataset.
 
     Raises:
-        InvalidArgument: a value is NULL that may not be, or does not fit.
+        InvalidArgument: a value is NULL that may not be, or does not fit; or the rows are too many
+            in these types.
     """
     fields = [dataset_schema.field(name) for name in rows.column_names]
     for field in fields:
@@ -170,11 +171,19 @@ def fitting(rows: pa.Table, dataset_schema: pa.Schema, dataset: str) -> pa.Table
                 f"column '{field.name}' of dataset '{dataset}' may not be NULL; nothing is written"
             )
     try:
-        return rows.cast(pa.schema(fields))
+        fitted = rows.cast(pa.schema(fields))
+    except pa.ArrowMemoryError as exc:
+        raise uploads.without_memory(MOST_BYTES, uploads.too_many_rows(MOST_BYTES)) from exc
     except pa.ArrowException as exc:
         raise statuses.InvalidArgument(
             f"the rows do not fit into dataset '{dataset}': {exc}; nothing is written"
         ) from exc
+    # Values of a dictionary, or NULLs without a type, were sent once.
+    if fitted.nbytes > MOST_BYTES:
+        del fitted
+        uploads.give_back()
+        raise uploads.too_many_rows(MOST_BYTES)
+    return fitted
 
 
 def _is_alike(sent: pa.DataType, wanted: pa.DataType) -> bool:

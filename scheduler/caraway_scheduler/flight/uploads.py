@@ -72,20 +72,18 @@ def collected(
             if chunk.data is None:
                 continue
             if chunk.data.nbytes > most_message_bytes:
-                raise statuses.InvalidArgument(
-                    f"a message of the upload holds more than {most_message_bytes} bytes of rows; "
-                    "send smaller batches, or raise runtime.flight.max_message_size"
-                )
+                del chunk
+                give_back()
+                raise _too_large(most_message_bytes)
             size_bytes += chunk.data.nbytes
             if size_bytes > most_bytes:
-                raise statuses.InvalidArgument(
-                    f"an upload may hold at most {most_bytes >> 20} MiB of rows, and none of "
-                    "these is written; send fewer at once"
-                )
+                raise too_many_rows(most_bytes)
             take(chunk.data.nbytes)
             batches.append(chunk.data)
     except statuses.StatusError:
         raise
+    except pa.ArrowMemoryError as exc:
+        raise without_memory(most_message_bytes, _too_large(most_message_bytes)) from exc
     except (pa.ArrowException, OSError, ValueError) as exc:
         if context.is_cancelled():
             raise QueryCancelledError(_GONE) from exc
@@ -94,3 +92,40 @@ def collected(
     if context.is_cancelled():
         raise QueryCancelledError(_GONE)
     return pa.Table.from_batches(batches, schema)
+
+
+def too_many_rows(most_bytes: int) -> statuses.StatusError:
+    """Return the error for an upload that is too large as a whole."""
+    return statuses.InvalidArgument(
+        f"an upload may hold at most {most_bytes >> 20} MiB of rows, and none of these is "
+        "written; send fewer at once"
+    )
+
+
+def without_memory(size_bytes: int, if_too_large: statuses.StatusError) -> statuses.StatusError:
+    """Return the error for rows that Arrow had no memory for.
+
+    They are too large if there is memory for as much as they may take, or if other rows take less.
+    """
+    give_back()
+    try:
+        pa.allocate_buffer(size_bytes)
+    except pa.ArrowMemoryError:
+        if pa.default_memory_pool().bytes_allocated() >= size_bytes:
+            return statuses.Unavailable(
+                "there is no memory for the upload at the moment, and nothing of it is written; "
+                "try again in a moment"
+            )
+    return if_too_large
+
+
+def give_back() -> None:
+    """Return the memory of rows that were too large to the system, which Arrow would keep."""
+    pa.default_memory_pool().release_unused()
+
+
+def _too_large(most_message_bytes: int) -> statuses.StatusError:
+    return statuses.InvalidArgument(
+        f"a message of the upload holds more than {most_message_bytes} bytes of rows; send "
+        "smaller batches, or raise runtime.flight.max_message_size"
+    )

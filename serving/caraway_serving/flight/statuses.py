@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 # gRPC sends messages as trailers, percent-encoded and once more in base64; clients refuse
 # trailers of more than 8 KiB, and the user would read about that instead of the query.
 _MOST_BYTES = 1_500
+_NO_MEMORY = "there is no memory for the rows of this call at the moment; try again in a moment"
 
 
 class StatusError(Exception):
@@ -107,6 +108,9 @@ def answered(span: Span) -> Iterator[None]:
         raise
     except CarawayError as exc:
         raise STATUS[outcomes.of(exc).kind](bounded(outcomes.words(exc))) from None
+    except pa.ArrowMemoryError as exc:
+        logger.error("no memory for a call", extra={"trace_id": span.trace_id, "error": str(exc)})
+        raise Unavailable(_NO_MEMORY) from None
     except Exception:
         logger.exception("flight call failed", extra={"trace_id": span.trace_id})
         raise Internal(
