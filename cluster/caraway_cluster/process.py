@@ -76,7 +76,8 @@ class SupervisedProcess:
             )
             self._set_state("waiting")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), delay_s)
+                async with asyncio.timeout(delay_s):
+                    await self._stopping.wait()
 
     async def stop(self) -> None:
         """Stop the process and wait until it has exited."""
@@ -89,7 +90,8 @@ class SupervisedProcess:
         self._set_state("stopping")
         process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), self._plan.drain_timeout_s + _STOP_S)
+            async with asyncio.timeout(self._plan.drain_timeout_s + _STOP_S):
+                await process.wait()
         except TimeoutError:
             logger.error("process killed", extra={"child": self.spec.name})
             with contextlib.suppress(ProcessLookupError):

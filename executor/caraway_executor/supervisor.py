@@ -235,7 +235,8 @@ class Supervisor:
 
     async def _leave(self, node: RayNode) -> None:
         try:
-            await asyncio.wait_for(asyncio.to_thread(self._keeper.leave), _LEAVE_S)
+            async with asyncio.timeout(_LEAVE_S):
+                await asyncio.to_thread(self._keeper.leave)
         except TimeoutError:
             if not self._stopping.is_set():
                 raise CarawayError(

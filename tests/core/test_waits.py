@@ -78,6 +78,19 @@ def waits(tree: ast.Module) -> Iterator[tuple[str, bool]]:
             yield where, _asks(node.args[0], [each for name, each in found if name == where])
 
 
+def losers(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines that name asyncio's `wait_for`.
+
+    On Python 3.11, a task that is cancelled when what it waits for ends goes on.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "asyncio.wait_for":
+            yield node.lineno
+        if isinstance(node, ast.ImportFrom) and node.module == "asyncio":
+            if any(each.name == "wait_for" for each in node.names):
+                yield node.lineno
+
+
 def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
@@ -129,6 +142,18 @@ def test_a_wait_is_a_back_off_or_a_poll_of_what_is_well() -> None:
 def test_no_wait_grows_by_hand() -> None:
     found = {f"{path}:{line}" for path, tree in sources.modules().items() for line in growths(tree)}
     assert found == set(), "ask caraway_core.backoff"
+
+
+def test_no_wait_loses_a_cancellation() -> None:
+    found = {f"{path}:{line}" for path, tree in sources.modules().items() for line in losers(tree)}
+    assert found == set(), "use asyncio.timeout"
+
+
+@pytest.mark.parametrize(
+    "text", ["await asyncio.wait_for(x, 1)", "from asyncio import timeout, wait_for"]
+)
+def test_a_wait_that_loses_a_cancellation_is_found(text: str) -> None:
+    assert list(losers(ast.parse(text))) == [1]
 
 
 @pytest.mark.parametrize("text", ["min(2 * pause_s, 5)", "2.0**record.attempts", "2**attempt"])

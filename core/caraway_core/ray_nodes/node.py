@@ -107,10 +107,12 @@ class RayNode:
         if not at_once and self._process.returncode is None:
             self._process.terminate()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), _STOP_S)
+                async with asyncio.timeout(_STOP_S):
+                    await self._process.wait()
         _kill_group(self.pid)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._group_end(), _STOP_S)
+            async with asyncio.timeout(_STOP_S):
+                await self._group_end()
         self._copying.cancel()
         self._agent_port.close()
         await asyncio.to_thread(sessions.close_session, self._folder)

@@ -65,7 +65,8 @@ class Answers:
     async def _see_off(self, peer: Peer, answer: Any) -> None:
         """Close what a cancelled call may have opened after its cancellation."""
         try:
-            opened = await asyncio.wait_for(self.answer(peer, answer), _ABANDONED_S)
+            async with asyncio.timeout(_ABANDONED_S):
+                opened = await self.answer(peer, answer)
         except (CarawayError, TimeoutError):
             return
         if isinstance(opened, SentPage) and not (page := wire.unpack(opened)).is_last:

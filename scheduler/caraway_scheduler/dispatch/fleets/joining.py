@@ -42,8 +42,8 @@ class RayDriver:
         """
         try:
             # In its own thread, because Ray takes over SIGTERM in the main thread.
-            joining = in_thread(partial(ray.init, **self._arguments), "ray")
-            await asyncio.wait_for(joining, _JOIN_S)
+            async with asyncio.timeout(_JOIN_S):
+                await in_thread(partial(ray.init, **self._arguments), "ray")
         except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
             await self.leave()  # It may have joined in part.
             raise CarawayError(
@@ -60,7 +60,8 @@ class RayDriver:
         """
         self.is_joined = False
         try:
-            await asyncio.wait_for(in_thread(ray.shutdown, "ray"), within_s)
+            async with asyncio.timeout(within_s):
+                await in_thread(ray.shutdown, "ray")
         except TimeoutError:
             raise CarawayError(
                 f"Ray cannot disconnect from the cluster within {within_s:g} s; restart this "
