@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import chain
 
 from caraway_core.ids import TableName
@@ -10,6 +11,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.catalogs import Catalogs
+from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.relief import Relief
 from caraway_executor.local import LocalExecutor
 from caraway_executor.places import Places
@@ -39,6 +41,7 @@ class Relieving:
         self._has_processes = has_processes
         self._written: set[TableName] = set()
         self._reliefs: dict[str, tuple[LocalExecutor, Relief]] = {}
+        self._forking: Forking | None = None
         self._threads: OwnThreads | None = None
         if has_processes:
             self._threads = OwnThreads(
@@ -54,7 +57,7 @@ class Relieving:
         if relief is None or known is not local:
             if relief is not None:
                 relief.close()
-            relief = Relief(self._settings, self._clock)
+            relief = Relief(self._settings, self._clock, self._shared_forking)
             self._reliefs[origin] = local, relief
         return RelievedExecutor(local, relief, self._threads, self._written)
 
@@ -75,7 +78,14 @@ class Relieving:
         return await executor.run(task, inputs, is_here=is_here)
 
     def tend(self) -> None:
-        """End processes that were of no use for long, or whose scheduler is gone."""
+        """End processes that were of no use for long, or whose scheduler is gone.
+
+        With the first catalog, the fork server is started: once the threads take no work, that
+        would take seconds.
+        """
+        if self._has_processes and self._catalogs.versions:
+            with suppress(OSError):
+                self._shared_forking()
         for origin, (_, relief) in list(self._reliefs.items()):
             relief.rest()
             if origin not in self._catalogs.versions:
@@ -88,6 +98,13 @@ class Relieving:
             self._threads.close()
         for _, relief in self._reliefs.values():
             relief.close()
+        if self._forking is not None:
+            self._forking.close()
+
+    def _shared_forking(self) -> Forking:
+        if self._forking is None:
+            self._forking = Forking(lambda _process: None)
+        return self._forking
 
     async def _probe(self) -> None:
         executors = self._catalogs.executors.values()

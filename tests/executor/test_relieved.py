@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.execution.settings import EngineSettings
+from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.relief import Relief
 from caraway_executor.local import LocalExecutor
 from caraway_executor.relieved import RelievedExecutor
@@ -46,7 +48,7 @@ class _Elsewhere(Relief):
     """Other processes, where each statement answers 'elsewhere', or fails with `error`."""
 
     def __init__(self, settings: EngineSettings) -> None:
-        super().__init__(settings)
+        super().__init__(settings, time.monotonic, lambda: Forking(lambda _process: None))
         self._there = LocalExecutor(settings, role="apart")
         self._there.install(
             snapshot(

@@ -27,7 +27,7 @@ from caraway_executor.engines.causes import (
     SilentError,
 )
 from caraway_executor.engines.crossing import CrossingTables
-from caraway_executor.engines.forking import Forking
+from caraway_executor.engines.forking import Forking, ForkingShare
 from caraway_executor.engines.kept_rows import KeptRows
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
@@ -52,12 +52,19 @@ class Engines:
     """
 
     def __init__(
-        self, main: EngineOptions, apart: EngineOptions, server: ForkServer | None = None
+        self,
+        main: EngineOptions,
+        apart: EngineOptions,
+        server: ForkServer | None = None,
+        shared: Forking | None = None,
     ) -> None:
-        """Take the options of the processes; the memory limits apply to each process."""
+        """Take the options of the processes; the memory limits apply to each process.
+
+        They are started by their own fork server, or by one that is `shared`.
+        """
         self.suspects = Suspects(time.time)
         self.restarts: Counter[Cause] = Counter()
-        self._forking = Forking(self._lost, server)
+        self._forking = ForkingShare(shared, self._lost) if shared else Forking(self._lost, server)
         kept = KeptRows()
         self._main = Seat("main", self._forking.fork, main, kept)
         self._apart = Seat("apart", self._forking.fork, apart, kept, is_disposable=True)

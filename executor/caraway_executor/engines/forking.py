@@ -26,6 +26,7 @@ _START_S = 60.0
 _STATUS_S = 1.0
 _MOST_BYTES = 64 * 1024
 _DELAYS = Delays(0.5, 30.0, jitter=0.2)
+OnLost = Callable[[EngineProcess], None]
 
 
 class Forking:
@@ -33,7 +34,7 @@ class Forking:
 
     def __init__(
         self,
-        on_lost: Callable[[EngineProcess], None],
+        on_lost: OnLost,
         server: ForkServer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -43,12 +44,12 @@ class Forking:
         self._cooldown = Cooldown(_DELAYS, clock)
         self._numbers = count()
         self._forked: dict[int, asyncio.Future[int]] = {}
-        self._processes: dict[int, EngineProcess] = {}
+        self._processes: dict[int, tuple[EngineProcess, OnLost]] = {}
         self._is_reading = False
         self._is_closed = False
 
-    async def fork(self, options: EngineOptions) -> EngineProcess:
-        """Start an engine process.
+    async def fork(self, options: EngineOptions, on_lost: OnLost | None = None) -> EngineProcess:
+        """Start an engine process, with its own `on_lost` if there is one.
 
         Raises:
             ShuttingDownError: all engine processes were ended.
@@ -88,7 +89,7 @@ class Forking:
             ours.close()
             process.kill(Cause.CLOSED)
             raise _closed()
-        self._processes[pid] = process
+        self._processes[pid] = process, on_lost or self._on_lost
         await process.connect(ours)
         return process
 
@@ -98,7 +99,7 @@ class Forking:
         for forked in self._forked.values():
             if not forked.done():
                 forked.set_exception(_closed())
-        for process in list(self._processes.values()):
+        for process, _ in list(self._processes.values()):
             process.kill(Cause.CLOSED)
             process.fail_all()
         self._processes.clear()
@@ -156,12 +157,12 @@ class Forking:
             self._exited(message)
 
     def _exited(self, message: Exited) -> None:
-        process = self._processes.pop(message.pid, None)
+        process, on_lost = self._processes.pop(message.pid, (None, self._on_lost))
         if process is not None:
             if process.cause is None:
                 process.cause = Cause.of(message.status)
             process.close()
-            self._on_lost(process)
+            on_lost(process)
 
     def _lost(self, process: EngineProcess) -> None:
         """Wait a moment for the exit status of a process whose channel is closed."""
@@ -171,9 +172,42 @@ class Forking:
             asyncio.get_running_loop().call_later(_STATUS_S, self._give_up, process)
 
     def _give_up(self, process: EngineProcess) -> None:
-        if self._processes.pop(process.pid, None) is not None:
+        _, on_lost = self._processes.pop(process.pid, (None, None))
+        if on_lost is not None:
             process.cause = process.cause or Cause.KILLED
-            self._on_lost(process)
+            on_lost(process)
+
+
+class ForkingShare:
+    """The engine processes of one owner, where several share a fork server."""
+
+    def __init__(self, forking: Forking, on_lost: OnLost) -> None:
+        self._forking = forking
+        self._on_lost = on_lost
+        self._processes: set[EngineProcess] = set()
+        self._is_closed = False
+
+    async def fork(self, options: EngineOptions) -> EngineProcess:
+        """Start an engine process; see `Forking.fork`."""
+        if self._is_closed:
+            raise _closed()
+        process = await self._forking.fork(options, self._lost)
+        if self._is_closed:
+            process.kill(Cause.CLOSED)
+            raise _closed()
+        self._processes.add(process)
+        return process
+
+    def close(self) -> None:
+        """End the processes of this owner."""
+        self._is_closed = True
+        for process in self._processes:
+            process.kill(Cause.CLOSED)
+            process.fail_all()
+
+    def _lost(self, process: EngineProcess) -> None:
+        self._processes.discard(process)
+        self._on_lost(process)
 
 
 @contextmanager

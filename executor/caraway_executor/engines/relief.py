@@ -1,7 +1,6 @@
 """Engine processes beside the engine of an executor, for when its own threads take no work."""
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_executor import ceilings
 from caraway_executor.engines.crossing import CrossingTables
 from caraway_executor.engines.engines import Engines
+from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.messages import EngineOptions
 
 if TYPE_CHECKING:
@@ -33,8 +33,12 @@ class Relief:
     """
 
     def __init__(
-        self, settings: "EngineSettings", clock: Callable[[], float] = time.monotonic
+        self,
+        settings: "EngineSettings",
+        clock: Callable[[], float],
+        forking: Callable[[], Forking],
     ) -> None:
+        """Take what returns the fork server, which is the same for all schedulers."""
         limit, copies = settings.memory_limit_bytes, settings.chunks_directory
         share = None if limit is None else int(limit * _SHARE)
         settings = replace(
@@ -45,6 +49,7 @@ class Relief:
         # Writes to tables in memory are refused there: they belong to the executor.
         self._options = EngineOptions(settings, ceilings.of_engine(share), "apart")
         self._clock = clock
+        self._forking = forking
         self._engines: Engines | None = None
         self._catalog: CatalogSnapshot | None = None
         self._installing = asyncio.Lock()
@@ -95,7 +100,7 @@ class Relief:
         """Return the processes, with the catalog that statements see at the moment."""
         self._used_s = self._clock()
         if self._engines is None:
-            self._engines = Engines(self._options, self._options)
+            self._engines = Engines(self._options, self._options, shared=self._forking())
         engines = self._engines
         async with self._installing:
             if self._catalog is not catalog:

@@ -7,17 +7,19 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines import forking, starting
-from caraway_executor.engines.forking import Forking
+from caraway_executor.engines.forking import Forking, ForkingShare
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.starting import ForkServer
 from tests.kit.clocks import Clock
+from tests.kit.deadlines import eventually
 from tests.kit.engine_processes import fork_server
 
 OPTIONS = EngineOptions(EngineSettings(1, 64 * 1024 * 1024), None, "apart")
@@ -144,6 +146,31 @@ async def test_who_waits_for_a_process_at_the_end_is_refused_at_once(
     with pytest.raises(ShuttingDownError):
         await forking
     assert len(started) == 1
+
+
+async def test_owners_of_a_shared_fork_server_hear_of_their_own_processes_and_end_these() -> None:
+    shared = Forking(lambda _process: None, fork_server())
+    lost: dict[str, list[int]] = {"one": [], "two": []}
+
+    def owner(name: str) -> ForkingShare:
+        return ForkingShare(shared, lambda process: lost[name].append(process.pid))
+
+    one, two = owner("one"), owner("two")
+    first, second, third = [await each.fork(OPTIONS) for each in (one, two, two)]
+
+    async def were_lost(**pids: list[int]) -> bool:
+        return lost == pids
+
+    os.kill(first.pid, signal.SIGKILL)
+    await eventually(partial(were_lost, one=[first.pid], two=[]), "its owner hears of it")
+    again = await one.fork(OPTIONS)
+    one.close()
+    await eventually(partial(were_lost, one=[first.pid, again.pid], two=[]), "it ends")
+    with pytest.raises(ShuttingDownError):
+        await one.fork(OPTIONS)
+    assert (second.is_alive, third.is_alive, again.is_alive) == (True, True, False)
+    shared.close()
+    assert not second.is_alive
 
 
 async def test_a_process_that_is_started_during_the_end_ends(
