@@ -1,14 +1,22 @@
-"""New manifests, keys and certificates reach two runtimes under load, and no request fails.
+"""New manifests, keys and certificates reach two servers under load, and no request fails.
 
-Each process is replaced as a Deployment does it: a new one starts, the Service gets it, and the old
-one is told to end a moment before the Service forgets it. Clients keep connections and never retry.
+They are runtimes, or the schedulers of a cluster. Each process is replaced as a Deployment does it:
+a new one starts, the Service gets it, and the old one is told to end a moment before the Service
+forgets it. Clients keep connections and never retry.
 """
 
 import asyncio
 import signal
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,16 +24,19 @@ import pytest
 from pyarrow import flight
 
 from caraway_core.settings import Address
+from tests.kit import valkey
 from tests.kit.balancing import Balancer, KeptClient, balancing
 from tests.kit.certificates import make_certificate
 from tests.kit.kept_clients import FlightClient, SocketClient
-from tests.kit.processes import Child, child
+from tests.kit.processes import child
+from tests.kit.ray_cluster import RayCluster, ray_cluster
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 QUERY = "SELECT count(*) AS n FROM people"
 BOUND = f"{QUERY} WHERE id > $1"
 PAUSES_S = (0.0, 0.02, 0.1, 0.5)
-DELAY_S = "4"
+LEAVING = ("--shutdown-delay", "4")
+END_S = 120
 MANIFEST = """\
 version: v1
 kind: Caraway
@@ -33,6 +44,7 @@ name: rolled
 secrets:
   - {{from: 'file:{folder}/keys', name: keys}}
 runtime:
+  scheduler: {{state_location: '{folder}/results'}}
   auth: {{api-key: {{keys: ['${{keys:first}}:ro', '${{keys:second}}:ro']}}}}
   tls: {{certificate_file: '{folder}/tls.crt', key_file: '{folder}/tls.key'}}
 datasets:
@@ -47,56 +59,98 @@ async def happens(what: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def logged(text: str, by: Sequence[Child]) -> None:
-    await happens(lambda: all(text in each.logged() for each in by))
+@dataclass(frozen=True)
+class Server:
+    """A process that is up, with the addresses that it has announced."""
+
+    popen: "subprocess.Popen[str] | subprocess.Popen[bytes]"
+    addresses: Mapping[str, str]
+    log: Path
+
+    async def ended(self) -> int:
+        return await asyncio.to_thread(self.popen.wait, END_S)
+
+
+Start = Callable[[int], Server]
+"""Starts the server with this number, and waits until it is up."""
+
+
+async def logged(text: str, by: Sequence[Server]) -> None:
+    await happens(lambda: all(text in each.log.read_text() for each in by))
 
 
 @dataclass
 class Service:
-    """Two runtimes behind a balancer for each of their ports."""
+    """Two servers behind a balancer for each of their ports."""
 
-    folder: Path
-    stack: ExitStack
+    start: Start
     http: Balancer
     flight: Balancer
-    running: list[Child] = field(default_factory=list)
+    running: list[Server] = field(default_factory=list)
     started: int = 0
 
     async def add(self) -> None:
-        folder = self.folder / f"r{self.started}"
-        folder.mkdir()
         self.started += 1
-        new = child(folder, self.folder / "caraway.yaml", "--shutdown-delay", DELAY_S, secure=True)
-        self.running.append(await asyncio.to_thread(self.stack.enter_context, new))
+        self.running.append(await asyncio.to_thread(self.start, self.started))
         self._route()
 
     async def replace_all(self) -> None:
         for _ in range(len(self.running)):
             await self.add()
             old = self.running.pop(0)
-            old.signal(signal.SIGTERM)
+            old.popen.send_signal(signal.SIGTERM)
             await logged("serving on before the stop", [old])
             self._route()
-            assert await asyncio.to_thread(old.wait) == 0
+            assert await old.ended() == 0
 
     def _route(self) -> None:
         for balancer, name in ((self.http, "http"), (self.flight, "flight")):
             balancer.backends = [Address.parse(each.addresses[name]) for each in self.running]
 
 
+@contextmanager
+def runtimes(folder: Path) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def start(number: int) -> Server:
+            own = folder / f"r{number}"
+            own.mkdir()
+            made = stack.enter_context(child(own, folder / "caraway.yaml", *LEAVING, secure=True))
+            return Server(made.process, made.addresses, made.log)
+
+        yield start
+
+
+@contextmanager
+def schedulers(folder: Path) -> Iterator[Start]:
+    with (
+        valkey.serving(tcp=True) as state,
+        ray_cluster(folder, state=state.tcp_url) as cluster,
+    ):
+        yield lambda number: _scheduler(cluster, number)
+
+
+def _scheduler(cluster: RayCluster, number: int) -> Server:
+    manifest = cluster.folder / "caraway.yaml"
+    made = cluster.begin_scheduler(f"s{number}", manifest, *LEAVING).wait_up()
+    return Server(made.popen, made.facts, made.log)
+
+
 @asynccontextmanager
-async def serving(folder: Path) -> AsyncIterator[Service]:
+async def serving(
+    folder: Path, starting: Callable[[Path], AbstractContextManager[Start]]
+) -> AsyncIterator[Service]:
     (folder / "people.csv").write_text("id\n1\n2\n")
     (folder / "keys").mkdir()
     (folder / "keys" / "first").write_text("old-key")
     (folder / "keys" / "second").write_text("other-key")
     make_certificate(folder / "tls.crt", folder / "tls.key", is_authority=True)
     (folder / "caraway.yaml").write_text(MANIFEST.format(folder=folder))
-    with ExitStack() as stack:
+    with starting(folder) as start:
         async with AsyncExitStack() as balancers:
             http = await balancers.enter_async_context(balancing([]))
             flights = await balancers.enter_async_context(balancing([]))
-            made = Service(folder, stack, http, flights)
+            made = Service(start, http, flights)
             for _ in range(2):
                 await made.add()
             yield made
@@ -168,10 +222,11 @@ async def load(service: Service, key: str) -> AsyncIterator[Load]:
     made.check()
 
 
+@pytest.mark.parametrize("starting", [runtimes, schedulers])
 async def test_no_request_fails_in_rollouts_of_manifest_keys_and_certificate(
-    tmp_path: Path,
+    tmp_path: Path, starting: Callable[[Path], AbstractContextManager[Start]]
 ) -> None:
-    async with serving(tmp_path) as service:
+    async with serving(tmp_path, starting) as service:
         async with load(service, "old-key"):
             manifest = tmp_path / "caraway.yaml"
             manifest.write_text((MANIFEST + MORE).format(folder=tmp_path))

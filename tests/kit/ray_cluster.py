@@ -143,7 +143,7 @@ class RayCluster:
         self.executors[executor] = process
         return process
 
-    def begin_scheduler(self, name: str, manifest: Path) -> Process:
+    def begin_scheduler(self, name: str, manifest: Path, *flags: str) -> Process:
         """Start a scheduler `s1`, `s2`, ..., without waiting for it."""
         node_ip = f"{self.network}.{100 + int(name[1:])}"
         place = node_ip if name in self.hosts else "127.0.0.1"
@@ -151,7 +151,7 @@ class RayCluster:
             self.folder, self.mark, name, "scheduler", str(manifest), "--head",
             str(self.head_address), "--node-ip", node_ip, "--id", name, *_STORE, "--http",
             f"{place}:0", "--metrics", f"{place}:0", "--flight", f"{place}:0", *self._stated(),
-            host=self.hosts.get(name),
+            *flags, host=self.hosts.get(name),
         )  # fmt: skip
         self.schedulers[name] = process
         return process
