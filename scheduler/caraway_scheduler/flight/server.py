@@ -26,7 +26,7 @@ from caraway_serving.flight.bridge import Bridge
 from caraway_serving.formats import columns
 from caraway_serving.tls import ServerTls
 
-_Sent = TypeVar("_Sent", str, bytes)
+_Sent = TypeVar("_Sent", str, bytes, pa.Buffer)
 
 
 class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has no types
@@ -135,7 +135,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> Iterator[flight.Result]:
         caller = callers.of(context)
         with statuses.answered(caller.span):
-            body = self._bounded(action.body.to_pybytes())
+            body = self._bounded(action.body).to_pybytes()
             if sql_actions.is_known(action.type):
                 return map(flight.Result, self._sql.act(context, action.type, body))
             if action.type not in actions.DESCRIPTIONS:
