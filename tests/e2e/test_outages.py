@@ -1,7 +1,8 @@
 """The longest time without an answer when one pod, or all of them, are killed.
 
 The times are printed; docs/operate/troubleshooting.md explains them. With two schedulers, a request
-that is sent once more is answered, whichever single pod was killed.
+that is sent once more is answered, whichever single pod was killed. With CARAWAY_MEASURES=1, on a
+machine that does nothing else, the longest times have limits.
 """
 
 import itertools
@@ -15,13 +16,24 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
-from tests.kit.chaos.keeping import EXECUTORS, HEAD, SCHEDULERS, Keeper, kept_cluster, send
+from tests.hostile.watching import MEASURES
+from tests.kit.chaos.keeping import (
+    EXECUTORS,
+    HEAD,
+    SCHEDULERS,
+    STORE,
+    VALKEY,
+    Keeper,
+    kept_cluster,
+    send,
+)
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import QUICK, Facts, write_facts
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 ALL = (HEAD, *SCHEDULERS, *EXECUTORS)
 STREAMS, ASK_S, BACK_S = 2, 60.0, 300.0
+MOST_S, MOST_OF_ALL_S = 5.0, 30.0
 MANIFEST = """\
 version: v1
 kind: Caraway
@@ -100,7 +112,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Keeper, Fac
         yield keeper, facts
 
 
-@pytest.mark.parametrize("killed", [("s1",), ("e1",), (HEAD,), ALL], ids="-".join)
+@pytest.mark.parametrize(
+    "killed", [("s1",), ("e1",), (HEAD,), (STORE,), (VALKEY,), ALL], ids="-".join
+)
 def test_killed_pods_cost_a_short_outage(kept: tuple[Keeper, Facts], killed: Sequence[str]) -> None:
     keeper, facts = kept
     keeper.until_ready(BACK_S)
@@ -131,3 +145,5 @@ def test_killed_pods_cost_a_short_outage(kept: tuple[Keeper, Facts], killed: Seq
     assert {each.status for each in failed} <= {0, 429, 503}
     if len(killed) == 1:
         assert not failed
+    if MEASURES:
+        assert longest_s < (MOST_S if len(killed) == 1 else MOST_OF_ALL_S)
