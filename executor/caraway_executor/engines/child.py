@@ -24,7 +24,6 @@ from caraway_executor.engines.threads import CallThreads
 
 STACK_BYTES = 256 * 1024 * 1024
 """The stack size of threads that plan or run statements. Only the part in use takes memory."""
-_NICENESS = 5
 _BACKSTOP_BYTES = 4 * 1024**3
 _SET_DEATH_SIGNAL = 1
 _PLANNING_THREADS = 8
@@ -51,7 +50,7 @@ def run(options: EngineOptions, channel: socket.socket, memory: int | None) -> i
     _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.nice(_NICENESS)
+    os.nice(options.niceness)
     ceilings.be_first_to_go()
     _bound_memory(options.memory_bytes)
     logs.configure(options.log_format, options.log_level)

@@ -31,6 +31,8 @@ class EngineOptions:
     serves: Literal["executor", "scheduler"] = "executor"
     log_format: LogFormat = "text"
     log_level: str = "info"
+    niceness: int = 5
+    """How much lower its priority is than that of the process that starts it."""
 
 
 class ForkRequest(NamedTuple):

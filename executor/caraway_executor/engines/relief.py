@@ -47,7 +47,8 @@ class Relief:
             chunks_directory=None if copies is None else copies / _FOLDER,
         )
         # Writes to tables in memory are refused there: they belong to the executor.
-        self._options = EngineOptions(settings, ceilings.of_engine(share), "apart")
+        # What keeps the threads of the executor runs beside it, and must not come first.
+        self._options = EngineOptions(settings, ceilings.of_engine(share), "apart", niceness=0)
         self._clock = clock
         self._forking = forking
         self._engines: Engines | None = None
