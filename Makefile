@@ -127,7 +127,7 @@ test-clients: setup
 	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/java/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/java
 	! command -v cargo || cargo build --quiet --manifest-path tests/e2e/clients/rust/Cargo.toml --target-dir $(CLIENTS)/rust
-	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py tests/e2e/test_iceberg_access.py
 
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm

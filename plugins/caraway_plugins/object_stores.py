@@ -3,8 +3,9 @@
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+import obstore
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, S3Store
 
@@ -76,6 +77,21 @@ def public_url(spec: StoreSpec, path: str) -> str:
     if spec.kind == "abfss" and account:
         return f"abfss://{spec.bucket}@{account}.dfs.core.windows.net/{path}"
     return title(spec, path)
+
+
+def signed_url(spec: StoreSpec, method: Literal["GET", "HEAD"], path: str, seconds: float) -> str:
+    """Return the URL of an object, signed for one method and some time. This may block.
+
+    Raises:
+        ValueError: the store has nothing to sign with.
+    """
+    if spec.kind != "s3" or spec.options.get("skip_signature") == "true":
+        raise ValueError(f"'{title(spec, path)}' needs no signature, or takes none")
+    try:
+        found: str = obstore.sign(connect(spec, seconds), method, path, timedelta(seconds=seconds))
+    except Exception as exc:
+        raise ValueError(f"'{title(spec, path)}' cannot be signed for") from exc
+    return found
 
 
 def is_missing_object(exc: Exception) -> bool:

@@ -235,12 +235,14 @@ class IcebergSettings:
     """The location of what the table catalog writes for other engines: the absolute path of a
     folder, or the URL of a bucket; None: a folder in the data directory.
 
-    `snapshot_retention_s` is how long clients see exports that were replaced.
+    `snapshot_retention_s` is how long clients see exports that were replaced. `access_delegation`
+    are the ways in which clients reach files in S3 without credentials of their own.
     """
 
     location: str | None = None
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     snapshot_retention_s: float = 3600.0
+    access_delegation: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from caraway_scheduler.api import (
 )
 from caraway_scheduler.api.chat import routes as chat
 from caraway_scheduler.api.error_shapes import SHAPES
+from caraway_scheduler.api.iceberg import access_routes as iceberg_access
 from caraway_scheduler.api.iceberg import config as iceberg_config
 from caraway_scheduler.api.iceberg import errors as iceberg
 from caraway_scheduler.api.iceberg import plan_routes as iceberg_plans
@@ -85,6 +86,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     namespaces.router,
     iceberg_views.router,
     iceberg_plans.router,
+    iceberg_access.router,
     iceberg_routes.router,  # Last of its family: it refuses what is left of its prefix.
 )
 _DESCRIPTION = (

@@ -26,6 +26,7 @@ from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.iceberg.delegation import Access
 from caraway_scheduler.iceberg.service import IcebergTables
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
@@ -134,8 +135,14 @@ async def services(
     )
     stack.push_async_callback(workers.aclose)
     published = partial(storage.published, settings, secrets, data.path / "iceberg")
+    iceberg = settings.iceberg
     tables = IcebergTables(
-        catalog, dispatch, published, accelerations.shown, settings.iceberg.snapshot_retention_s
+        catalog,
+        dispatch,
+        published,
+        accelerations.shown,
+        iceberg.snapshot_retention_s,
+        Access(iceberg.access_delegation),
     )
     stack.push_async_callback(tables.aclose)
     mcp = McpEndpoint(

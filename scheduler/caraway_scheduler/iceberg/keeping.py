@@ -71,6 +71,14 @@ class LoadedTables:
         await asyncio.shield(kept.work)
         return kept
 
+    def last(self, name: TableName) -> LoadedTable | None:
+        """Return what was loaded last of a table, as long as nothing newer is being loaded."""
+        kept = self._kept.get(name)
+        is_there = kept is not None and kept.work.done() and not kept.work.cancelled()
+        if kept is None or not is_there or kept.work.exception() is not None:
+            return None
+        return kept.table
+
     def retain(self, names: Collection[TableName]) -> None:
         """Forget all tables but these."""
         for name in self._kept.keys() - set(names):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,10 +79,17 @@ class LoadedTable:
             )
         return self.states[snapshot_id]
 
-    def document(self) -> bytes:
-        """Return the answer to a client."""
+    def document(
+        self, config: Mapping[str, str] | None = None, credentials: Sequence[Any] = ()
+    ) -> bytes:
+        """Return the answer to a client, with what it needs besides to open the files."""
         location = {"metadata-location": self.location} if self.location else {}
-        document = {**location, "metadata": self.metadata, "config": self.config}
+        document = {
+            **location,
+            "metadata": self.metadata,
+            "config": {**self.config, **(config or {})},
+            **({"storage-credentials": credentials} if credentials else {}),
+        }
         return json.dumps(document, separators=(",", ":")).encode()
 
 

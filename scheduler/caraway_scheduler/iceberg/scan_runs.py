@@ -23,7 +23,7 @@ from caraway_scheduler.iceberg.plan_pages import PlanOwner, PlanPage
 from caraway_serving import errors
 
 logger = logging.getLogger(__name__)
-FIRST_S = 1.0
+FIRST_S = 0.8
 """How long the first page waits for the end of the export."""
 PAGE_S = 10.0
 """How long a later page waits for a file. So other schedulers see that the export goes on."""
@@ -103,9 +103,8 @@ class ScanRun:
         place, number = self.export.place, self.written
         if number == 0:
             self.first = page
+            await asyncio.to_thread(plan_pages.begin, place, self.id, self.export.owner)
         if number or not page.is_last:
-            if number == 0:
-                await asyncio.to_thread(plan_pages.begin, place, self.id, self.export.owner)
             await asyncio.to_thread(plan_pages.write, place, self.id, number, page)
         async with self._page:
             self.written += 1

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from caraway_core import tasks
-from caraway_core.errors import DatasetError, InvalidRequestError, UnavailableError
+from caraway_core.errors import (
+    DatasetError,
+    InvalidRequestError,
+    QueryForbiddenError,
+    UnavailableError,
+)
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.manifest import Dataset, View
 from caraway_core.protocols.dispatch import Dispatch
@@ -25,7 +30,16 @@ from caraway_plugins.stores import published
 from caraway_plugins.stores.published import Published
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
-from caraway_scheduler.iceberg import exporting, histories, planning, publishing, states
+from caraway_scheduler.iceberg import (
+    delegation,
+    exporting,
+    histories,
+    loaded_tables,
+    planning,
+    publishing,
+    states,
+)
+from caraway_scheduler.iceberg.delegation import NO_ACCESS, Access, FilesOfTables, SignRequest
 from caraway_scheduler.iceberg.histories import Listing
 from caraway_scheduler.iceberg.keeping import HeldTable, LoadedTables, TablePlan
 from caraway_scheduler.iceberg.loaded_tables import LoadedTable, TableState, TableTitle
@@ -64,12 +78,15 @@ class IcebergTables:
         place: Callable[[], ResultPlace],
         shown: Shown = lambda _name: None,
         kept_s: float = 3600.0,
+        access: Access = NO_ACCESS,
     ) -> None:
         self._catalog = catalog
         self._dispatch = dispatch
         self._place = place
         self._shown = shown
         self._listing = Listing(kept_s)
+        self.access = access
+        self._files: FilesOfTables | None = None
         self._published: Published | None = None
         self._began_ms = int(time.time() * 1000)
         self._loaded = LoadedTables()
@@ -93,8 +110,10 @@ class IcebergTables:
         """The names of the views of the manifest."""
         return list(self._catalog.views)
 
-    async def load(self, name: TableName) -> bytes:
+    async def load(self, name: TableName, accepted: Iterable[str] = ()) -> bytes:
         """Return the answer for a table or view that exists.
+
+        `accepted` are the ways in which the client takes access to its files.
 
         Raises:
             UnavailableError: it is loading or in error.
@@ -103,7 +122,31 @@ class IcebergTables:
         """
         self._loaded.retain((*self._catalog.datasets, *self._catalog.views))
         held = await self._held(name)
-        return held.answer()
+        stores = (held.table.store, self._place().store)
+        is_signed = self.access.chosen(accepted) == "remote-signing"
+        if not is_signed or not any(each is not None and each.kind == "s3" for each in stores):
+            return held.answer()
+        # Of a table without files, only what scans of it export is in a store.
+        reach = loaded_tables.config(held.table.store or self._place().store)
+        return held.table.document({**reach, **delegation.signing_config(name)})
+
+    async def sign(
+        self, name: TableName, request: SignRequest, principal: Principal
+    ) -> dict[str, Any]:
+        """Sign a request that reads a file of a table or view that exists.
+
+        Raises:
+            QueryForbiddenError: the request is for another file, or the manifest allows none.
+            CarawayError: the table cannot be loaded.
+        """
+        if "remote-signing" not in self.access.modes:
+            raise QueryForbiddenError(
+                "requests are not signed; 'runtime.iceberg.access_delegation' switches it on"
+            )
+        files = self._files = self._files or FilesOfTables(await self._opened())
+        table = self._loaded.last(name) or (await self._held(name)).table
+        stores = table.store, self._place().store
+        return await asyncio.to_thread(files.sign, request, table, stores, principal.id, name)
 
     async def plan(
         self, name: TableName, request: ScanRequest, principal: Principal, *, may_wait: bool = False

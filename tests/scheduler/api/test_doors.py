@@ -64,6 +64,7 @@ DOORS: Mapping[str, Door] = {
     "changes": Door("/v1/datasets/orders/cdc", b"[%b]"),
     "scans": Door("/v1/caraway/namespaces/public/tables/t/plan", b'{"x": %b}'),
     "scan_tasks": Door("/v1/caraway/namespaces/public/tables/t/tasks", b'{"x": %b}'),
+    "signing": Door("/v1/caraway/namespaces/public/tables/t/sign", b'{"x": %b}'),
     "package": Door("/v1/packages/generate", b'{"x": %b}'),
     "snapshot": Door(
         "/v1/datasets/orders/acceleration/snapshots/current", b'{"x": %b}'

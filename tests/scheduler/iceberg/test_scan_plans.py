@@ -182,7 +182,9 @@ async def test_a_short_export_is_answered_as_a_whole(
         whole = await here.plan(may_wait=True)
         assert (whole["status"], counts(whole)) == ("completed", [10])
         assert not whole.keys() & {"plan-id", "plan-tasks"}
-        assert here.place.folders(plan_pages.FOLDER) == []
+        (plan_id,) = here.place.folders(plan_pages.FOLDER)
+        # What was exported belongs to the key, also where no page is asked for.
+        assert plan_pages.owner(here.place, plan_id, ADA, TABLE).filter == FILTER
 
 
 async def test_a_failure_is_that_of_the_statement(tmp_path: Path, exports: FakeExports) -> None:

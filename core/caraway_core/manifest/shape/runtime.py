@@ -154,6 +154,7 @@ class IcebergSection(Section):
     location: Annotated[Text, AfterValidator(checked_location)] | None = None
     params: Texts = Field(default_factory=dict)
     snapshot_retention_s: PositiveDuration = Field(3600.0, alias="snapshot_retention")
+    access_delegation: list[Literal["remote-signing"]] = Field(default_factory=list)
 
 
 class PackagesSection(Section):

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
+from caraway_scheduler.api import app_state
 from caraway_scheduler.api.iceberg import errors
 from caraway_scheduler.iceberg.names import CATALOG
 
@@ -26,6 +27,12 @@ ENDPOINTS = (
     f"GET {_NAMESPACE}/views/{{view}}",
     f"HEAD {_NAMESPACE}/views/{{view}}",
 )
+
+
+OF_MODES = {
+    "remote-signing": f"POST {_NAMESPACE}/tables/{{table}}/sign",
+}
+"""Routes that are served where the manifest switches them on."""
 
 
 class CatalogConfig(BaseModel):
@@ -51,4 +58,6 @@ async def get_config(
     if warehouse not in (None, "", CATALOG):
         return errors.envelope(errors.no_catalog(warehouse))
     overrides = {"prefix": CATALOG, "namespace-separator": "%1F"}
-    return JSONResponse({"defaults": {}, "overrides": overrides, "endpoints": list(ENDPOINTS)})
+    modes = app_state.services(request).tables.access.modes
+    endpoints = [*ENDPOINTS, *(OF_MODES[each] for each in modes)]
+    return JSONResponse({"defaults": {}, "overrides": overrides, "endpoints": endpoints})

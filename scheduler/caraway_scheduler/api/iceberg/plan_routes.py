@@ -1,24 +1,20 @@
 """Scans of tables that the server plans, in the Iceberg REST protocol."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import CarawayError, InvalidRequestError
+from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_scheduler.api import app_state
-from caraway_scheduler.api.iceberg import asking, errors, parameters
+from caraway_scheduler.api.iceberg import asking, bodies_of_tables, errors, parameters
+from caraway_scheduler.api.iceberg.bodies_of_tables import Answer
 from caraway_scheduler.api.iceberg.parameters import Namespace, Prefix
 from caraway_scheduler.iceberg.planning import ScanRequest
-from caraway_scheduler.iceberg.scan_plans import Answer
-from caraway_serving import bodies, parsing, scopes
-from caraway_serving import errors as failures
+from caraway_serving import scopes
 from caraway_serving.errors import RefusedRequestError
 
-T = TypeVar("T")
 router = APIRouter(tags=["Iceberg REST catalog"])
 _TABLE = f"{parameters.BASE}/{{namespace}}/tables/{{table}}"
 PlanId = Annotated[str, Path(description="The id of a planned scan.")]
@@ -54,28 +50,13 @@ _TASK_BODY: dict[str, Any] = {
         },
     }
 }
-_WORDS = {
-    403: "The statement may not be run.",
-    408: "The body stopped arriving.",
-    413: "The body is too large.",
-    415: "The Content-Encoding is not supported.",
-    429: "Too many scans are being planned.",
-    503: "The rows cannot be read now.",
-    504: "The statement took too long.",
-    507: "A disk is full.",
-}
-_RESPONSES: dict[int | str, Any] = {
-    **parameters.ERRORS,
-    406: parameters.LOADING[406],
-    **{
-        status: {"description": words, "content": errors.DOCUMENTED}
-        for status, words in _WORDS.items()
-    },
-}
 
 
 @router.post(
-    f"{_TABLE}/plan", response_model=dict[str, Any], responses=_RESPONSES, openapi_extra=_BODY
+    f"{_TABLE}/plan",
+    response_model=dict[str, Any],
+    responses=bodies_of_tables.RESPONSES,
+    openapi_extra=_BODY,
 )
 async def plan_scan(request: Request, prefix: Prefix, namespace: Namespace, table: str) -> Response:
     """Return the files to read for some columns and rows of a dataset or view.
@@ -90,13 +71,13 @@ async def plan_scan(request: Request, prefix: Prefix, namespace: Namespace, tabl
         principal = scopes.principal(request)
         return await tables.plan(name, wanted, principal, may_wait=may_wait)
 
-    return await _answered(request, prefix, namespace, table, _scan, answer)
+    return await bodies_of_tables.answered(request, prefix, namespace, table, _scan, answer)
 
 
 @router.post(
     f"{_TABLE}/tasks",
     response_model=dict[str, Any],
-    responses=_RESPONSES,
+    responses=bodies_of_tables.RESPONSES,
     openapi_extra=_TASK_BODY,
 )
 async def fetch_scan_tasks(
@@ -109,8 +90,13 @@ async def fetch_scan_tasks(
         place, owner = await tables.plan_place(), scopes.principal(request).id
         return await tables.plans.fetch(place, token, owner, name)
 
-    return await _answered(
-        request, prefix, namespace, table, lambda body: _document(body).get("plan-task"), answer
+    return await bodies_of_tables.answered(
+        request,
+        prefix,
+        namespace,
+        table,
+        lambda body: bodies_of_tables.document(body).get("plan-task"),
+        answer,
     )
 
 
@@ -150,34 +136,5 @@ async def cancel_plan(
     return Response(status_code=204)
 
 
-async def _answered(
-    request: Request,
-    prefix: str,
-    namespace: str,
-    table: str,
-    parse: Callable[[bytes], T],
-    answer: Callable[[TableName, T], Awaitable[Answer]],
-) -> Response:
-    """Answer a request with a body for a table."""
-    services = app_state.services(request)
-    try:
-        asking.check(prefix)
-        name = asking.readable(services.tables, namespace, table)
-        body = await bodies.read(request, services.max_body_bytes)
-        wanted = await parsing.parsed(request, body, parse)
-        return JSONResponse(await answer(name, wanted))
-    except (CarawayError, RefusedRequestError) as exc:
-        return errors.envelope(exc)
-    except ClientDisconnect:
-        return failures.CLIENT_GONE
-
-
 def _scan(body: bytes) -> ScanRequest:
-    return ScanRequest.of(_document(body)) if body.strip() else ScanRequest()
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    document = parsing.json(body)
-    if not isinstance(document, dict):
-        raise InvalidRequestError("the request body must be a JSON object")
-    return document
+    return ScanRequest.of(bodies_of_tables.document(body)) if body.strip() else ScanRequest()

@@ -13,6 +13,7 @@ from caraway_scheduler.iceberg.names import CATALOG
 
 router = APIRouter(tags=["Iceberg REST catalog"])
 _NAMESPACE = f"{parameters.BASE}/{{namespace}}"
+DELEGATION = "x-iceberg-access-delegation"
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"]
 _TABLE = f"{_NAMESPACE}/tables/{{table}}"
 
@@ -78,8 +79,9 @@ async def load_iceberg_table(
 ) -> Response:
     """Load a dataset or view: metadata of its columns and files, which the client reads itself."""
     tables = app_state.services(request).tables
+    accepted = [each.strip() for each in request.headers.get(DELEGATION, "").split(",")]
     return await asking.loaded(
-        request, prefix, lambda: tables.load(asking.readable(tables, namespace, table))
+        request, prefix, lambda: tables.load(asking.readable(tables, namespace, table), accepted)
     )
 
 
