@@ -63,11 +63,10 @@ def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES
     )
 
 
-def coding(accept_encoding: str | None) -> Coding:
-    """Select zstd or gzip if the client accepts it with a q-value; zstd wins ties."""
+def coding(accept_encoding: str | None, candidates: Sequence[Coding] = ("zstd", "gzip")) -> Coding:
+    """Select an encoding that the client accepts with a q-value; the first one wins ties."""
     weights = dict(_weighted(accept_encoding or ""))
     rest = weights.get("*", 0.0)
-    candidates: Sequence[Coding] = ("zstd", "gzip")
     best: Coding = "identity"
     # Identity is always acceptable, but preferred only if a q-value says so.
     best_weight = weights.get("identity", 0.0)

@@ -86,7 +86,9 @@ async def running(
         jobs.begin_jobs()
         services = altered(services)
         origins = security.cors_origins(loaded.runtime)
-        api = await stack.enter_async_context(_client(app.build_api(services, origins)))
+        has_console = loaded.runtime.console.enabled
+        served = app.build_api(services, origins, has_console=has_console)
+        api = await stack.enter_async_context(_client(served))
         metrics = await stack.enter_async_context(_client(app.build_metrics(services)))
         yield Running(services, api, metrics)
         services.queries.active.stop_all("shutdown")

@@ -121,6 +121,7 @@ def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runti
         auth=_auth(shape.auth),
         tls=_tls(shape.tls, base_dir),
         cors=_same(values_runtime.CorsSettings, shape.cors),
+        console=_same(values_runtime.ConsoleSettings, shape.console),
         task_history=_same(values_runtime.TaskHistorySettings, shape.task_history),
         caching=values_runtime.CachingSettings(
             _results_cache(shape),

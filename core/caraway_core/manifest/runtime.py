@@ -38,6 +38,13 @@ class TlsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """Whether the API's port serves the console."""
+
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class CorsSettings:
     """The origins of web pages that may call the API from a browser."""
 
@@ -271,6 +278,7 @@ class RuntimeSettings:
     auth: AuthSettings = AuthSettings()
     tls: TlsSettings | None = None
     cors: CorsSettings = CorsSettings()
+    console: ConsoleSettings = ConsoleSettings()
     task_history: TaskHistorySettings = TaskHistorySettings()
     caching: CachingSettings = CachingSettings()
     query: QuerySettings = QuerySettings()

@@ -56,6 +56,7 @@ class Announcer:
         insecure = "-k " if http.startswith("https") else ""
         self._print(
             f"\nTry it:  curl {insecure}{http}/v1/sql -H 'Accept: text/plain' -d 'SHOW TABLES'\n"
+            f"Console: {http}/\n"
             f"Docs:    {http}/docs\n"
         )
 

@@ -49,7 +49,7 @@ from caraway_scheduler.api.responses import routes as responses
 from caraway_scheduler.api.search import routes as search
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
-from caraway_serving import failures
+from caraway_serving import console, failures
 from caraway_serving.gates.access import AccessGate
 from caraway_serving.gates.bounds import BodyGate
 from caraway_serving.gates.limiting import LimitGate
@@ -102,9 +102,13 @@ _CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "search-results-
                  "retry-after"]  # fmt: skip
 
 
-def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGIApp:
+def build_api(
+    services: Services, cors_origins: list[str] | None = None, *, has_console: bool = True
+) -> ASGIApp:
     """Return the application of the API's port; `cors_origins` None leaves CORS off."""
     api = build_fastapi(services)
+    if has_console:
+        api.router.routes.extend(console.routes())
     app: ASGIApp = BodyGate(
         api, services.max_body_bytes, BodyMemory(services.body_memory_bytes), SHAPES
     )

@@ -103,7 +103,11 @@ class Runtime:
             context = certificate.context if certificate else None
             self._servers = [
                 HttpServer(
-                    app.build_api(services, security.cors_origins(settings)),
+                    app.build_api(
+                        services,
+                        security.cors_origins(settings),
+                        has_console=settings.console.enabled,
+                    ),
                     context,
                     most_connections=settings.http.max_connections,
                     most_of_address=settings.connections_of_address,

@@ -230,6 +230,10 @@ class FunctionsSection(Section):
     enabled: bool = True
 
 
+class ConsoleSection(Section):
+    enabled: bool = True
+
+
 def _output_level(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -238,6 +242,7 @@ class RuntimeSection(Section):
     auth: AuthSection | None = None
     tls: TlsSection | None = None
     cors: CorsSection | None = None
+    console: ConsoleSection | None = None
     task_history: TaskHistorySection | None = None
     caching: CachingSection | None = None
     results_cache: ResultsCacheSection | None = None
