@@ -1,0 +1,25 @@
+/** What a browser keeps for this page. Some keep nothing: the page works without it. */
+
+export type Place = "tab" | "browser";
+
+export function readKept(place: Place, name: string): string | null {
+  try {
+    return storageOf(place).getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+/** Keep a text; null forgets it. */
+export function keep(place: Place, name: string, text: string | null): void {
+  try {
+    if (text === null) storageOf(place).removeItem(name);
+    else storageOf(place).setItem(name, text);
+  } catch {
+    // The browser keeps nothing, or no more.
+  }
+}
+
+function storageOf(place: Place): Storage {
+  return place === "tab" ? sessionStorage : localStorage;
+}
