@@ -21,7 +21,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=igno
 RUN python -c "import os, pip._vendor.certifi as c; open('/ca.pem', 'w').write(c.contents() + os.environ.get('CA_CERTIFICATE', ''))"
 WORKDIR /source
 COPY . .
-RUN pip wheel --no-deps --wheel-dir /wheel .
+RUN python console/build.py && pip wheel --no-deps --wheel-dir /wheel .
 
 # Requirements first: they change less often than the source.
 FROM ${PYTHON_IMAGE} AS cluster-packages

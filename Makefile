@@ -16,9 +16,9 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check format bench bench-paired lock protos clean
+.PHONY: setup run extras console console-if-possible check-console test test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check format bench bench-paired lock protos clean
 
-setup: $(VENV)/.installed examples/data/.made
+setup: $(VENV)/.installed examples/data/.made console-if-possible
 
 $(VENV)/.runs: requirements/run.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,11 +31,19 @@ $(VENV)/.installed: $(VENV)/.runs requirements/dev.txt requirements/kubernetes.t
 	$(PIP) --no-deps -r requirements/kubernetes.txt
 	touch $@
 
+# The page that a runtime serves at `/`. Without Node, pip installs it; without both, the runtime serves a
+# page that says so. `make console` fails then, `make run` does not.
+console: $(VENV)/.runs
+	$(BIN)/python console/build.py
+
+console-if-possible: $(VENV)/.runs
+	-@$(BIN)/python console/build.py
+
 examples/data/.made: $(VENV)/.runs examples/make_data.py
 	$(BIN)/python examples/make_data.py
 	touch $@
 
-run: $(VENV)/.runs examples/data/.made
+run: $(VENV)/.runs examples/data/.made console-if-possible
 	$(BIN)/caraway run $(MANIFEST)
 
 # Adds extras to what `make run` installed, with the same pins: `make extras EXTRAS=search,cluster`.
@@ -145,6 +153,11 @@ test-upgrade: setup
 test-upgrade-short: setup
 	CARAWAY_UPGRADE=short $(PYTEST) -s -rs -o timeout=600 -m full tests/e2e/test_release_data.py tests/e2e/test_management_releases.py tests/e2e/test_upgrade.py -k "not downgraded"
 
+# The console in Debian's Chromium, over real runtimes. Where there is no Chromium, its tests are skipped.
+test-console: setup
+	$(PIP) -r requirements/browser.txt
+	$(PYTEST) -rs -o timeout=300 -m full tests/e2e/test_console.py
+
 # Manifests, keys and certificates reach runtimes under load, and no request fails.
 test-rollouts: setup
 	$(PYTEST) -s -o timeout=600 -m full tests/e2e/test_rollouts.py
@@ -158,6 +171,10 @@ check: setup
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The types and the tests of the console. Needs npm's packages, and the network once.
+check-console: setup
+	$(BIN)/python console/build.py --check
 
 format: setup
 	$(BIN)/ruff check --no-cache --fix .
@@ -197,4 +214,4 @@ lock: $(VENV)/.runs requirements/package.txt
 	$(LOCK) -c requirements/dev.txt requirements/package.in -o requirements/package.txt
 
 clean:
-	rm -rf $(VENV) examples/data bench/data .caraway
+	rm -rf $(VENV) examples/data bench/data .caraway console/node_modules serving/caraway_serving/console/files
