@@ -14,6 +14,7 @@ from pyiceberg.catalog import load_catalog
 FILTERS = {
     "trips": ("city = 'Bern' and fare > 2", "fare is null"),
     "kinds": ("l >= 10 and l < 20", "p < -1.00", "day = '2024-01-05'", "s = 'name 7'"),
+    "every": ("c3 = 1", "c8 > 5", "c12 < 0", "c24 is not null"),
     "quick": ("id in (3, 5, 7)",),
     "people": ("name = 'Ann'",),
     "moments": ("a = 2",),

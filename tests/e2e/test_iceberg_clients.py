@@ -4,11 +4,12 @@ import io
 import json
 import os
 import subprocess
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -29,6 +30,7 @@ datasets:
   - {from: 'file:kinds/', name: kinds}
   - {from: 'file:people.csv', name: people}
   - {from: 'file:moves/', name: moves}
+  - {from: 'file:every.parquet', name: every, acceleration: {enabled: true}}
   - {from: 'file:moments.parquet', name: moments}
   - {from: 'file:kinds/', name: quick, acceleration: {enabled: true,
      refresh_sql: 'SELECT l AS id, s, p, day, at FROM quick'}}
@@ -43,6 +45,7 @@ def write(folder: Path) -> None:
         target.mkdir(parents=True)
         pq.write_table(pa.table({"fare": pa.array(fares, pa.float64())}), target / "part.parquet")
     (folder / "people.csv").write_text("id,name\n1,Ann\n2,Bob\n")
+    pq.write_table(every_type(), folder / "every.parquet")
     (folder / "moves").mkdir()
     pq.write_table(pa.table({"a": [1]}), folder / "moves" / "one.parquet")
     nanos = pa.table({"a": [1, 2], "at": pa.array([1000, 2000], pa.timestamp("ns"))})
@@ -70,6 +73,36 @@ def write(folder: Path) -> None:
     pq.write_table(kinds.slice(25), folder / "kinds" / "b.parquet")
 
 
+def every_type() -> pa.Table:
+    """Return a column of each type that the documentation lists."""
+    moment = datetime(2024, 5, 6, 7, 8, 9)
+    text, number = ["a", None], [1, None]
+    columns: list[tuple[pa.DataType, list[Any]]] = [
+        (pa.bool_(), [True, None]),
+        *((each, number) for each in (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
+        (pa.uint8(), [2**8 - 1, None]), (pa.uint16(), [2**16 - 1, None]),
+        (pa.uint32(), [2**32 - 1, None]), (pa.uint64(), [2**64 - 1, None]),
+        *((each, [1.5, None]) for each in (pa.float32(), pa.float64())),
+        (pa.float16(), [np.float16(1.5), None]),
+        (pa.decimal128(38, 5), [Decimal("-1.50000"), None]),
+        (pa.decimal256(20, 2), [Decimal("1.50"), None]),
+        *((each, text) for each in (pa.string(), pa.large_string(), pa.string_view())),
+        (pa.dictionary(pa.int8(), pa.string()), text),
+        *((each, [b"a", None]) for each in (pa.binary(), pa.large_binary(), pa.binary(1))),
+        (pa.date32(), [moment.date(), None]),
+        *((pa.timestamp(unit), [moment, None]) for unit in ("s", "ms", "us", "ns")),
+        *((pa.timestamp("us", zone), [moment, None]) for zone in ("UTC", "Europe/Berlin")),
+        *((each, [moment.time(), None]) for each in
+          (pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"))),
+        (pa.list_(pa.uint16()), [[1, None], None]), (pa.large_list(pa.int8()), [[1], []]),
+        (pa.list_(pa.float32(), 2), [[1.5, None], None]),
+        (pa.struct([("x", pa.uint32()), ("y", pa.time32("ms"))]),
+         [{"x": 1, "y": moment.time()}, None]),
+        (pa.map_(pa.string(), pa.uint32()), [[("k", 1)], None]),
+    ]  # fmt: skip
+    return pa.table({f"c{n}": pa.array(values, type_) for n, (type_, values) in enumerate(columns)})
+
+
 def sql(server: Child, statement: str) -> pa.Table:
     headers = {"x-api-key": "reader", "content-type": "text/plain",
                "accept": "application/vnd.apache.arrow.stream"}  # fmt: skip
@@ -79,7 +112,12 @@ def sql(server: Child, statement: str) -> pa.Table:
 
 
 def rows(table: pa.Table) -> list[list[str]]:
-    return sorted([str(value) for value in row.values()] for row in table.to_pylist())
+    return sorted([str(_in_utc(value)) for value in row.values()] for row in table.to_pylist())
+
+
+def _in_utc(value: Any) -> Any:
+    is_zoned = isinstance(value, datetime) and value.tzinfo is not None
+    return value.astimezone(UTC) if is_zoned else value
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +160,7 @@ def _moved(server: Child, folder: Path) -> int:
 
 def _by_sql(server: Child, what: str) -> Any:
     table, _, condition = what.partition(" where ")
-    if table not in ("trips", "kinds", "quick", "people", "moments", "moves", "dear"):
+    if table not in ("trips", "kinds", "quick", "people", "moments", "moves", "dear", "every"):
         return None
     if condition:
         return sql(server, f"SELECT 1 AS n FROM {table} WHERE {condition}").num_rows
@@ -142,7 +180,15 @@ def test_names_and_errors_are_those_of_the_catalog(
 ) -> None:
     said = {key: own for key, (own, _) in found.items()}
     for client in ("pyiceberg", "duckdb"):
-        assert said[client, "tables"] == ["kinds", "moments", "moves", "people", "quick", "trips"]
+        assert said[client, "tables"] == [
+            "every",
+            "kinds",
+            "moments",
+            "moves",
+            "people",
+            "quick",
+            "trips",
+        ]
         assert said[client, "earlier"] == [{"a": 1}]
     assert said["pyiceberg", "namespaces"] == [["public"]]
     assert said["pyiceberg", "views"] == ["dear"]
