@@ -32,7 +32,9 @@ name: access
 runtime:
   auth: {{api-key: {{keys: ['reader:ro']}}}}
   iceberg:
-    access_delegation: [remote-signing]
+    access_delegation: [remote-signing, vended-credentials]
+    sts_role_arn: arn:aws:iam::123456789012:role/readers
+    sts_endpoint: {server.endpoint}
     location: s3://{BUCKET}/published
     params: &s3
       s3_region: {REGION}
@@ -71,12 +73,15 @@ def read(server: Child, mode: str) -> dict[str, Any]:
     return found
 
 
-def test_pyiceberg_has_its_requests_signed(served: Path) -> None:
+def test_pyiceberg_reads_by_signatures_and_by_temporary_credentials(served: Path) -> None:
     with child(served, served) as server:
         path = "/v1/caraway/namespaces/public/tables/trips"
         headers = {"x-api-key": "reader"}
         until(lambda: server.api.get(path, headers=headers).status_code == 200, "it is loaded")
         found = read(server, "remote-signing")
+        vended = read(server, "vended-credentials")
     assert found["io"] == "FsspecFileIO"
     assert sorted(row["a"] for row in found["trips"]) == [2, 3]
     assert found["people"] == [{"id": 7}]
+    assert vended["io"] == "PyArrowFileIO"
+    assert sorted(row["a"] for row in vended["trips"]) == [2, 3]

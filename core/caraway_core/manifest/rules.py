@@ -97,6 +97,12 @@ def _scheduler(document: Document) -> Iterator[Problem]:
 
 def _iceberg(document: Document) -> Iterator[Problem]:
     yield from _params_without_place(document, "iceberg", "location")
+    found = _mapping(document.value, "runtime", "iceberg")
+    modes = found.get("access_delegation")
+    is_vended = isinstance(modes, list) and "vended-credentials" in modes
+    if is_vended and not found.get("sts_role_arn"):
+        message = "'vended-credentials' needs an 'sts_role_arn', the role that clients assume"
+        yield document.problem(("runtime", "iceberg", "access_delegation"), message)
 
 
 def _params_without_place(document: Document, section: str, place: str) -> Iterator[Problem]:

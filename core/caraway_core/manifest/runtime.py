@@ -250,6 +250,8 @@ class IcebergSettings:
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     snapshot_retention_s: float = 3600.0
     access_delegation: tuple[str, ...] = ()
+    sts_role_arn: str | None = None
+    sts_endpoint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

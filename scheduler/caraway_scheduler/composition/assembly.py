@@ -26,7 +26,7 @@ from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.embeddings.service import Embeddings
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
-from caraway_scheduler.iceberg.delegation import Access
+from caraway_scheduler.iceberg.access import AccessSettings
 from caraway_scheduler.iceberg.service import IcebergTables
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
@@ -142,7 +142,7 @@ async def services(
         published,
         accelerations.shown,
         iceberg.snapshot_retention_s,
-        Access(iceberg.access_delegation),
+        AccessSettings(iceberg.access_delegation, iceberg.sts_role_arn or "", iceberg.sts_endpoint),
     )
     stack.push_async_callback(tables.aclose)
     mcp = McpEndpoint(

@@ -14,9 +14,10 @@ from caraway_core.ids import TableName
 from caraway_core.tables import StoreSpec
 from caraway_plugins import object_stores
 from caraway_plugins.stores.published import Published
-from caraway_scheduler.iceberg import plan_pages, publishing, states
+from caraway_scheduler.iceberg import plan_pages, publishing, states, vending
 from caraway_scheduler.iceberg.loaded_tables import LoadedTable
 from caraway_scheduler.iceberg.names import CATALOG, QualifiedName
+from caraway_scheduler.iceberg.vending import OpenedPart
 
 SIGNED_S = 60.0
 """How long a signed request may be sent."""
@@ -105,20 +106,6 @@ def signed(store: StoreSpec, request: SignRequest, key: str) -> dict[str, Any]:
     return {"uri": uri, "headers": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How clients may reach files in S3 without credentials of their own."""
-
-    modes: tuple[str, ...] = ()
-
-    def chosen(self, accepted: Iterable[str]) -> str | None:
-        """Return the way that the manifest prefers of those that a client accepts."""
-        return next((each for each in self.modes if each in set(accepted)), None)
-
-
-NO_ACCESS = Access()
-
-
 class FilesOfTables:
     """The files that the snapshots of tables have. Its methods block."""
 
@@ -178,6 +165,22 @@ class FilesOfTables:
         except NotFoundError:
             return False
         return True
+
+    def opened(self, table: LoadedTable, store: StoreSpec | None) -> list[OpenedPart]:
+        """Return what has the files of a table: its data, and its metadata in the place's store.
+
+        Raises:
+            CarawayError: the place cannot be read.
+        """
+        if not table.states:
+            return []
+        folder = self._place.location(f"{table.metadata['table-uuid']}/")
+        data = {where for key in set(table.states.values()) for where in self._data(table, key)}
+        own = [each for each in data if not each.startswith(folder)]
+        found = [] if table.store is None else vending.parts(table.store, own)
+        if store is not None and store.kind == "s3":
+            found.append(OpenedPart(store, folder.removeprefix(f"s3://{store.bucket}/")))
+        return found
 
     def _data(self, table: LoadedTable, key: str) -> frozenset[str]:
         name = table.metadata["table-uuid"], key

@@ -15,7 +15,6 @@ from caraway_core import tasks
 from caraway_core.errors import (
     DatasetError,
     InvalidRequestError,
-    QueryForbiddenError,
     UnavailableError,
 )
 from caraway_core.ids import TableName, new_query_id
@@ -31,15 +30,14 @@ from caraway_plugins.stores.published import Published
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.iceberg import (
-    delegation,
     exporting,
     histories,
-    loaded_tables,
     planning,
     publishing,
     states,
 )
-from caraway_scheduler.iceberg.delegation import NO_ACCESS, Access, FilesOfTables, SignRequest
+from caraway_scheduler.iceberg.access import AccessSettings, TableAccess
+from caraway_scheduler.iceberg.delegation import SignRequest
 from caraway_scheduler.iceberg.histories import Listing
 from caraway_scheduler.iceberg.keeping import HeldTable, LoadedTables, TablePlan
 from caraway_scheduler.iceberg.loaded_tables import LoadedTable, TableState, TableTitle
@@ -61,6 +59,9 @@ None: it has no rows yet.
 """
 
 
+NO_ACCESS = AccessSettings()
+
+
 class NotIcebergError(InvalidRequestError):
     """A table that exists, and that Iceberg cannot have."""
 
@@ -78,15 +79,14 @@ class IcebergTables:
         place: Callable[[], ResultPlace],
         shown: Shown = lambda _name: None,
         kept_s: float = 3600.0,
-        access: Access = NO_ACCESS,
+        access: AccessSettings = NO_ACCESS,
     ) -> None:
         self._catalog = catalog
         self._dispatch = dispatch
         self._place = place
         self._shown = shown
         self._listing = Listing(kept_s)
-        self.access = access
-        self._files: FilesOfTables | None = None
+        self.access = TableAccess(access)
         self._published: Published | None = None
         self._began_ms = int(time.time() * 1000)
         self._loaded = LoadedTables()
@@ -122,13 +122,21 @@ class IcebergTables:
         """
         self._loaded.retain((*self._catalog.datasets, *self._catalog.views))
         held = await self._held(name)
-        stores = (held.table.store, self._place().store)
-        is_signed = self.access.chosen(accepted) == "remote-signing"
-        if not is_signed or not any(each is not None and each.kind == "s3" for each in stores):
+        mode = self.access.chosen(accepted)
+        if mode is None:
             return held.answer()
-        # Of a table without files, only what scans of it export is in a store.
-        reach = loaded_tables.config(held.table.store or self._place().store)
-        return held.table.document({**reach, **delegation.signing_config(name)})
+        place = await self._opened()
+        return await self.access.answer(name, held, mode, place, self._place().store)
+
+    async def credentials(self, name: TableName) -> list[dict[str, Any]]:
+        """Return temporary credentials for the files of a table or view that exists.
+
+        Raises:
+            QueryForbiddenError: the manifest allows none.
+            CarawayError: the table cannot be loaded, or there are no credentials now.
+        """
+        table, place = (await self._held(name)).table, await self._opened()
+        return await self.access.credentials(table, place, self._place().store)
 
     async def sign(
         self, name: TableName, request: SignRequest, principal: Principal
@@ -139,14 +147,9 @@ class IcebergTables:
             QueryForbiddenError: the request is for another file, or the manifest allows none.
             CarawayError: the table cannot be loaded.
         """
-        if "remote-signing" not in self.access.modes:
-            raise QueryForbiddenError(
-                "requests are not signed; 'runtime.iceberg.access_delegation' switches it on"
-            )
-        files = self._files = self._files or FilesOfTables(await self._opened())
         table = self._loaded.last(name) or (await self._held(name)).table
-        stores = table.store, self._place().store
-        return await asyncio.to_thread(files.sign, request, table, stores, principal.id, name)
+        place, own = await self._opened(), self._place().store
+        return await self.access.sign(request, name, table, principal.id, place, own)
 
     async def plan(
         self, name: TableName, request: ScanRequest, principal: Principal, *, may_wait: bool = False

@@ -180,7 +180,7 @@ async def test_nothing_is_signed_unless_the_manifest_says_so(
     async with running(tmp_path, text, {"S3_SECRET": SECRET}) as runtime:
         answer = await Client(runtime, lake).sign(f"{lake.endpoint}/{BUCKET}/other/one.parquet")
         assert answer.status_code == 403
-        assert "'runtime.iceberg.access_delegation' switches it on" in answer.text
+        assert "'runtime.iceberg.access_delegation' does not have 'remote-signing'" in answer.text
         listed = (await runtime.api.get("/v1/config", headers=by("ada"))).json()["endpoints"]
         assert not any(each.endswith("/sign") for each in listed)
 

@@ -1,6 +1,7 @@
 """The `runtime` section: servers, limits, caches and telemetry."""
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -27,6 +28,19 @@ HashingAlgorithm = Literal[
     "xxh3", "xxh32", "xxh64", "xxh128", "ahash", "siphash", "blake3", "sha256"
 ]
 EvictionPolicy = Literal["lru", "tiny_lfu"]
+
+
+def checked_endpoint(text: str) -> str:
+    """Check the URL of a service.
+
+    Raises:
+        ValueError: it is none.
+    """
+    parts = urlsplit(text)
+    is_plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise ValueError("write a URL such as https://sts.eu-west-1.amazonaws.com")
+    return text
 
 
 def checked_location(text: str) -> str:
@@ -154,7 +168,11 @@ class IcebergSection(Section):
     location: Annotated[Text, AfterValidator(checked_location)] | None = None
     params: Texts = Field(default_factory=dict)
     snapshot_retention_s: PositiveDuration = Field(3600.0, alias="snapshot_retention")
-    access_delegation: list[Literal["remote-signing"]] = Field(default_factory=list)
+    access_delegation: list[Literal["remote-signing", "vended-credentials"]] = Field(
+        default_factory=list
+    )
+    sts_role_arn: Text | None = None
+    sts_endpoint: Annotated[Text, AfterValidator(checked_endpoint)] | None = None
 
 
 class PackagesSection(Section):

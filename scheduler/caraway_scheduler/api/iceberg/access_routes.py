@@ -3,15 +3,17 @@
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
+from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_scheduler.api import app_state
-from caraway_scheduler.api.iceberg import bodies_of_tables, parameters
+from caraway_scheduler.api.iceberg import asking, bodies_of_tables, errors, parameters
 from caraway_scheduler.api.iceberg.bodies_of_tables import Answer
 from caraway_scheduler.api.iceberg.parameters import Namespace, Prefix
 from caraway_scheduler.iceberg.delegation import SignRequest
 from caraway_serving import scopes
+from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Iceberg REST catalog"])
 _TABLE = f"{parameters.BASE}/{{namespace}}/tables/{{table}}"
@@ -34,6 +36,22 @@ _BODY: dict[str, Any] = {
         },
     }
 }
+
+
+@router.get(
+    f"{_TABLE}/credentials", response_model=dict[str, Any], responses=bodies_of_tables.RESPONSES
+)
+async def load_credentials(
+    request: Request, prefix: Prefix, namespace: Namespace, table: str
+) -> Response:
+    """Return temporary credentials for the files of a dataset."""
+    tables = app_state.services(request).tables
+    try:
+        asking.check(prefix)
+        found = await tables.credentials(asking.readable(tables, namespace, table))
+    except (CarawayError, RefusedRequestError) as exc:
+        return errors.envelope(exc)
+    return JSONResponse({"storage-credentials": found}, headers={"cache-control": "no-store"})
 
 
 @router.post(

@@ -31,6 +31,7 @@ ENDPOINTS = (
 
 OF_MODES = {
     "remote-signing": f"POST {_NAMESPACE}/tables/{{table}}/sign",
+    "vended-credentials": f"GET {_NAMESPACE}/tables/{{table}}/credentials",
 }
 """Routes that are served where the manifest switches them on."""
 
