@@ -1,4 +1,4 @@
-"""PyIceberg reads tables in S3 without credentials; `make test-clients` installs it."""
+"""Clients read tables in S3 without credentials; `make test-clients` installs them."""
 
 import io
 import json
@@ -52,7 +52,7 @@ datasets:
 @pytest.fixture
 def served(tmp_path: Path, s3_server: S3Server) -> Path:
     if not PYTHON.exists():
-        pytest.skip("NOT TESTED: no PyIceberg; run `make test-clients`")
+        pytest.skip("NOT TESTED: no PyIceberg and DuckDB; run `make test-clients`")
     s3_server.bucket(BUCKET)
     for name, values in (("one", [1, 2]), ("two file", [3])):
         content = io.BytesIO()
@@ -73,7 +73,7 @@ def read(server: Child, mode: str) -> dict[str, Any]:
     return found
 
 
-def test_pyiceberg_reads_by_signatures_and_by_temporary_credentials(served: Path) -> None:
+def test_clients_read_by_signatures_and_by_temporary_credentials(served: Path) -> None:
     with child(served, served) as server:
         path = "/v1/caraway/namespaces/public/tables/trips"
         headers = {"x-api-key": "reader"}
@@ -83,5 +83,6 @@ def test_pyiceberg_reads_by_signatures_and_by_temporary_credentials(served: Path
     assert found["io"] == "FsspecFileIO"
     assert sorted(row["a"] for row in found["trips"]) == [2, 3]
     assert found["people"] == [{"id": 7}]
+    assert vended["duckdb"] == [2, 3]
     assert vended["io"] == "PyArrowFileIO"
     assert sorted(row["a"] for row in vended["trips"]) == [2, 3]

@@ -11,7 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from caraway_management.credentials import values
 from caraway_management.credentials.values import Prefix
 from caraway_management.domain import names, refusals, scopes
-from caraway_management.domain.identity import Credential, CredentialKind, Membership, Organization
+from caraway_management.domain.identity import (
+    Credential,
+    CredentialKind,
+    Organization,
+    RoleInOrganization,
+)
 from caraway_management.domain.scopes import EVERYTHING, Role
 from caraway_management.store.lookups import Lookup
 from caraway_management.store.tables import Member, Org, Token, User
@@ -173,10 +178,10 @@ def _credential(found: Any, now: datetime) -> Credential:
     )
 
 
-def _home(found: Any) -> Membership | None:
+def _home(found: Any) -> RoleInOrganization | None:
     if found.found_org_id is None:
         return None
-    return Membership(
+    return RoleInOrganization(
         Organization(found.found_org_id, found.org_name, found.plan, found.org_deleted_at),
         Role(found.role) if found.role is not None else None,
     )

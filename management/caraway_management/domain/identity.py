@@ -30,7 +30,7 @@ class Organization:
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class RoleInOrganization:
     """An organization, and the role of a user in it; None if the user is no member."""
 
     org: Organization
@@ -58,7 +58,7 @@ class Credential:
     """What a machine may do in its organization; the role of a user is that of the member."""
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
-    home: Membership | None = None
+    home: RoleInOrganization | None = None
     """The owner in that organization, if what found the credential has read it."""
 
 
