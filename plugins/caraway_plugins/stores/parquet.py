@@ -87,7 +87,8 @@ class ParquetWriter:
         rows = pa.Table.from_batches(batches, schema).cast(columns, safe=False)
         own = rows.replace_schema_metadata({"caraway.file": uuid.uuid4().hex})
         target = io.BytesIO()
-        pq.write_table(own, target)
+        # Iceberg has decimals as integers where they fit; readers take half the time for them.
+        pq.write_table(own, target, store_decimal_as_integer=True)
         content = target.getvalue()
         chunk = ChunkInfo(index, rows.num_rows, len(content), hashlib.sha256(content).hexdigest())
         self._files.write(file_name(key, chunk), content)

@@ -1,6 +1,7 @@
 """Rows are written as Parquet files with types that Iceberg has."""
 
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,6 +41,16 @@ async def test_files_have_the_rows_in_types_of_iceberg(tmp_path: Path) -> None:
         pa.decimal128(20, 0), pa.timestamp("us"), pa.string(), pa.list_(pa.float32()),
     ]  # fmt: skip
     assert file.to_pylist()[0]["u"] == 2**64 - 1
+
+
+async def test_decimals_are_integers_where_they_fit(tmp_path: Path) -> None:
+    types = [pa.decimal128(9, 2), pa.decimal128(18, 4), pa.decimal128(19, 2)]
+    rows = pa.table({str(each): pa.array([Decimal("-5.25"), None], each) for each in types})
+    chunk = await opened(tmp_path).write_chunk("data", 0, rows.schema, rows.to_batches())
+    file = pq.ParquetFile(tmp_path / "t" / "state" / parquet.file_name("data", chunk))
+    columns = [file.metadata.row_group(0).column(index) for index in range(len(types))]
+    assert [each.physical_type for each in columns] == ["INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"]
+    assert file.read().to_pylist() == rows.to_pylist()
 
 
 async def test_files_of_tables_have_the_ids_of_their_fields(tmp_path: Path) -> None:
