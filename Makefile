@@ -131,11 +131,15 @@ test-clients: setup
 	$(BIN)/uv pip install --quiet --python $(CLIENTS)/python --no-deps --editable .
 	$(BIN)/uv venv --quiet --clear $(CLIENTS)/iceberg
 	$(BIN)/uv pip install --quiet --python $(CLIENTS)/iceberg -r requirements/iceberg.txt
+	$(BIN)/uv venv --quiet --clear $(CLIENTS)/engines
+	$(BIN)/uv pip install --quiet --python $(CLIENTS)/engines -r requirements/engines.txt
+	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/spark/pom.xml \
+		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/spark
 	! command -v npm || npm install --silent --no-audit --no-fund --prefix $(CLIENTS)/node ai@6.0.326 @ai-sdk/openai-compatible@2.0.92
 	! command -v mvn || mvn --quiet --batch-mode --file tests/e2e/clients/java/pom.xml \
 		dependency:copy-dependencies -DoutputDirectory=$(abspath $(CLIENTS))/java
 	! command -v cargo || cargo build --quiet --manifest-path tests/e2e/clients/rust/Cargo.toml --target-dir $(CLIENTS)/rust
-	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py tests/e2e/test_iceberg_access.py
+	CARAWAY_CLIENTS=$(CLIENTS) $(PYTEST) -o timeout=300 -m full tests/e2e/test_llm_clients_guide.py tests/e2e/test_jdbc.py tests/e2e/test_rust_client.py tests/e2e/test_iceberg_clients.py tests/e2e/test_iceberg_access.py tests/e2e/test_iceberg_engines.py tests/e2e/test_cluster_catalog.py
 
 # Needs node and npm, and the network once.
 NPM := $(VENV)/npm
@@ -211,6 +215,7 @@ lock: $(VENV)/.runs requirements/package.txt
 	$(LOCK) --no-deps requirements/kubernetes.in -o requirements/kubernetes.txt
 	$(LOCK) requirements/clients.in -o requirements/clients.txt
 	$(LOCK) requirements/iceberg.in -o requirements/iceberg.txt
+	$(LOCK) requirements/engines.in -o requirements/engines.txt
 	$(LOCK) -c requirements/dev.txt requirements/package.in -o requirements/package.txt
 
 clean:

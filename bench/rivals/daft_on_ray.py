@@ -10,7 +10,7 @@ from bench.rivals import answering
 
 def main(folder: Path) -> None:
     pipe = answering.replies()
-    import daft  # type: ignore[import-not-found]  # These print, and start what prints.
+    import daft  # These print, and start what prints.
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)

@@ -21,7 +21,7 @@ _SETTINGS = {
 
 def main(folder: Path) -> None:
     pipe = answering.replies()
-    from pyspark.sql import SparkSession  # type: ignore[import-not-found]  # Starts what prints.
+    from pyspark.sql import SparkSession  # Starts what prints.
 
     with tempfile.TemporaryDirectory() as scratch:
         builder = SparkSession.builder.master("local[2]")

@@ -9,31 +9,33 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog import load_catalog
 
-FILTERS = {
-    "trips": ("city = 'Bern' and fare > 2", "fare is null"),
-    "kinds": ("l >= 10 and l < 20", "p < -1.00", "day = '2024-01-05'", "s = 'name 7'"),
-    "every": ("c3 = 1", "c8 > 5", "c12 < 0", "c24 is not null"),
-    "quick": ("id in (3, 5, 7)",),
-    "people": ("name = 'Ann'",),
-    "moments": ("a = 2",),
-    "dear": ("n > 1",),
-}
-PLANNED = ("people", "moments", "dear")
+# Any: JSON.
+Wanted = dict[str, Any]
 
 
-def main(url: str, key: str, earlier: str) -> None:
-    """Read everything, also a snapshot of `moves` that is not the current one."""
+def main(wanted: Wanted) -> None:
+    """Read everything, or run statements."""
+    if "statements" in wanted:
+        connection = connected(wanted)
+        connection.execute("USE c.public")
+        for name, sql in wanted["statements"].items():
+            found = connection.execute(sql).fetch_arrow_table()
+            pq.write_table(found, f"{wanted['folder']}/{name}.parquet")
+        return
     # DuckDB comes first: it reads no snapshot that is younger than its transaction.
     for name, read in (("duckdb", by_duckdb), ("pyiceberg", by_pyiceberg)):
-        for what, found in read(url, key, int(earlier)).items():
-            print(json.dumps({"client": name, "what": what, "found": found}, default=str))
+        if name in wanted["clients"]:
+            for what, found in read(wanted).items():
+                print(json.dumps({"client": name, "what": what, "found": found}, default=str))
 
 
-def by_pyiceberg(url: str, key: str, earlier: int) -> dict[str, Any]:
+def by_pyiceberg(wanted: Wanted) -> dict[str, Any]:
     """Read with PyIceberg, which plans by itself, and where it cannot on the server."""
-    options = {"type": "rest", "uri": url, "token": key}
+    s3 = {f"s3.{name}": value for name, value in (wanted["s3"] or {}).items()}
+    options = {"type": "rest", "uri": wanted["url"], "token": wanted["key"], **s3}
     own = load_catalog("own", **options)
     planned = load_catalog("planned", **options, **{"scan-planning-mode": "server"})
     found: dict[str, Any] = {
@@ -46,30 +48,25 @@ def by_pyiceberg(url: str, key: str, earlier: int) -> dict[str, Any]:
         "write": failure(lambda: own.load_table("public.trips").delete("fare > 2")),
         "key": failure(lambda: load_catalog("x", **{**options, "token": "wrong"})),
     }
-    for table, filters in FILTERS.items():
-        catalog = planned if table in PLANNED else own
-        found[table] = rows(catalog.load_table(f"public.{table}").scan().to_arrow())
+    for table, filters in wanted["filters"].items():
+        catalog = planned if table in wanted["planned"] else own
+        if table not in wanted["large"]:
+            found[table] = rows(catalog.load_table(f"public.{table}").scan().to_arrow())
         for each in filters:
             scan = catalog.load_table(f"public.{table}").scan(row_filter=each)
             found[f"{table} where {each}"] = scan.to_arrow().num_rows
-    scan = own.load_table("public.moves").scan(snapshot_id=earlier)
-    found["earlier"] = scan.to_arrow().to_pylist()
+    if earlier := wanted["earlier"]:
+        scan = own.load_table("public.moves").scan(snapshot_id=earlier)
+        found["earlier"] = scan.to_arrow().to_pylist()
     scan = planned.load_table("public.trips").scan(selected_fields=("fare",), row_filter="fare > 2")
-    found["planned trips"] = scan.to_arrow().num_rows
+    projected = scan.to_arrow()
+    found["planned fares"] = [projected.schema.names, projected.num_rows]
     return found
 
 
-def by_duckdb(url: str, key: str, earlier: int) -> dict[str, Any]:
+def by_duckdb(wanted: Wanted) -> dict[str, Any]:
     """Read with DuckDB, with extensions from wheels."""
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for name in ("avro", "httpfs", "iceberg"):
-        place = os.path.dirname(os.path.dirname(duckdb.__file__))
-        (path,) = glob.glob(
-            f"{place}/duckdb_extension_{name}/**/*.duckdb_extension", recursive=True
-        )
-        connection.execute(f"LOAD '{path}'")
-    connection.execute(f"CREATE SECRET k (TYPE iceberg, TOKEN '{key}')")
-    connection.execute(f"ATTACH 'caraway' AS c (TYPE iceberg, ENDPOINT '{url}', SECRET k)")
+    connection = connected(wanted)
 
     def asked(sql: str) -> Any:
         return connection.execute(sql).fetch_arrow_table()
@@ -79,20 +76,48 @@ def by_duckdb(url: str, key: str, earlier: int) -> dict[str, Any]:
         "tables": sorted(names.column(0).to_pylist()),
         "missing": failure(lambda: asked("SELECT * FROM c.public.none")),
         "unplanned": failure(lambda: asked("SELECT * FROM c.public.people")),
-        "earlier": asked(f"SELECT * FROM c.public.moves AT (VERSION => {earlier})").to_pylist(),
     }
-    for table, filters in FILTERS.items():
-        if table in PLANNED:
+    if earlier := wanted["earlier"]:
+        sql = f"SELECT * FROM c.public.moves AT (VERSION => {earlier})"
+        found["earlier"] = asked(sql).to_pylist()
+    for table, filters in wanted["filters"].items():
+        if table in wanted["planned"]:
             continue
-        found[table] = rows(asked(f"SELECT * FROM c.public.{table}"))
+        if table not in wanted["large"]:
+            found[table] = rows(asked(f"SELECT * FROM c.public.{table}"))
         for each in filters:
             counted = asked(f"SELECT count(*) AS n FROM c.public.{table} WHERE {each}")
             found[f"{table} where {each}"] = counted.column(0).to_pylist()[0]
     return found
 
 
+def connected(wanted: Wanted) -> duckdb.DuckDBPyConnection:
+    """Return a connection of DuckDB with the catalog as `c`."""
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("avro", "httpfs", "iceberg"):
+        place = os.path.dirname(os.path.dirname(duckdb.__file__))
+        (path,) = glob.glob(
+            f"{place}/duckdb_extension_{name}/**/*.duckdb_extension", recursive=True
+        )
+        connection.execute(f"LOAD '{path}'")
+    connection.execute(f"CREATE SECRET k (TYPE iceberg, TOKEN '{wanted['key']}')")
+    more = ""
+    if s3 := wanted["s3"]:
+        host = s3["endpoint"].partition("://")[2]
+        connection.execute(
+            f"CREATE SECRET s (TYPE s3, KEY_ID '{s3['access-key-id']}', "
+            f"SECRET '{s3['secret-access-key']}', REGION '{s3['region']}', "
+            f"ENDPOINT '{host}', USE_SSL false, URL_STYLE 'path')"
+        )
+        more = ", ACCESS_DELEGATION_MODE 'none'"
+    connection.execute(
+        f"ATTACH 'caraway' AS c (TYPE iceberg, ENDPOINT '{wanted['url']}', SECRET k{more})"
+    )
+    return connection
+
+
 def rows(table: pa.Table) -> list[list[str]]:
-    """Return rows in an order of their own."""
+    """Return rows as text, sorted."""
     return sorted([str(value) for value in row.values()] for row in table.to_pylist())
 
 
@@ -105,4 +130,4 @@ def failure(call: Callable[[], Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(json.loads(sys.argv[1]))

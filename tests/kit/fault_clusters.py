@@ -73,11 +73,16 @@ class Served:
     """A client of a scheduler's API."""
 
     url: str
+    key: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"x-api-key": self.key} if self.key else {}
 
     def ask(self, sql: str, within_s: float = BOUND_S) -> Answer:
         """Run a statement; a late response fails the test."""
         began = time.monotonic()
-        got = httpx.post(f"{self.url}/v1/sql", content=sql, timeout=within_s)
+        got = httpx.post(f"{self.url}/v1/sql", content=sql, headers=self.headers, timeout=within_s)
         return Answer(
             got.status_code, got.text, time.monotonic() - began, got.headers.get("retry-after")
         )
@@ -87,7 +92,7 @@ class Served:
         return in_thread(lambda: self.ask(sql))
 
     def executors(self) -> Mapping[str, Mapping[str, Any]]:
-        got = httpx.get(f"{self.url}/v1/cluster/executors", timeout=60)
+        got = httpx.get(f"{self.url}/v1/cluster/executors", headers=self.headers, timeout=60)
         return {each["executor_id"]: each for each in got.raise_for_status().json()}
 
     def incarnations(self) -> Mapping[str, str]:
@@ -99,7 +104,8 @@ class Served:
     def is_ready(self, executors: int) -> bool:
         try:
             path = f"/v1/ready?min_ready_executors={executors}"
-            return httpx.get(self.url + path, timeout=60).status_code == 200
+            got = httpx.get(self.url + path, headers=self.headers, timeout=60)
+            return got.status_code == 200
         except httpx.TransportError:
             return False
 
