@@ -20,6 +20,8 @@ PAGES = (
     "Home", "SQL", "Data", "Queries and jobs", "Cluster", "Search", "Chat and questions",
     "Tools and MCP", "Functions, models, workers",
 )  # fmt: skip
+AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202etxet"
 pytestmark = [
     pytest.mark.full,
@@ -215,6 +217,32 @@ def test_a_phone_has_a_menu(browser: Any, runtime: str) -> None:
     page.get_by_role("link", name="SQL", exact=True).click()
     page.locator(".cm-content").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: make check-console")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_keeps_the_rules_of_accessibility(
+    browser: Any, runtime: str, scheme: str
+) -> None:
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    watched = Watched(context.new_page(), runtime)
+    watched.page.goto(runtime)
+    found = []
+    for title in PAGES:
+        watched.open(title)
+        watched.page.wait_for_load_state("networkidle")
+        if title == "SQL":
+            watched.run("SELECT * FROM numbers LIMIT 100")
+            watched.page.get_by_role("gridcell").first.wait_for()
+        watched.page.evaluate(AXE.read_text())
+        result = watched.page.evaluate(f"axe.run(document, {{runOnly: {json.dumps(RULES)}}})")
+        assert result["passes"], "no rule was tried"
+        found += [
+            f"{title}: {each['id']} {each['nodes'][0]['html'][:200]}"
+            for each in result["violations"]
+        ]
+    assert found == []
     context.close()
 
 

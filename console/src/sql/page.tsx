@@ -55,10 +55,10 @@ export default function SqlPage() {
 
   return (
     <Page title="SQL">
-      <div className="tabs" role="tablist" aria-label="Statements">
+      <div className="tabs" role="group" aria-label="Statements">
         {tabs.map((each) => (
           <span key={each.id} className={each.id === tab.id ? "tab chosen" : "tab"}>
-            <button type="button" role="tab" aria-selected={each.id === tab.id} onClick={() => chooseTab(each.id)}
+            <button type="button" aria-pressed={each.id === tab.id} onClick={() => chooseTab(each.id)}
               onDoubleClick={() => { const title = prompt("Name of the tab", each.title); if (title) renameTab(each.id, title); }}>
               {each.title}
               {runs[each.id]?.state === "running" && <span className="dot" aria-label="running" />}

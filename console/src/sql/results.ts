@@ -45,13 +45,16 @@ export async function* readResult({ path, sql, parameters, signal }: Asked): Asy
   yield result;
   let shownAt = performance.now();
   for await (const batch of reader as AsyncIterable<RecordBatch>) {
-    if (batch.numRows === 0) continue;
-    result.begins.push(result.rows);
-    result.batches.push(batch);
-    result.rows += batch.numRows;
-    result.bytes += batch.data.byteLength;
-    if (result.rows >= MOST_ROWS || result.bytes >= MOST_BYTES) {
-      result.isCut = true;
+    const left = MOST_ROWS - result.rows;
+    const kept = batch.numRows > left ? batch.slice(0, left) : batch;
+    result.isCut = kept !== batch || result.bytes >= MOST_BYTES;
+    if (kept.numRows > 0 && result.bytes < MOST_BYTES) {
+      result.begins.push(result.rows);
+      result.batches.push(kept);
+      result.rows += kept.numRows;
+      result.bytes += kept.data.byteLength;
+    }
+    if (result.isCut) {
       stop.abort();
       break;
     }
