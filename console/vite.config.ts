@@ -34,5 +34,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: "es2022",
+    // One page for runtimes, and one for the management service.
+    rollupOptions: { input: ["index.html", "management.html"] },
   },
 });

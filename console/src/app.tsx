@@ -1,13 +1,13 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { Component, lazy, Suspense, useEffect, useState, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { RequestError } from "./api/client";
 import { currentKey, useKey } from "./api/key";
 import HomePage from "./pages/home";
-import { Failure, Page, Waiting } from "./parts/basics";
+import { Page, Waiting } from "./parts/basics";
+import { Boundary, Colours } from "./parts/frame";
 import { KeyDialog } from "./parts/key_dialog";
 import { Palette } from "./parts/palette";
 import { place, useRoute } from "./parts/route";
-import { applyTheme, currentTheme, type Theme } from "./parts/theme";
 
 const PAGES = [
   { name: "", title: "Home", page: HomePage },
@@ -37,7 +37,6 @@ const client = new QueryClient({
 export function App() {
   const { parts } = useRoute();
   const shown = PAGES.find((each) => each.name === (parts[0] ?? ""));
-  const [theme, setTheme] = useState<Theme>(currentTheme);
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [parts]);
   const Shown = shown?.page;
@@ -54,13 +53,7 @@ export function App() {
             ))}
           </nav>
           <footer>
-            <label>Colours{" "}
-              <select value={theme} onChange={(event) => { const next = event.target.value as Theme; setTheme(next); applyTheme(next); }}>
-                <option value="system">as the system</option>
-                <option value="light">light</option>
-                <option value="dark">dark</option>
-              </select>
-            </label>
+            <Colours />
             {currentKey() !== null && <button type="button" onClick={() => { useKey(null, false); location.reload(); }}>Forget the key</button>}
             <a href="docs">API</a>
           </footer>
@@ -77,18 +70,4 @@ export function App() {
       <KeyDialog />
     </QueryClientProvider>
   );
-}
-
-/** Shows what failed in a page; the others go on. */
-class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
-  override state = { error: null };
-
-  static getDerivedStateFromError(error: unknown): { error: unknown } {
-    return { error };
-  }
-
-  override render(): ReactNode {
-    if (this.state.error === null) return this.props.children;
-    return <Page title="Error"><Failure error={this.state.error} retry={() => location.reload()} /></Page>;
-  }
 }

@@ -1,69 +1,25 @@
 """The console in Chromium, over real runtimes: `make test-console`."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_serving import console
+from tests.kit import browsers
+from tests.kit.browsers import Watched
 from tests.kit.processes import child
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 ROWS = 300_000
 PAGES = (
     "Home", "SQL", "Data", "Queries and jobs", "Cluster", "Search", "Chat and questions",
     "Tools and MCP", "Functions, models, workers",
 )  # fmt: skip
-AXE = Path(__file__).parents[2] / "console" / "node_modules" / "axe-core" / "axe.min.js"
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">\u202etxet"
-pytestmark = [
-    pytest.mark.full,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
-    pytest.mark.skipif(
-        not (console.FOLDER / "index.html").exists(), reason="needs the console: make console"
-    ),
-]
-
-
-class Watched:
-    """A page of a browser, and what it asked for and complained of."""
-
-    def __init__(self, page: Any, base: str) -> None:
-        self.page = page
-        self.base = base
-        self.requests: list[str] = []
-        self.errors: list[str] = []
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-
-    def open(self, title: str) -> None:
-        link = self.page.get_by_role("navigation", name="Pages").get_by_role(
-            "link", name=title, exact=True
-        )
-        link.click()
-        self.page.get_by_role("heading", level=1, name=title, exact=True).wait_for()
-
-    def run(self, sql: str) -> None:
-        self.page.locator(".cm-content").click()
-        self.page.keyboard.press("Control+a")
-        self.page.keyboard.insert_text(sql)
-        self.page.keyboard.press("Control+Enter")
-
-    def foreign(self) -> list[str]:
-        """Return the requests to other hosts."""
-        own = urlsplit(self.base).netloc
-        return [
-            url
-            for url in self.requests
-            if urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc != own
-        ]
+pytestmark = [*browsers.NEEDED]
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +49,8 @@ def runtime(folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+    with browsers.launched() as found:
+        yield found
 
 
 @pytest.fixture
@@ -220,7 +173,7 @@ def test_a_phone_has_a_menu(browser: Any, runtime: str) -> None:
     context.close()
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: make check-console")
+@pytest.mark.skipif(not browsers.AXE.exists(), reason="needs axe-core: make check-console")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_keeps_the_rules_of_accessibility(
     browser: Any, runtime: str, scheme: str
@@ -235,13 +188,7 @@ def test_every_page_keeps_the_rules_of_accessibility(
         if title == "SQL":
             watched.run("SELECT * FROM numbers LIMIT 100")
             watched.page.get_by_role("gridcell").first.wait_for()
-        watched.page.evaluate(AXE.read_text())
-        result = watched.page.evaluate(f"axe.run(document, {{runOnly: {json.dumps(RULES)}}})")
-        assert result["passes"], "no rule was tried"
-        found += [
-            f"{title}: {each['id']} {each['nodes'][0]['html'][:200]}"
-            for each in result["violations"]
-        ]
+        found += [f"{title}: {each}" for each in watched.violations()]
     assert found == []
     context.close()
 

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def client_of(folder: Path) -> TestClient:
-    return TestClient(Starlette(routes=console.routes(folder)))
+    return TestClient(Starlette(routes=console.routes(folder=folder)))
 
 
 def test_the_page_may_load_nothing_from_elsewhere(folder: Path) -> None:

@@ -10,6 +10,8 @@ export class RequestError extends Error {
     message: string,
     readonly status: number,
     readonly retryAfterS: number | null = null,
+    /** What was sent for each field that is wrong. */
+    readonly problems: string[] = [],
   ) {
     super(message);
     this.name = "RequestError";
@@ -17,7 +19,7 @@ export class RequestError extends Error {
 }
 
 export interface RequestOptions {
-  method?: "GET" | "POST" | "PATCH" | "DELETE";
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   body?: string;
   json?: unknown;
   accept?: string;
@@ -30,11 +32,22 @@ export function addressOf(path: string, base: string = document.baseURI): string
   return new URL(path.replace(/^\//, ""), base).toString();
 }
 
+let credentials = (): Record<string, string> => {
+  const key = currentKey();
+  return key === null ? {} : { "x-api-key": key };
+};
+
+/** Send other headers with each request than the API key. */
+export function useCredentials(headers: () => Record<string, string>): void {
+  credentials = headers;
+}
+
 /** Send a request, and return the response if it succeeded. */
 export async function send(path: string, options: RequestOptions = {}): Promise<Response> {
-  const headers: Record<string, string> = { accept: options.accept ?? "application/json" };
-  const key = currentKey();
-  if (key !== null) headers["x-api-key"] = key;
+  const headers: Record<string, string> = {
+    accept: options.accept ?? "application/json",
+    ...credentials(),
+  };
   let body = options.body;
   if (options.json !== undefined) {
     headers["content-type"] = "application/json";
@@ -56,10 +69,12 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
   if (response.ok) return response;
   if (response.status === 401) noteRefusal();
   const retryAfter = Number(response.headers.get("retry-after"));
+  const text = await response.text();
   throw new RequestError(
-    messageOf(await response.text(), response.status),
+    messageOf(text, response.status),
     response.status,
     retryAfter > 0 ? retryAfter : null,
+    problemsOf(text),
   );
 }
 
@@ -82,6 +97,16 @@ export function messageOf(body: string, status: number): string {
     return textIn(found) ?? text;
   } catch {
     return text;
+  }
+}
+
+/** Return all problems of the fields of a request, as the management API lists them. */
+export function problemsOf(body: string): string[] {
+  try {
+    const found = JSON.parse(body) as { details?: { fieldErrors?: Record<string, string[]> } };
+    return Object.values(found.details?.fieldErrors ?? {}).flat();
+  } catch {
+    return [];
   }
 }
 

@@ -21,7 +21,7 @@ export function Page({ title, actions, children }: { title: string; actions?: Re
 
 const TONES: Record<string, string> = {
   ready: "good", Ready: "good", SUCCEEDED: "good", error: "bad", FAILED: "bad", Error: "bad",
-  initializing: "wait", refreshing: "wait", RUNNING: "wait", PENDING: "wait", draining: "wait",
+  succeeded: "good", failed: "bad", queued: "wait", in_progress: "wait", firing: "bad", ok: "good", initializing: "wait", refreshing: "wait", RUNNING: "wait", PENDING: "wait", draining: "wait",
 };
 
 /** A state, by its word and not by its colour alone. */
@@ -41,12 +41,20 @@ export function Time({ value }: { value: string }) {
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   const message = error instanceof Error ? error.message : String(error);
   const status = error instanceof RequestError && error.status ? ` (${error.status})` : "";
+  const problems = error instanceof RequestError ? error.problems : [];
   return (
     <div className="failure" role="alert">
       <p>
         {message}
         {status}
       </p>
+      {problems.length > 1 && (
+        <ul>
+          {problems.map((each) => (
+            <li key={each}>{each}</li>
+          ))}
+        </ul>
+      )}
       {retry && (
         <button type="button" onClick={retry}>
           Try again

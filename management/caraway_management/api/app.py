@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.datastructures import State
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_management.api import (
@@ -42,6 +43,7 @@ from caraway_management.api.json_bodies import JsonGate
 from caraway_management.api.mcp.endpoint import McpGate, ServedRoutes
 from caraway_management.passthrough.passing import Passthrough
 from caraway_management.services import Services
+from caraway_serving import console
 
 
 class Application:
@@ -62,7 +64,9 @@ class Application:
         self._tools = McpGate(repeated, services, served)
         limited = rates.RateGate(gates.BodyGate(self._tools), services.rates)
         counted = gates.RequestIdGate(tally.TallyGate(limited, self.state.tally))
-        self._app = self._within(ForwardedGate(counted, services.trusted_proxies))
+        within = self._within(ForwardedGate(counted, services.trusted_proxies))
+        # The page and its files have no data: no gate counts or records them.
+        self._app = Router(console.routes("management.html"), default=within)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

@@ -49,15 +49,15 @@ class _File:
     etag: str
 
 
-def routes(folder: Path = FOLDER) -> list[BaseRoute]:
-    """Return the routes of the page and its files. They need no key: the page has no data."""
+def routes(name: str = "index.html", folder: Path = FOLDER) -> list[BaseRoute]:
+    """Return the routes of a page and its files. They need no key: the page has no data."""
 
     @functools.cache
     def files() -> Mapping[str, _File]:
         return _read(folder)
 
     async def page(request: Request) -> Response:
-        found = files().get("index.html")
+        found = files().get(name)
         if found is None:
             return Response(_MISSING, 200, _SECURITY, _TYPES[".html"])
         # Its name is the same in each release, those of the other files are not.

@@ -1,0 +1,67 @@
+/** The answers of the management API that pages use: docs/reference/management-api.md. */
+
+export interface Project {
+  id: number;
+  name: string;
+  description: string;
+  created_at: string;
+  updated_at: string;
+  paused_at: string | null;
+  endpoint: string | null;
+  tags: Record<string, string>;
+  revision: number;
+  config: { manifest: string | null; replicas: number | null };
+}
+export interface Deployment {
+  id: number;
+  status: "queued" | "in_progress" | "succeeded" | "failed" | "created";
+  created_at: string;
+  finished_at: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  created_by: string;
+  commit_sha: string | null;
+  rollback_of: number | null;
+}
+export interface LogLine {
+  timestamp: string;
+  level: string;
+  message: string;
+}
+export interface Secret {
+  name: string;
+  updated_at?: string;
+}
+export interface Monitor {
+  id: string;
+  name: string;
+  template: string;
+  enabled: boolean;
+  state: string;
+  since: string | null;
+  evaluation_unavailable_reason: string | null;
+}
+export interface Activity {
+  id: number;
+  timestamp: string;
+  actor: { name: string };
+  action: string;
+  resource: { kind: string; id: string; name: string };
+  outcome: string;
+  code: string | null;
+  address: string;
+}
+export interface Member {
+  user_id: number;
+  username: string;
+  roles: string[];
+}
+export interface Token {
+  id: number;
+  name: string;
+  hint: string;
+  scopes: string[];
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+}
