@@ -41,7 +41,14 @@ class Announcer:
     def notice(self, text: str) -> None:
         self._print(f"  {self._style('!', _YELLOW)} {text}")
 
-    def ready(self, endpoints: Mapping[str, str], problems: int, loading: int = 0) -> None:
+    def ready(
+        self,
+        endpoints: Mapping[str, str],
+        problems: int,
+        loading: int = 0,
+        *,
+        has_console: bool = True,
+    ) -> None:
         """Print the banner; of what is `loading` the rows are not there yet."""
         took = time.monotonic() - self._started
         counts = ((problems, "failed"), (loading, "being loaded"))
@@ -50,13 +57,14 @@ class Announcer:
         if not told:
             state = self._style("ready", _GREEN)
         self._print(f"\nCaraway is {state} in {took:.2f} s")
+        if has_console:
+            self._print(f"  {'Console':<8} {endpoints['HTTP']}/")
         for name, url in endpoints.items():
             self._print(f"  {name:<8} {url}")
         http = endpoints["HTTP"]
         insecure = "-k " if http.startswith("https") else ""
         self._print(
             f"\nTry it:  curl {insecure}{http}/v1/sql -H 'Accept: text/plain' -d 'SHOW TABLES'\n"
-            f"Console: {http}/\n"
             f"Docs:    {http}/docs\n"
         )
 

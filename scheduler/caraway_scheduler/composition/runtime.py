@@ -292,7 +292,8 @@ class Runtime:
             if reranker.error is not None:
                 failed += 1
                 self._announcer.notice(reranker.error.message)
-        self._announcer.ready(endpoints, failed, loading)
+        has_console = self._manifest.runtime.console.enabled
+        self._announcer.ready(endpoints, failed, loading, has_console=has_console)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
     async def _leave(self, services: Services) -> None:

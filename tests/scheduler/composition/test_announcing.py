@@ -50,3 +50,13 @@ def test_others_are_there_when_they_are_loaded() -> None:
     assert "being loaded" not in out.getvalue()
     announcer.ready({"HTTP": "http://here"}, 0)
     assert "Caraway is ready in" in out.getvalue()
+
+
+def test_the_address_of_the_console_comes_first() -> None:
+    out = io.StringIO()
+    Announcer(out).ready({"HTTP": "http://here", "Flight": "grpc://here"}, 0)
+    addresses = [line for line in lines(out) if "://here" in line]
+    assert addresses[0].split() == ["Console", "http://here/"]
+    out = io.StringIO()
+    Announcer(out).ready({"HTTP": "http://here"}, 0, has_console=False)
+    assert "Console" not in out.getvalue()
