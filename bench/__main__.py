@@ -13,6 +13,7 @@ from bench import (
     cluster_shuffle,
     cluster_small,
     cluster_tpch,
+    console,
     embeddings,
     encoding,
     flight,
@@ -69,6 +70,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "search-refresh": search_refresh.measure,
     "search-relevance": search_relevance.measure,
     "wide": wide.measure,
+    "console": console.measure,
     "management": management.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
