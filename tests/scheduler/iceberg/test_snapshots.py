@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from caraway_scheduler.iceberg import histories, service, sweeping
 from tests.kit import iceberg_reader
@@ -100,6 +101,27 @@ async def test_files_of_earlier_snapshots_are_read_while_they_are_there(
         assert values(third) == [2]
         with pytest.raises(FileNotFoundError):
             values(second)
+
+
+async def test_files_that_delta_forgets_are_read_until_they_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = str(tmp_path / "d")
+    write_deltalake(table, pa.table({"a": [1, 2]}))
+    manifest = f"{PLACE}    datasets: [{{from: 'delta:{table}', name: t}}]\n"
+    async with running(tmp_path, manifest) as runtime:
+        await eventually(lambda: _is_loaded(runtime), "the dataset is loaded")
+        first = await metadata(runtime)
+        write_deltalake(table, pa.table({"a": [7]}), mode="overwrite")
+        second = await changed(runtime, first)
+        old, new = snapshots(second)
+        assert (values(second, old), values(second, new)) == ([1, 2], [7])
+        assert iceberg_reader.snapshot(second)["summary"]["deleted-data-files"] == "1"
+        DeltaTable(table).vacuum(0, dry_run=False, enforce_retention_duration=False)
+        now_ms = histories.now_ms
+        monkeypatch.setattr(histories, "now_ms", lambda: now_ms() + 60_000)
+        third = await metadata(runtime)
+        assert (snapshots(third), values(third)) == ([new], [7])
 
 
 async def test_exports_of_earlier_versions_are_read_until_they_expire(
