@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
@@ -25,7 +27,7 @@ _METHODS: Mapping[str, Literal["GET", "HEAD"]] = {"GET": "GET", "HEAD": "HEAD"}
 _MOST_LENGTH = 8192
 _PUBLISHED = re.compile(r"[0-9A-Za-z]{1,80}\.(avro|metadata\.json)")
 _PLANNED = re.compile(r"([0-9a-f]{32})/data/[0-9A-Za-z_.-]{1,200}\.parquet")
-_MOST_KNOWN = 16
+_MOST_KNOWN = 64
 _HARMLESS = re.compile(r"(x-id=(Get|Head)Object)?")
 
 
@@ -111,7 +113,8 @@ class FilesOfTables:
 
     def __init__(self, place: Published) -> None:
         self._place = place
-        self._known: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
+        self._known: OrderedDict[str, dict[str, frozenset[str]]] = OrderedDict()
+        self._reading = threading.Lock()
 
     def sign(
         self,
@@ -143,12 +146,10 @@ class FilesOfTables:
             ExecutionError: the place cannot be read.
         """
         uuid = table.metadata["table-uuid"]
-        for key in dict.fromkeys(reversed(list(table.states.values()))):
-            if is_published(location, self._place.location(states.home(uuid, key))):
-                return True
-            if location in self._data(table, key):
-                return True
-        return False
+        folders = [self._place.location(states.home(uuid, key)) for key in table.states.values()]
+        if any(is_published(location, each) for each in folders):
+            return True
+        return any(location in each for each in self._data(table))
 
     def is_planned(self, location: str, principal: str, table: str) -> bool:
         """Return whether a file was exported for a scan of a principal.
@@ -175,22 +176,30 @@ class FilesOfTables:
         if not table.states:
             return []
         folder = self._place.location(f"{table.metadata['table-uuid']}/")
-        data = {where for key in set(table.states.values()) for where in self._data(table, key)}
+        data = frozenset[str]().union(*self._data(table))
         own = [each for each in data if not each.startswith(folder)]
         found = [] if table.store is None else vending.parts(table.store, own)
         if store is not None and store.kind == "s3":
             found.append(OpenedPart(store, folder.removeprefix(f"s3://{store.bucket}/")))
         return found
 
-    def _data(self, table: LoadedTable, key: str) -> frozenset[str]:
-        name = table.metadata["table-uuid"], key
-        if name not in self._known:
-            tasks = publishing.scan_tasks(table, key, self._place)
-            self._known[name] = frozenset(each["data-file"]["file-path"] for each in tasks)
+    def _data(self, table: LoadedTable) -> Sequence[frozenset[str]]:
+        """Return the data files of each state that a table lists; each list is read once."""
+        uuid = table.metadata["table-uuid"]
+        with self._reading:
+            known = self._known.pop(uuid, {})
+            self._known[uuid] = found = {
+                key: known[key] if key in known else self._read(table, key)
+                for key in table.states.values()
+            }
             if len(self._known) > _MOST_KNOWN:
                 self._known.popitem(last=False)
-        self._known.move_to_end(name)
-        return self._known[name]
+        return list(found.values())
+
+    def _read(self, table: LoadedTable, key: str) -> frozenset[str]:
+        tasks = publishing.scan_tasks(table, key, self._place)
+        # Most files are in many states.
+        return frozenset(sys.intern(each["data-file"]["file-path"]) for each in tasks)
 
 
 def signing_config(name: TableName) -> dict[str, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.errors import UnavailableError
+from caraway_core.errors import DatasetError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import StoreSpec
@@ -105,14 +106,17 @@ def looked_at_again(table: LoadedTable, place: Published, listing: Listing) -> L
     """Return a table that was loaded with those of its snapshots that can be read still.
 
     Raises:
-        DatasetError: the store of its files cannot be used.
         ExecutionError: the place cannot be used.
     """
     uuid = table.metadata["table-uuid"]
     past = histories.read(place, uuid)
+    later = replace(table, listed_until_ms=histories.now_ms() + _LOOKED_AT_MS)
     if past.current is None or past.current.key != table.key:  # Another scheduler is ahead.
-        return replace(table, listed_until_ms=histories.now_ms() + _LOOKED_AT_MS)
-    return _listed(uuid, past, past, place, listing, table.store)
+        return later
+    try:
+        return _listed(uuid, past, past, place, listing, table.store)
+    except DatasetError:  # A store that is away says nothing about its files.
+        return later
 
 
 def used(
@@ -123,13 +127,13 @@ def used(
     A copy that is not current is replaced by none before a client asks for one.
 
     Raises:
-        DatasetError: the store of its files cannot be used.
         ExecutionError: the place cannot be used.
     """
     before = past = histories.read(place, uuid)
     if not is_current:
         past = histories.outdated(past, table.key)
-    past = listing.readable(past, table.store)
+    with suppress(DatasetError):
+        past = listing.readable(past, table.store)
     if past != before:
         histories.write(place, uuid, past)
     return past.keys | {table.key} if is_current else past.keys

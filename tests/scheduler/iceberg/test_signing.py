@@ -11,7 +11,7 @@ import pytest
 
 from caraway_core.errors import InvalidRequestError, QueryForbiddenError
 from caraway_core.tables import StoreSpec
-from caraway_scheduler.iceberg import delegation
+from caraway_scheduler.iceberg import delegation, publishing
 from caraway_scheduler.iceberg.delegation import SignRequest
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
@@ -131,6 +131,11 @@ async def test_files_of_a_table_are_read_without_credentials(
         (task,) = body["file-scan-tasks"]
         where = task["data-file"]["file-path"]
         assert pq.read_table(io.BytesIO(await client.fetch(where, "people"))).num_rows == 1
+        with pytest.MonkeyPatch.context() as patched:
+            # Files are known by now. What is asked for does not make the runtime read their lists.
+            patched.setattr(publishing, "scan_tasks", None)
+            await client.sign(client.uri(file["file_path"]))
+            await client.sign(f"{lake.endpoint}/{BUCKET}/t/secret.txt")
         await _refuses_what_is_not_of_the_table(client, lake, file["file_path"])
         unplanned = await client.sign(
             client.uri(task["data-file"]["file-path"]), "people", key="bob"

@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from caraway_core.errors import DatasetError
+from caraway_plugins.sources import parquet_files
 from caraway_scheduler.iceberg import histories, service, sweeping
 from tests.kit import iceberg_reader
 from tests.kit.deadlines import eventually
@@ -117,9 +119,14 @@ async def test_files_that_delta_forgets_are_read_until_they_are_deleted(
         old, new = snapshots(second)
         assert (values(second, old), values(second, new)) == ([1, 2], [7])
         assert iceberg_reader.snapshot(second)["summary"]["deleted-data-files"] == "1"
-        DeltaTable(table).vacuum(0, dry_run=False, enforce_retention_duration=False)
         now_ms = histories.now_ms
-        monkeypatch.setattr(histories, "now_ms", lambda: now_ms() + 60_000)
+        with monkeypatch.context() as away:
+            away.setattr(parquet_files, "are_there", _fails)
+            away.setattr(histories, "now_ms", lambda: now_ms() + 60_000)
+            assert snapshots(await metadata(runtime)) == [old, new]
+            await runtime.services.tables.sweep()
+        DeltaTable(table).vacuum(0, dry_run=False, enforce_retention_duration=False)
+        monkeypatch.setattr(histories, "now_ms", lambda: now_ms() + 120_000)
         third = await metadata(runtime)
         assert (snapshots(third), values(third)) == ([new], [7])
 
@@ -157,6 +164,10 @@ async def test_exports_of_earlier_versions_are_read_until_they_expire(
         assert values(later) == [7]
         with pytest.raises(FileNotFoundError):
             values(second, old)
+
+
+def _fails(*_given: Any) -> bool:
+    raise DatasetError("unavailable", "the bucket is away")
 
 
 async def _is_loaded(runtime: Running) -> bool:
