@@ -9,6 +9,7 @@ from dataclasses import fields
 from bench import (
     acceleration,
     acceleration_scaling,
+    catalog,
     cluster_scaling,
     cluster_shuffle,
     cluster_small,
@@ -72,6 +73,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "wide": wide.measure,
     "console": console.measure,
     "management": management.measure,
+    "catalog": catalog.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 _ROOT = Path(__file__).parent.parent
-_OTHERS = Path(__file__).parent / "data" / "rivals"
+_OTHERS = Path(__file__).parent / "data"
 _START_S, _STOP_S = 120.0, 30.0
 
 
@@ -120,16 +120,18 @@ def _running(name: str, folder: Path, python: Path) -> Iterator[Rival]:
             rival.close()
 
 
-def other_python() -> Path:
-    python = _OTHERS / "bin" / "python"
-    wanted = (_ROOT / "requirements" / "rivals.txt").read_text()
-    installed = _OTHERS / "installed.txt"
+def other_python(name: str = "rivals") -> Path:
+    """Return the Python of an environment of `requirements/{name}.txt`, created if missing."""
+    folder, requirements = _OTHERS / name, _ROOT / "requirements" / f"{name}.txt"
+    python = folder / "bin" / "python"
+    wanted = requirements.read_text()
+    installed = folder / "installed.txt"
     if not installed.exists() or installed.read_text() != wanted:
-        print("  installing the rivals ...", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(_OTHERS)], check=True)
+        print(f"  installing {requirements.name} ...", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         subprocess.run(
             [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-             "-r", str(_ROOT / "requirements" / "rivals.txt")], check=True,
+             "-r", str(requirements)], check=True,
         )  # fmt: skip
         installed.write_text(wanted)
     return python
