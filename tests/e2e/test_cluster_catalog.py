@@ -125,9 +125,8 @@ def test_executors_write_several_files_to_the_place(scheduler: CatalogScheduler)
         assert place.startswith(shown), place
 
 
+@pytest.mark.parametrize("scheduler", ["folder"], indirect=True)
 def test_executor_that_dies_in_an_export(scheduler: CatalogScheduler) -> None:
-    if scheduler.s3 is not None:
-        pytest.skip("the same code writes to a bucket; the folder shows when files arrive")
     served = Served(scheduler.url, KEY)
     loading = in_thread(lambda: scheduler.ask("GET", "heavy"))
     served.until_busy("e1", "e2")
