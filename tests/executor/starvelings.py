@@ -32,6 +32,8 @@ async def main(count: int) -> None:
     worker = Worker(identity(), EngineSettings(2), is_relieved=True)
     worker.install(catalog({"t": memory(n=[1, 2, 3]), "long": memory(s=[LONG] * 100)}))
 
+    await worker.describe("here")
+
     async def answer(sql: str, **parameters: str) -> list[dict[str, Any]]:
         page = await worker.open(new_query_id(), Statement(sql, parameters), "here")
         return [row for batch in page.batches for row in batch.to_pylist()]
