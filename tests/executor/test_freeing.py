@@ -14,9 +14,9 @@ import asyncio, json
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor import freeing
+import os
+from caraway_executor import freeing, usage
 from caraway_executor.local import LocalExecutor
-from caraway_executor.memory_in_use import own_bytes
 from tests.kit.deadlines import until
 from tests.kit.engine import snapshot
 
@@ -31,17 +31,19 @@ async def run():
 
 executor = LocalExecutor(EngineSettings(2))
 executor.install(snapshot({}))
-idle = own_bytes()
+def kept():
+    return usage.kept_bytes(os.getpid())
+
+idle = kept()
 asyncio.run(run())
-after = own_bytes()
+after = usage.anonymous_bytes(os.getpid())
 
 def is_returned():
-    # The allocator returns memory only a second after it was freed.
     freeing.give_back()
-    return own_bytes() - idle < (after - idle) / 2
+    return kept() - idle < (after - idle) / 2
 
 until(is_returned, "memory is returned", 60)
-print(json.dumps([idle, after, own_bytes()]))
+print(json.dumps([idle, after, kept()]))
 executor.close()
 """
 
