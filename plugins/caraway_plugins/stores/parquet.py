@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from caraway_core.protocols.results import ChunkInfo
@@ -20,6 +21,7 @@ from caraway_plugins.stores.published import Published
 _KIND = "parquet"
 _KIND_OF_TABLES = "parquet_table"
 _IDS = "ids.json"
+_LOOKED_AT, _DISTINCT = 20_000, 0.5
 
 
 def place(published_at: ResultPlace, folder: str, *, is_table: bool) -> ResultPlace:
@@ -88,11 +90,27 @@ class ParquetWriter:
         own = rows.replace_schema_metadata({"caraway.file": uuid.uuid4().hex})
         target = io.BytesIO()
         # Iceberg has decimals as integers where they fit; readers take half the time for them.
-        pq.write_table(own, target, store_decimal_as_integer=True)
+        pq.write_table(own, target, store_decimal_as_integer=True, use_dictionary=_repeating(own))
         content = target.getvalue()
         chunk = ChunkInfo(index, rows.num_rows, len(content), hashlib.sha256(content).hexdigest())
         self._files.write(file_name(key, chunk), content)
         return chunk
+
+
+def _repeating(rows: pa.Table) -> list[str] | bool:
+    """Return the columns whose values repeat, so that a dictionary makes them smaller.
+
+    For the others it would take as long as all the rest, and be given up in each row group.
+    """
+    if any(pa.types.is_nested(field.type) for field in rows.schema):
+        return True
+    few = rows.slice(0, _LOOKED_AT)
+    return [
+        name
+        for name, column in zip(few.column_names, few.columns, strict=True)
+        if not pa.types.is_null(column.type)
+        and pc.count_distinct(column).as_py() <= few.num_rows * _DISTINCT
+    ]
 
 
 class TableWriter(ParquetWriter):

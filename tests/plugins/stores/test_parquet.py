@@ -53,6 +53,23 @@ async def test_decimals_are_integers_where_they_fit(tmp_path: Path) -> None:
     assert file.read().to_pylist() == rows.to_pylist()
 
 
+async def test_columns_whose_values_repeat_have_a_dictionary(tmp_path: Path) -> None:
+    rows = pa.table({
+        "own": pa.array(range(1_000), pa.int64()),
+        "few.of": pa.array([f"text {n % 5}" for n in range(1_000)]),
+        "none": pa.nulls(1_000, pa.string()),
+        "flag": pa.array([n % 2 == 0 for n in range(1_000)]),
+    })  # fmt: skip
+    chunk = await opened(tmp_path).write_chunk("data", 0, rows.schema, rows.to_batches())
+    file = pq.ParquetFile(tmp_path / "t" / "state" / parquet.file_name("data", chunk))
+    group = file.metadata.row_group(0)
+    dictionaries = {
+        group.column(at).path_in_schema: group.column(at).has_dictionary_page for at in range(3)
+    }
+    assert dictionaries == {"own": False, "few.of": True, "none": True}
+    assert file.read().equals(rows)
+
+
 async def test_files_of_tables_have_the_ids_of_their_fields(tmp_path: Path) -> None:
     nested = ROWS.append_column("n", pa.array([{"x": [1], "m": [("k", 2)]}, None], NESTED))
     chunk = await opened(tmp_path, is_table=True).write_chunk(
