@@ -6,7 +6,7 @@ from typing import Protocol
 
 import zstandard
 
-from caraway_serving.negotiation import Coding
+from caraway_serving.codings import Coding
 
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _FAST = 1

@@ -1,14 +1,13 @@
-"""Content negotiation: selects a format from `Accept`, and an encoding from `Accept-Encoding`."""
+"""Content negotiation: selects a format from `Accept`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from caraway_serving import codings
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.formats import Format
 
-Coding = Literal["identity", "gzip", "zstd"]
 _VENDOR = re.compile(r"application/vnd\.[a-z0-9.\-]+\.sql\.v1\+json")
 
 MEDIA_TYPES: Mapping[str, Format] = {
@@ -52,7 +51,7 @@ def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES
     """
     if not accept or not accept.strip():
         return _DEFAULT
-    ranges = _weighted(accept)
+    ranges = codings.weighted(accept)
     refused = {name for name, q in ranges if q <= 0}
     ranked = sorted(ranges, key=lambda item: (-item[1], item[0].count("*")))
     for name, q in ranked:
@@ -61,22 +60,6 @@ def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES
     raise RefusedRequestError(
         406, f"none of '{accept}' is supported; Accept one of: {', '.join(known)}"
     )
-
-
-def coding(accept_encoding: str | None, candidates: Sequence[Coding] = ("zstd", "gzip")) -> Coding:
-    """Select an encoding that the client accepts with a q-value; the first one wins ties."""
-    weights = dict(_weighted(accept_encoding or ""))
-    rest = weights.get("*", 0.0)
-    best: Coding = "identity"
-    # Identity is always acceptable, but preferred only if a q-value says so.
-    best_weight = weights.get("identity", 0.0)
-    for candidate in candidates:
-        weight = weights.get(candidate, rest)
-        if (weight > 0 and weight > best_weight) or (
-            weight == best_weight > 0 and best == "identity"
-        ):
-            best, best_weight = candidate, weight
-    return best
 
 
 def _choice(name: str, refused: set[str], known: Mapping[str, Format]) -> Choice | None:
@@ -93,24 +76,3 @@ def _choice(name: str, refused: set[str], known: Mapping[str, Format]) -> Choice
         if media_type not in refused and (name == "*/*" or media_type.startswith(prefix)):
             return Choice(format_, media_type)
     return None
-
-
-def _weighted(header: str) -> list[tuple[str, float]]:
-    found = []
-    for part in header.split(","):
-        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        if name:
-            found.append((name, _weight(parameters)))
-    return found
-
-
-def _weight(parameters: Sequence[str]) -> float:
-    for parameter in parameters:
-        key, _, value = parameter.partition("=")
-        if key.strip() == "q":
-            try:
-                # Zero comes first: "nan" is a float, and no order of ranges could hold it.
-                return min(max(0.0, float(value)), 1.0)
-            except ValueError:
-                return 0.0
-    return 1.0

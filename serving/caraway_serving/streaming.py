@@ -11,9 +11,9 @@ from starlette.types import Receive, Send
 
 from caraway_core import tasks
 from caraway_serving import compression
+from caraway_serving.codings import Coding
 from caraway_serving.departures import DEPARTURE, Departure
 from caraway_serving.formats import Encoder
-from caraway_serving.negotiation import Coding
 
 _INLINE_ROWS = 1_024
 """Below this number of rows, encoding is faster than waking a thread."""

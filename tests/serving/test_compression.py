@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_serving import compression
+from caraway_serving.codings import Coding
 from caraway_serving.compression import DamagedBodyError, decompressed
-from caraway_serving.negotiation import Coding
 
 NOISE = random.Random(7).randbytes(300_000)
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caraway_serving.errors import RefusedRequestError
-from caraway_serving.negotiation import MEDIA_TYPES, STORED_TYPES, coding, representation
+from caraway_serving.negotiation import MEDIA_TYPES, STORED_TYPES, representation
 
 
 @pytest.mark.parametrize(
@@ -36,25 +36,6 @@ def test_highest_q_value_wins(accept: str | None, format_: str, media_type: str)
 def test_nothing_acceptable_is_an_error_that_lists_what_is(accept: str) -> None:
     with pytest.raises(RefusedRequestError, match="text/csv"):
         representation(accept)
-
-
-@pytest.mark.parametrize(
-    ("accept_encoding", "expected"),
-    [
-        (None, "identity"),
-        ("gzip", "gzip"),
-        ("zstd", "zstd"),
-        ("gzip, deflate, br, zstd", "zstd"),
-        ("gzip;q=1.0, zstd;q=0.5", "gzip"),
-        ("zstd;q=0, gzip;q=0.1", "gzip"),
-        ("*", "zstd"),
-        ("identity, gzip;q=0.5", "identity"),
-        ("br", "identity"),
-        ("gzip;q=0", "identity"),
-    ],
-)
-def test_encoding_follows_q_values(accept_encoding: str | None, expected: str) -> None:
-    assert coding(accept_encoding) == expected
 
 
 def test_stored_answers_are_also_parquet_but_not_versioned() -> None:
@@ -115,7 +96,6 @@ def test_what_is_chosen_is_accepted_and_nothing_named_outweighs_it(
 @settings(max_examples=100, derandomize=True)
 @given(st.text(max_size=40))
 def test_any_header_is_a_choice_or_a_refusal(header: str) -> None:
-    assert coding(header) in ("identity", "gzip", "zstd")
     try:
         assert representation(header).format in MEDIA_TYPES.values()
     except RefusedRequestError as exc:

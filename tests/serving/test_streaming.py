@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from caraway_serving import formats, streaming
-from caraway_serving.negotiation import Coding
+from caraway_serving.codings import Coding
 from caraway_serving.streaming import AnswerForm, BodySender, is_small, unless_gone
 
 SCHEMA = pa.schema({"n": pa.int64()})

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from caraway_serving import negotiation
+from caraway_serving import codings
 
 FOLDER = Path(__file__).parent / "files"
 _TYPES = {
@@ -103,7 +103,7 @@ def _respond(file: _File, headers: Headers, cache_control: str) -> Response:
         return Response(status_code=304, headers=sent)
     if (
         file.compressed is not None
-        and negotiation.coding(headers.get("accept-encoding"), ("gzip",)) == "gzip"
+        and codings.coding(headers.get("accept-encoding"), ("gzip",)) == "gzip"
     ):
         return Response(file.compressed, 200, {**sent, "content-encoding": "gzip"}, file.media_type)
     return Response(file.content, 200, sent, file.media_type)

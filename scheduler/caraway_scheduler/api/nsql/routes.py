@@ -21,7 +21,7 @@ from caraway_scheduler.api.nsql.requests import AnswerChoice, AskedQuestion
 from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.nsql.service import Asker
 from caraway_scheduler.services import Services
-from caraway_serving import bodies, errors, negotiation, parsing, scopes, streaming
+from caraway_serving import bodies, codings, errors, negotiation, parsing, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Natural-language SQL"])
@@ -53,7 +53,7 @@ async def ask(request: Request) -> Response:
         return _failed(exc)
     except ClientDisconnect:
         return errors.CLIENT_GONE
-    coding = negotiation.coding(request.headers.get("accept-encoding"))
+    coding = codings.coding(request.headers.get("accept-encoding"))
     headers = {"x-query-id": written.outcome.query_id, "vary": "Accept, Accept-Encoding"}
     encoder = responses.encoder(form.choice.format, written.sql)
     counts = services.tallies.query_returned_bytes

@@ -16,7 +16,7 @@ from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.service import MOST_WAIT_S, JobService
-from caraway_serving import bodies, formats, negotiation, parsing, scopes, streaming
+from caraway_serving import bodies, codings, formats, negotiation, parsing, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.formats import Encoder
 from caraway_serving.negotiation import STORED_TYPES
@@ -196,7 +196,7 @@ def _form(request: Request, content_type: str) -> AnswerForm:
     def count_bytes(sent: int) -> None:
         counts[("http",)] += sent
 
-    coding = negotiation.coding(request.headers.get("accept-encoding"))
+    coding = codings.coding(request.headers.get("accept-encoding"))
     vary = "Accept, Accept-Encoding"
     if services.keyring is not None:
         vary += ", Authorization, X-API-Key"

@@ -11,7 +11,8 @@ from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_scheduler.queries.answers import CachedRows, LiveRows, StatementAnswer
 from caraway_serving import formats, streaming
-from caraway_serving.negotiation import Choice, Coding
+from caraway_serving.codings import Coding
+from caraway_serving.negotiation import Choice
 from caraway_serving.streaming import AnswerForm, BodySender
 
 logger = logging.getLogger(__name__)

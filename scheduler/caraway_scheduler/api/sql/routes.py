@@ -16,7 +16,7 @@ from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.requests import QueryRequest
 from caraway_scheduler.queries.service import QueryService
-from caraway_serving import bodies, errors, negotiation, parsing, scopes, streaming
+from caraway_serving import bodies, codings, errors, negotiation, parsing, scopes, streaming
 from caraway_serving.routes import DirectRoute
 
 router = APIRouter(tags=["SQL"], route_class=DirectRoute)
@@ -49,7 +49,7 @@ async def run_sql(request: Request) -> Response:
     def count_bytes(sent: int) -> None:
         counts[label] += sent
 
-    coding = negotiation.coding(request.headers.get("accept-encoding"))
+    coding = codings.coding(request.headers.get("accept-encoding"))
     headers = _headers(answer, services.queries, has_keys=services.keyring is not None)
     return AnswerResponse(answer, choice, coding, headers, count_bytes, started)
 
