@@ -160,6 +160,7 @@ test-upgrade-short: setup
 # The console in Debian's Chromium, over real runtimes. Where there is no Chromium, its tests are skipped.
 test-console: setup
 	$(PIP) -r requirements/browser.txt
+	-$(BIN)/python console/build.py --check
 	$(PYTEST) -rs -o timeout=300 -m full tests/e2e/test_console.py tests/e2e/test_management_console.py
 
 # Manifests, keys and certificates reach runtimes under load, and no request fails.

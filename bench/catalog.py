@@ -25,7 +25,7 @@ from bench.settings import Settings
 
 _FILES, _COLUMNS = 10_000, 16
 _KINDS = 100
-"""How many of the files differ."""
+"""The number of files that differ."""
 _ROWS = 10_000_000
 _RUNS = 3
 _SCANS = 5

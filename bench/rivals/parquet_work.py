@@ -1,4 +1,4 @@
-"""What pyarrow does with Parquet files: it reads their statistics, or writes rows as files.
+"""Reads the statistics of Parquet files with pyarrow, or writes rows as files.
 
 Arguments: `list FOLDER`, or `write FILE`, with the rows to write. It says "ready", does the work
 for each line on standard input, and says how many seconds that took.

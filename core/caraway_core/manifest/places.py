@@ -7,7 +7,7 @@ MANIFEST_FILES = ("caraway.yaml", "caraway.yml", "spicepod.yaml", "spicepod.yml"
 INSTALLED = "spicepods"
 """The folder in which the emulated runtime installs dependencies."""
 GIT_PREFIXES = ("git:", "github:")
-"""How a dependency in a git repository begins."""
+"""The first characters of a dependency in a git repository."""
 SINGULAR = {
     "catalogs": "catalog",
     "datasets": "dataset",

@@ -39,7 +39,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """Whether the API's port serves the console."""
+    """The page that the port of the API serves, unless it is off."""
 
     enabled: bool = True
 

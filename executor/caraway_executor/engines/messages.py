@@ -32,7 +32,7 @@ class EngineOptions:
     log_format: LogFormat = "text"
     log_level: str = "info"
     niceness: int = 5
-    """How much lower its priority is than that of the process that starts it."""
+    """The steps by which its priority is lower than that of the process that starts it."""
 
 
 class ForkRequest(NamedTuple):

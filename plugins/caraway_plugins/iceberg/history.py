@@ -1,4 +1,4 @@
-"""What a table keeps from one snapshot to the next: ids of its fields, schemas and snapshots."""
+"""The history of a table from snapshot to snapshot: ids of its fields, schemas and snapshots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caraway_plugins.iceberg.column_types import IcebergField, IcebergSchema, Pa
 
 MOST_SNAPSHOTS = 100
 MOST_LOST = 1_000
-"""How many files that a table does not have any more are looked for, to list older snapshots."""
+"""The most files of older snapshots that are looked for, to list those that are there."""
 _MOST_FIELDS = 20_000
 Describe = Callable[[IcebergSchema, int], Mapping[str, Any]]
 LostFile = tuple[str, int, str]
