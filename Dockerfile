@@ -7,7 +7,7 @@
 # Nothing in it needs BuildKit. `buildah` and `podman build` want `--format docker` for the health checks.
 #
 # Packages come from the index that pip knows, or from --build-arg PIP_INDEX_URL=..., which stays in
-# stages that no image carries. So does --build-arg CA_CERTIFICATE="$(cat ca.pem)", the certificate of
+# stages that no image carries; those of the console from --build-arg NPM_CONFIG_REGISTRY=... likewise. So does --build-arg CA_CERTIFICATE="$(cat ca.pem)", the certificate of
 # a private authority that signed the index's own.
 ARG PYTHON_IMAGE=python:3.11-slim
 
@@ -17,7 +17,9 @@ ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_TRUSTED_HOST
 ARG CA_CERTIFICATE
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CERT=/ca.pem
+ARG NPM_CONFIG_REGISTRY
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CERT=/ca.pem \
+    NODE_EXTRA_CA_CERTS=/ca.pem
 RUN python -c "import os, pip._vendor.certifi as c; open('/ca.pem', 'w').write(c.contents() + os.environ.get('CA_CERTIFICATE', ''))"
 WORKDIR /source
 COPY . .
