@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.statements import SystemTable
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import StoredTable, ViewTable
-from caraway_scheduler.catalog import changes, settling
+from caraway_scheduler.catalog import changes, polling, settling
 from caraway_scheduler.catalog.asking import SourceCalls
 from caraway_scheduler.catalog.installing import CatalogEmbedders, Installer
 from caraway_scheduler.catalog.judging import Judge
@@ -32,8 +33,6 @@ from caraway_scheduler.catalog.states import (
 )
 
 Listener = Callable[[DatasetState], None]
-_POLL_S: Mapping[str, float] = {"file": 1.0}
-_POLL_REMOTE_S = 30.0
 _INSTALL = "install the catalog"
 _DELAYS = backoff.USUAL
 
@@ -275,12 +274,13 @@ class Catalog:
 
     async def _until_stale(self, state: DatasetState) -> None:
         """Return when the dataset's data has changed since it was loaded."""
-        period_s = _POLL_S.get(state.dataset.connector, _POLL_REMOTE_S)
+        period_s = polling.period_s(state.dataset.connector)
         while not state.stale.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if state.fingerprint is None else period_s):
                     await state.stale.wait()
                     return
+            began_s = time.monotonic()
             try:
                 found = await self._asking.fingerprint(state.dataset, polling=True)
             except DatasetError as exc:
@@ -291,6 +291,7 @@ class Catalog:
                 return
             if found != state.fingerprint:
                 return
+            period_s = polling.period_s(state.dataset.connector, time.monotonic() - began_s)
 
     def failed_later(self, version: CatalogVersion, failed: Mapping[TableName, str]) -> None:
         """Record tables that failed on an executor after their catalog was served."""
