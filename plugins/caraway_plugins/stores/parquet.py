@@ -6,6 +6,7 @@ import io
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,9 @@ _KIND = "parquet"
 _KIND_OF_TABLES = "parquet_table"
 _IDS = "ids.json"
 _LOOKED_AT, _DISTINCT = 20_000, 0.5
+_CODEC = "snappy"
+_COMPRESSED, _SMALLER = 4_096, 0.5
+"""The rows that are compressed to see how small they become, and what a reader waits for."""
 
 
 def place(published_at: ResultPlace, folder: str, *, is_table: bool) -> ResultPlace:
@@ -89,12 +93,29 @@ class ParquetWriter:
         rows = pa.Table.from_batches(batches, schema).cast(columns, safe=False)
         own = rows.replace_schema_metadata({"caraway.file": uuid.uuid4().hex})
         target = io.BytesIO()
-        # Iceberg has decimals as integers where they fit; readers take half the time for them.
-        pq.write_table(own, target, store_decimal_as_integer=True, use_dictionary=_repeating(own))
+        dictionary = _repeating(own)
+        compression = _compressible(own, dictionary)
+        _write_rows(own, target, dictionary, compression)
         content = target.getvalue()
         chunk = ChunkInfo(index, rows.num_rows, len(content), hashlib.sha256(content).hexdigest())
         self._files.write(file_name(key, chunk), content)
         return chunk
+
+
+def _write_rows(
+    rows: pa.Table,
+    target: Any,
+    dictionary: list[str] | bool,
+    compression: Mapping[str, str] | str = _CODEC,
+) -> None:
+    # Iceberg has decimals as integers where they fit; readers take half the time for them.
+    pq.write_table(
+        rows,
+        target,
+        store_decimal_as_integer=True,
+        use_dictionary=dictionary,
+        compression=compression,
+    )
 
 
 def _repeating(rows: pa.Table) -> list[str] | bool:
@@ -111,6 +132,25 @@ def _repeating(rows: pa.Table) -> list[str] | bool:
         if not pa.types.is_null(column.type)
         and pc.count_distinct(column).as_py() <= few.num_rows * _DISTINCT
     ]
+
+
+def _compressible(rows: pa.Table, dictionary: list[str] | bool) -> Mapping[str, str] | str:
+    """Return the codec of each column: none for those that it makes little smaller.
+
+    Readers take a fifth less time for all of a table if they need not decompress its numbers.
+    """
+    if isinstance(dictionary, bool) or not rows.num_rows:
+        return _CODEC
+    few = io.BytesIO()
+    _write_rows(rows.slice(0, _COMPRESSED), few, dictionary)
+    group = pq.ParquetFile(few).metadata.row_group(0)
+    columns = (group.column(index) for index in range(group.num_columns))
+    return {
+        each.path_in_schema: _CODEC
+        if each.total_compressed_size <= each.total_uncompressed_size * _SMALLER
+        else "none"
+        for each in columns
+    }
 
 
 class TableWriter(ParquetWriter):

@@ -70,6 +70,20 @@ async def test_columns_whose_values_repeat_have_a_dictionary(tmp_path: Path) -> 
     assert file.read().equals(rows)
 
 
+async def test_columns_that_become_little_smaller_are_not_compressed(tmp_path: Path) -> None:
+    rows = pa.table({
+        "numbers": pa.array([n * 2_654_435_761 % 2**32 for n in range(5_000)], pa.int64()),
+        "few": pa.array([n * 2_654_435_761 % 2**32 % 7 for n in range(5_000)], pa.int64()),
+        "a.text": pa.array([f"the text of a long comment, number {n}" for n in range(5_000)]),
+    })  # fmt: skip
+    chunk = await opened(tmp_path).write_chunk("data", 0, rows.schema, rows.to_batches())
+    file = pq.ParquetFile(tmp_path / "t" / "state" / parquet.file_name("data", chunk))
+    group = file.metadata.row_group(0)
+    codecs = {group.column(at).path_in_schema: group.column(at).compression for at in range(3)}
+    assert codecs == {"numbers": "UNCOMPRESSED", "few": "UNCOMPRESSED", "a.text": "SNAPPY"}
+    assert file.read().equals(rows)
+
+
 async def test_files_of_tables_have_the_ids_of_their_fields(tmp_path: Path) -> None:
     nested = ROWS.append_column("n", pa.array([{"x": [1], "m": [("k", 2)]}, None], NESTED))
     chunk = await opened(tmp_path, is_table=True).write_chunk(
