@@ -1,7 +1,6 @@
 """Renders the chart for a matrix of values, and validates it with the schemas of Kubernetes."""
 
 import json
-import tomllib
 from typing import Any
 
 import jsonschema
@@ -333,9 +332,3 @@ def test_the_schema_knows_every_field_of_the_resource() -> None:
     crd = CRDS["CarawayCluster"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert set(spec["properties"]) == set(crd["properties"]["spec"]["properties"])
     assert spec["additionalProperties"] is False
-
-
-def test_the_chart_installs_the_version_that_this_is() -> None:
-    project = tomllib.loads((helm.CHART.parents[1] / "pyproject.toml").read_text())["project"]
-    chart = yaml.safe_load((helm.CHART / "Chart.yaml").read_text())
-    assert (chart["version"], chart["appVersion"]) == (project["version"], project["version"])

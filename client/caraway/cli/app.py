@@ -41,6 +41,7 @@ from caraway.cli.managing import (
     tokens,
 )
 from caraway_core.errors import CarawayError
+from caraway_core.version import __version__
 
 DEBUG_HELP = "Show Python tracebacks."
 BUG_HINT = "this is a bug in Caraway; run `caraway --debug ...` to see the traceback"
@@ -79,10 +80,7 @@ def options(
 
 def version() -> None:
     """Print the version of Caraway and of Python."""
-    # Importing the metadata reader takes longer than the rest of the start-up.
-    from importlib import metadata
-
-    print(f"caraway {metadata.version('caraway')} (Python {platform.python_version()})")
+    print(f"caraway {__version__} (Python {platform.python_version()})")
 
 
 def build() -> typer.Typer:

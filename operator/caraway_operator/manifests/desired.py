@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from caraway_core.version import __version__
 from caraway_kube.resources.cluster import CarawayClusterSpec
 from caraway_kube.resources.limits import CarawayLimitsSpec
 from caraway_kube.resources.manifest_checks import ClusterManifest
@@ -26,7 +27,7 @@ class DesiredCluster:
     manifest: ClusterManifest
     uid: str = ""
     generation: int = 0
-    version: str = "0.1.0"
+    version: str = __version__
     executors: int | None = None
     partition: int = 0
     limits: CarawayLimitsSpec | None = None

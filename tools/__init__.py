@@ -1,0 +1,1 @@
+"""Scripts of developers: releases, documents and counts. Nothing here is part of the wheel."""
