@@ -1,4 +1,7 @@
-"""The known faults of DataFusion 55, by name."""
+"""The known faults of DataFusion, by name, with what will make each remedy unnecessary.
+
+`docs/reference/sql-limits.md` lists them; a test writes that list from this one.
+"""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -16,11 +19,21 @@ class Remedy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownFault:
-    """A fault: its name, a sentence that describes it, and the remedy."""
+    """A fault and its remedy.
+
+    `statement` is the smallest one that shows it, over the tables of its tests. `upstream` are
+    issues and pull requests as `repository#number`; empty if none was found. `fixed_by` is a
+    change that was merged after the newest version in `seen_in`: a release with it drops the
+    remedy. Without it, the first version over which the tests of the fault fail does.
+    """
 
     name: str
     sentence: str
     remedy: Remedy
+    statement: str
+    upstream: tuple[str, ...] = ()
+    fixed_by: str = ""
+    seen_in: tuple[str, ...] = ("55.0.0",)
 
 
 FAULTS = (
@@ -28,110 +41,154 @@ FAULTS = (
         "integer-overflow",
         "Integer overflow in `+`, `-`, `*` and negation wraps around silently.",
         Remedy.GUARDED,
+        "SELECT x + 1 FROM big",
+        upstream=("datafusion#17539", "datafusion#3520"),
     ),
     KnownFault(
         "sum-overflow",
         "A sum of BIGINT, DECIMAL or durations that overflows wraps around silently, as does the "
         "average of durations.",
         Remedy.GUARDED,
+        "SELECT sum(x) FROM big",
+        upstream=("datafusion#17539", "datafusion#16406"),
     ),
     KnownFault(
         "sums-of-sums",
         "A sum of decimals next to a DISTINCT aggregate gets a wider type that cannot be compared.",
         Remedy.REWRITTEN,
+        "SELECT CASE WHEN sum(c) < 5 THEN 1 END, count(DISTINCT id) FROM big",
+        upstream=("datafusion#17699",),
     ),
     KnownFault(
         "in-loses-null",
         "`x IN (subquery)` is false where it should be NULL, under NOT, OR, IS NULL and CASE, and "
         "NOT IN with a correlated subquery is false where that has no rows.",
         Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS NULL",
+        upstream=("datafusion#25347", "datafusion#8241"),
     ),
     KnownFault(
         "captured-column",
         "In `x > ALL (subquery)` and ANY, a column of an outer table becomes the one of an inner "
         "table with the same name.",
         Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE k = ALL (SELECT k FROM t WHERE k = 2)",
+        upstream=("datafusion#25258",),
     ),
     KnownFault(
         "count-of-nothing",
-        "A correlated subquery with an aggregate returns no row instead of one, in "
-        "EXISTS, IN, ANY and ALL.",
+        "A correlated subquery with an aggregate returns no row instead of one, in EXISTS, IN, "
+        "ANY and ALL.",
         Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE 0 IN (SELECT count(*) FROM u WHERE u.k = t.k)",
+        upstream=("datafusion#24960",),
     ),
     KnownFault(
         "correlated-limit",
         "LIMIT and OFFSET of a correlated subquery in EXISTS, IN, ANY and ALL are applied to all "
         "outer rows together, or not at all.",
         Remedy.REFUSED,
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k OFFSET 2)",
+        upstream=("datafusion#25283",),
     ),
     KnownFault(
         "except-all",
         "EXCEPT ALL and INTERSECT ALL ignore how many times a row occurs.",
         Remedy.REWRITTEN,
+        "SELECT k FROM u EXCEPT ALL SELECT k FROM t",
+        upstream=("datafusion#12956", "datafusion#12955"),
     ),
     KnownFault(
         "using-loses-right",
         "A column of USING is taken from the left side, even in FULL and RIGHT joins.",
         Remedy.REWRITTEN,
+        "SELECT * FROM t FULL JOIN u USING (k) WHERE v IS NULL",
+        upstream=("datafusion#22881",),
     ),
     KnownFault(
         "using-ambiguous",
         "An unqualified column of USING is ambiguous in WHERE and in the ON of other joins.",
         Remedy.REWRITTEN,
+        "SELECT v FROM t NATURAL JOIN u WHERE k IN (1, 5)",
+        upstream=("datafusion#22998",),
     ),
     KnownFault(
         "null-safe-where",
         "`a = b` in WHERE lets NULL equal NULL if a join has IS NOT DISTINCT FROM.",
         Remedy.REWRITTEN,
+        "SELECT v FROM matched WHERE a = b AND v <> 20",
     ),
     KnownFault(
         "grouped-extremes",
         "Grouped `min` and `max` of floats ignore NaN, and `min` of infinities is the largest "
         "finite number.",
         Remedy.REWRITTEN,
+        "SELECT g, min(f), max(f) FROM floats GROUP BY g",
+        upstream=("datafusion#24432",),
     ),
     KnownFault(
         "zeros-in-windows",
         "PARTITION BY and ORDER BY of windows treat 0.0 and -0.0 as different.",
         Remedy.REWRITTEN,
+        "SELECT id, rank() OVER (ORDER BY f) FROM floats WHERE g = 3",
     ),
-    KnownFault("zeros-in-lists", "-0.0 does not match 0.0 in an IN list.", Remedy.REWRITTEN),
+    KnownFault(
+        "zeros-in-lists",
+        "-0.0 does not match 0.0 in an IN list.",
+        Remedy.REWRITTEN,
+        "SELECT id FROM floats WHERE f IN (7.5, 8.5, 9.5, 0.0)",
+        upstream=("datafusion#25186",),
+    ),
     KnownFault(
         "moving-infinity",
         "A sum or an average over a moving frame stays NaN after an infinity has left the frame.",
         Remedy.REWRITTEN,
+        "SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM floats",
     ),
     KnownFault(
         "nan-in-statistics",
-        "Rows with NaN in Parquet files are lost when row groups are pruned, in comparisons "
-        "and top-k queries by a float.",
+        "Rows with NaN in Parquet files are lost when row groups are pruned, in comparisons and "
+        "top-k queries by a float.",
         Remedy.REWRITTEN,
+        "SELECT id FROM floats WHERE f = 'NaN'",
+        upstream=("datafusion#15812",),
     ),
     KnownFault(
         "zone-forgotten",
         "A TIMESTAMPTZ value has no zone, and takes the zone of the value it is compared with.",
         Remedy.REWRITTEN,
+        "SELECT id FROM moments WHERE ny = TIMESTAMP '2024-06-01T10:00:00Z'",
+        upstream=("datafusion#13212",),
     ),
     KnownFault(
         "intervals-by-parts",
         "Intervals are compared by months, then days, then the rest, so the difference of two "
         "times is less than one day.",
         Remedy.REWRITTEN,
+        "SELECT INTERVAL '1 month' > INTERVAL '40 days'",
+        upstream=("datafusion#8468",),
     ),
     KnownFault(
         "lists-with-null",
         "IN and NOT IN over lists with columns or NULL are merged as if none of them were NULL.",
         Remedy.REWRITTEN,
+        "SELECT v, k NOT IN (1, NULL) AND k IN (1, 2) FROM t",
+        fixed_by="datafusion#24258",
     ),
     KnownFault(
         "distinct-from-too-far",
         "AND and OR after IS DISTINCT FROM are read as a part of its right side.",
         Remedy.REWRITTEN,
+        "SELECT v FROM t WHERE (k = 2) IS DISTINCT FROM true AND v = 10",
+        upstream=("datafusion#23692",),
+        fixed_by="datafusion-sqlparser-rs#2436",
     ),
     KnownFault(
         "sorted-offset",
         "Rows are lost if the result of an OFFSET is sorted by the same key again.",
         Remedy.REWRITTEN,
+        "SELECT v FROM (SELECT v FROM one_file ORDER BY v LIMIT 1 OFFSET 1) q ORDER BY v",
+        fixed_by="datafusion#24958",
     ),
     KnownFault(
         "constant-in-outer-join",
@@ -139,26 +196,37 @@ FAULTS = (
         "makes it NULL: ORDER BY ignores it, and GROUP BY, DISTINCT and windows return a group "
         "twice.",
         Remedy.REWRITTEN,
+        "SELECT DISTINCT count(*) OVER (PARTITION BY o.c) FROM many t LEFT JOIN named o ON t.k = "
+        "o.k AND o.c > 3",
     ),
     KnownFault(
         "sorted-totals",
-        "Grouping sets over sorted rows, or by a constant, count as sorted or constant, "
-        "although their totals are NULL.",
+        "Grouping sets over sorted rows, or by a constant, count as sorted or constant, although "
+        "their totals are NULL.",
         Remedy.REWRITTEN,
+        "SELECT c, row_number() OVER (ORDER BY c) FROM (SELECT c, count(*) AS n FROM (SELECT "
+        "row_number() OVER (ORDER BY k) AS c FROM t) q GROUP BY ROLLUP (c)) p",
     ),
     KnownFault(
         "window-names",
         "`OVER (w ROWS ...)` inside another expression loses the definition of w.",
         Remedy.REWRITTEN,
+        "SELECT v, 1 + sum(v) OVER (w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM (SELECT v "
+        "FROM t ORDER BY v DESC LIMIT 9) q WINDOW w AS (ORDER BY v)",
     ),
     KnownFault(
         "chance-in-cte",
         "A CTE that calls random() or uuid() is recomputed for each reference.",
         Remedy.REFUSED,
+        "WITH c AS (SELECT random() AS r) SELECT a.r = b.r FROM c a, c b",
+        upstream=("datafusion#10337",),
     ),
     KnownFault(
         "bare-names",
         "A filter above a join with equal column names is applied to the wrong column.",
         Remedy.SET,
+        "SELECT u.k, u.w FROM t RIGHT JOIN u ON t.v = u.w * 10 WHERE t.k IS NULL",
+        upstream=("datafusion#25244", "datafusion#25296"),
+        fixed_by="datafusion#25259",
     ),
 )
