@@ -118,7 +118,7 @@ class _Server:
         def run() -> None:
             try:
                 work()
-            except BaseException as exc:
+            except BaseException as exc:  # noqa: BLE001 -- the main thread raises it
                 failed.append(exc)
             finally:
                 ended.set()

@@ -35,6 +35,6 @@ def serve(pipe: TextIO, run: Callable[[str], Any]) -> None:
                 with pa.ipc.new_stream(request["file"], table.schema) as out:
                     out.write_table(table)
             reply: dict[str, object] = {"seconds": seconds}
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- a rival may fail in any way
             reply = {"error": f"{type(exc).__name__}: {exc}"}
         pipe.write(json.dumps(reply) + "\n")

@@ -81,8 +81,7 @@ class ParallelEndpoints:
             while (opener := self._next()) is not None:
                 self._read(opener())
             self._put(None)
-        # The thread that takes batches raises it.
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 -- the thread that takes batches raises it
             self._put(error)
 
     def _next(self) -> Opener | None:

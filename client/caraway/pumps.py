@@ -100,8 +100,7 @@ class BatchPump:
             while not self._is_closed.is_set() and (batch := self._feed.take()) is not None:
                 self._put(batch)
             self._put(None)
-        # The thread that waits for the queue raises it.
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it
             self._put(error)
 
     def _put(self, item: "pa.RecordBatch | pa.Schema | BaseException | None") -> None:

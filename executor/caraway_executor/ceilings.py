@@ -107,7 +107,7 @@ class Ceiling:
         while not self._stopping.wait(self._look_s):
             try:
                 self._look_once()
-            except Exception as exc:
+            except Exception as exc:  # noqa: BLE001 -- the thread must go on
                 # Without this thread nothing limits the memory of the process.
                 tasks.note(exc, "look at memory", is_logged=repr(exc) != last)
                 last = repr(exc)

@@ -148,7 +148,7 @@ class ChannelServer:
             return await answer
         except CarawayError as exc:
             return exc
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- it becomes the answer
             return self.failure(exc)
 
     def failure(self, exc: Exception) -> CarawayError:
@@ -192,7 +192,7 @@ class _Caller:
         except CarawayError as exc:
             self._send(number, exc)
             return
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- it becomes the answer
             self._send(number, self._server.failure(exc))
             return
         if isinstance(opened, SentPage):

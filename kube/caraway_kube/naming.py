@@ -93,14 +93,17 @@ def object_name(cluster: str, part: str) -> str:
 
 
 def manifest_config(cluster: str) -> str:
+    """Return the name of the ConfigMap with the manifest."""
     return object_name(cluster, "manifest")
 
 
 def limits_config(cluster: str) -> str:
+    """Return the name of the ConfigMap with the limits."""
     return object_name(cluster, "limits")
 
 
 def token_secret(cluster: str) -> str:
+    """Return the name of the Secret with the token of the cluster."""
     return object_name(cluster, "token")
 
 
@@ -110,10 +113,12 @@ def state_secret(cluster: str) -> str:
 
 
 def tls_secret(cluster: str) -> str:
+    """Return the name of the Secret with the certificate."""
     return object_name(cluster, "tls")
 
 
 def public_service(cluster: str) -> str:
+    """Return the name of the Service that clients connect to."""
     return object_name(cluster, "public")
 
 

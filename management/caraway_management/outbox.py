@@ -193,8 +193,7 @@ class Worker:
         try:
             async with asyncio.timeout(self._lease_s * _HANDLER_SHARE):
                 again = await self._handlers[entry.kind](entry)
-        # Any failure of any handler: its work stays to be done.
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- any failure of any handler is retried
             await self._failed(entry, exc)
             return
         mine = self._mine(entry)

@@ -43,6 +43,7 @@ async def read(
 
 
 def too_large(limit_bytes: int) -> RefusedRequestError:
+    """Return the refusal of a body that is larger than its limit."""
     return RefusedRequestError(
         413, f"the request body is larger than {limit_bytes} bytes; send it in smaller parts"
     )

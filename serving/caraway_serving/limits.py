@@ -29,6 +29,8 @@ _OURS = ("api_rps", "request_timeout_secs", "sql_query_timeout_secs", "sql_concu
 
 @dataclass(frozen=True, slots=True)
 class ParsedLimits:
+    """Limits, and keys that are not known."""
+
     limits: RequestLimits
     unknown: tuple[str, ...] = ()
     """Unknown keys, which are ignored; a newer service may send more of them."""

@@ -10,6 +10,8 @@ from starlette.responses import JSONResponse, Response
 
 
 class ListingFormat(StrEnum):
+    """The encodings of a listing."""
+
     JSON = "json"
     CSV = "csv"
 
@@ -34,6 +36,7 @@ def choose(format_: ListingFormat | None, accept: str | None) -> ListingFormat:
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Encode rows as CSV with a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

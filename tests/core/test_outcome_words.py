@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from redis import exceptions
 
@@ -58,7 +59,8 @@ def over_http(exc: errors.CarawayError) -> list[str]:
 
 
 def over_flight(exc: errors.CarawayError) -> str:
-    with pytest.raises(Exception) as caught, statuses.answered(spans.start(None)):
+    # A flight.FlightError of some kind.
+    with pytest.raises(pa.ArrowException) as caught, statuses.answered(spans.start(None)):
         raise exc
     return str(caught.value)
 

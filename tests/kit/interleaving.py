@@ -136,9 +136,13 @@ def run(
 def _same_chances() -> Iterator[None]:
     """Make random numbers and ids repeatable; keys contain ids and are processed in order."""
     ids, before = random.Random(1), random.getstate()
+
+    def uuid4() -> uuid.UUID:
+        return uuid.UUID(int=ids.getrandbits(128), version=4)
+
     random.seed(1)
     try:
-        with mock.patch("uuid.uuid4", lambda: uuid.UUID(int=ids.getrandbits(128), version=4)):
+        with mock.patch("uuid.uuid4", uuid4):
             yield
     finally:
         random.setstate(before)

@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -37,8 +36,8 @@ class Recorder:
 
 
 @pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    yield Recorder()
+def recorder() -> Recorder:
+    return Recorder()
 
 
 def _enqueue(installation: Installation, *entries: tuple[str, int], kind: str = "kind") -> None:

@@ -213,7 +213,7 @@ class _ThreadedEvents:
                 if self._is_closed:
                     return
                 self._tell(event)
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- the reader raises it
             self._tell(exc)
         else:
             self._tell(None)

@@ -100,15 +100,18 @@ def output_items(message: JsonObject, last_status: str = "completed") -> list[Js
 
 
 def text_part(text: str, annotations: Iterable[JsonObject] = ()) -> JsonObject:
+    """Return a part of a message with text."""
     return {"type": "output_text", "annotations": list(annotations), "logprobs": [], "text": text}
 
 
 def message_item(id_: str, status: str, content: list[JsonObject]) -> JsonObject:
+    """Return an item with a message of the assistant."""
     return {"id": id_, "type": "message", "status": status, "role": "assistant",
             "content": content}  # fmt: skip
 
 
 def call_item(id_: str, status: str, call_id: str, name: str, arguments: str) -> JsonObject:
+    """Return an item with a call of a function."""
     return {"id": id_, "type": "function_call", "status": status, "call_id": call_id,
             "name": name, "arguments": arguments}  # fmt: skip
 

@@ -36,6 +36,7 @@ def wait_for_success(query: "QueryHandle", stderr: TextIO) -> "QueryState":
 
 
 def how_to_fetch(query_id: str) -> str:
+    """Return a hint with the command that fetches the rows."""
     return f"fetch the rows with: caraway query results {query_id}"
 
 

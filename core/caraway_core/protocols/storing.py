@@ -133,6 +133,7 @@ def answer_schema(stored: pa.Schema) -> pa.Schema:
 
 
 def pack(chunks: Sequence[StoredChunk], schema: pa.Schema) -> pa.RecordBatch:
+    """Encode stored chunks as rows."""
     rows = [
         {
             "task": each.task,
@@ -150,6 +151,7 @@ def pack(chunks: Sequence[StoredChunk], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def unpack(batch: pa.RecordBatch) -> Sequence[StoredChunk]:
+    """Decode stored chunks from rows."""
     return [
         StoredChunk(
             row["task"],

@@ -73,7 +73,7 @@ def pack_call(*arguments: object) -> bytes:
 
 def unpack_call(packed: bytes) -> tuple[Any, ...]:
     """Return the arguments of a call; only a peer of the same cluster can have sent them."""
-    arguments: tuple[Any, ...] = pickle.loads(packed)
+    arguments: tuple[Any, ...] = pickle.loads(packed)  # noqa: S301 -- a peer of this cluster
     return arguments
 
 
@@ -101,7 +101,7 @@ def pack(page: AnswerPage) -> SentPage:
 
 def unpack(sent: SentPage) -> AnswerPage:
     """Decode a page; its batches share the memory of the encoded one."""
-    packed: PackedPage = pickle.loads(sent) if isinstance(sent, bytes) else sent
+    packed: PackedPage = pickle.loads(sent) if isinstance(sent, bytes) else sent  # noqa: S301 -- a peer of this cluster
     batches: tuple[pa.RecordBatch, ...] = ()
     schema = packed.schema
     if packed.rows is not None:

@@ -64,7 +64,7 @@ def begin(
     def watch() -> None:
         try:
             reason = cause_of_end(process.poll, connect, limit_s, touch)
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 -- the watch must not end a node
             # A defect of the watch must not end a node that works.
             print(f"the watch of the state server failed: {exc!r}", file=sys.stderr, flush=True)
             return
@@ -90,7 +90,7 @@ def cause_of_end(
         try:
             ask = ask or connect()
             ask()
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- every failure counts as silence
             cause = " ".join(str(exc).split()) or type(exc).__name__
             if not has_answered and (code := poll()) is not None:
                 return f"the state server (GCS) ended with code {code} before it answered"

@@ -159,7 +159,7 @@ class RayNode:
 
     async def _group_end(self) -> None:
         await self._process.wait()
-        while _is_group_alive(self.pid):
+        while _is_group_alive(self.pid):  # noqa: ASYNC110 -- a process group sends no event
             await asyncio.sleep(_GROUP_CHECK_S)
 
 

@@ -42,6 +42,7 @@ def _wrapped(how: str, program: Sequence[str]) -> list[str]:
 
 
 def main(how: str, parent: int, program: list[str]) -> None:
+    """Run a program that ends with its parent; `how` is `guarded` or `tied`."""
     tie_to_parent(_ORPHANED if how == "guarded" else signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit("the process that started this program has ended")

@@ -132,7 +132,7 @@ class Types:
         try:
             frame = self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
             schema = pa.schema(frame.schema())
-        except Exception:  # On any engine error, the type is unknown.
+        except Exception:  # noqa: BLE001 -- on any engine error, the type is unknown
             return None
         self._known.remember(key, schema)
         return schema

@@ -180,7 +180,7 @@ def planned(
         if _columns(other, mended) == _columns(dataframe, mended):
             return PlannedStatement(mended.sql, other)
         cause = "its columns would differ"
-    except Exception as exc:  # Any engine error about the rewritten text.
+    except Exception as exc:  # noqa: BLE001 -- any engine error about the rewritten text
         cause = str(exc).splitlines()[0]
     logger.warning(
         "statement could not be rewritten", extra={"sql": sql[:1000], "cause": cause[:1000]}

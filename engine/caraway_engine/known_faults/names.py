@@ -71,7 +71,7 @@ def _look(context: SessionContext, raw: Any) -> _Below:
     found = frozenset[str]().union(*(each.forbidden for each in inputs))
     try:
         variant = raw.to_variant()
-    except Exception:  # A node that is hidden from Python is not a relevant one.
+    except Exception:  # noqa: BLE001 -- a node that is hidden from Python is not a relevant one
         return _Below(shares_names, has_right_join, has_condition, is_lost, found)
     match type(variant).__name__:
         case "Join":

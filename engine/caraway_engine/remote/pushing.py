@@ -60,7 +60,7 @@ def pushed(
     plan = Plan()
     try:
         plan.ParseFromString(Producer.to_substrait_plan(optimized, context).encode())
-    except Exception:  # The engine refuses what Substrait cannot express, or it is too deep.
+    except Exception:  # noqa: BLE001 -- Substrait cannot express it, or it is too deep
         return None
     functions = Functions(plan)
     if safety.objection(plan, uncut, functions):

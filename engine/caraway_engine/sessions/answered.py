@@ -90,7 +90,7 @@ class AnsweredPlans:
         try:
             dataframe = fragments.plan(context, pushed.fragment, inputs, (), tables)
             plain.check_same(pa.schema(dataframe.schema()), schema)
-        except Exception:  # Not every plan can be decoded again; the plan as it is still runs.
+        except Exception:  # noqa: BLE001 -- not every plan can be decoded again
             return None
         readings = [each.reading for each in made.values()]
         start = partial(streams.PreparedStream, readings, dataframe.execute_stream, schema)

@@ -113,7 +113,7 @@ def _cut(
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
-    except Exception as exc:  # The engine refuses what Substrait cannot express.
+    except Exception as exc:  # noqa: BLE001 -- the engine refuses what Substrait cannot express
         return None, f"it cannot be expressed in Substrait ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     try:

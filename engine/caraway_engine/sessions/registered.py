@@ -114,7 +114,7 @@ class Registered:
                 continue
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])
-            except BaseException as exc:
+            except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
                 failed[name] = self._refusal(name, exc)
         failed.update(self._add_views(views, note))
         note(None)

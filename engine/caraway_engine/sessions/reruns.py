@@ -56,7 +56,7 @@ class Reruns:
                 return narrow.create_dataframe_from_logical_plan(
                     self.optimized(plan)
                 ).execute_stream()
-            except Exception:
+            except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
                 # Some plans cannot be made for one partition, see docs/decisions/0006.
                 pass
         return self.dataframe(plan).execute_stream()

@@ -60,7 +60,7 @@ class ShortResults:
         stream = made.start()
         try:
             rows = _read(stream)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 -- the caller may know a remedy
             # Whoever reads it may know a remedy, such as to use less memory.
             self._forget(plan)
             return made.start(), None

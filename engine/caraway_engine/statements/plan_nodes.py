@@ -92,7 +92,7 @@ def typed(raw: Any) -> PlanNode:
     """Return a plan's node in typed form."""
     try:
         variant = raw.to_variant()
-    except Exception:
+    except Exception:  # noqa: BLE001 -- the engine raises plain exceptions
         return PlanNode(UNKNOWN, None, raw)
     return PlanNode(type(variant).__name__, variant, raw)
 

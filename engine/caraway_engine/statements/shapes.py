@@ -70,7 +70,7 @@ def of(statement: Statement) -> Shape | None:
             found.check(statement.parameters)
             sql = found.sql
         shape = _marked(sql, statement.parameters)
-    except Exception:  # Normal planning reports the error.
+    except Exception:  # noqa: BLE001 -- normal planning reports the error
         return None
     return shape if 0 < len(shape.values) <= _MOST_LITERALS else None
 

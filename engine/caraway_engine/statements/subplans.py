@@ -43,7 +43,7 @@ def subplan(part: ExpressionPart, node: PlanNode) -> Subplan:
         for lift in (_alone, _above):
             try:
                 join = _topmost_join(lift(part, node, simplifies))
-            except Exception:  # The engine fails in many different ways.
+            except Exception:  # noqa: BLE001 -- the engine fails in many different ways
                 continue
             return Subplan(join.right(), tuple(plan_nodes.of_join(join)), simplifies)
     raise HiddenError(part.kind)

@@ -239,7 +239,7 @@ class _Writer:
         try:
             plan = self._rows.filter(Expr(condition)).logical_plan()
             text = _condition(Unparser(Dialect.default()).plan_to_sql(plan))
-        except Exception:  # The engine refuses what it cannot write.
+        except Exception:  # noqa: BLE001 -- the engine refuses what it cannot write
             return None
         if any(map(_is_of_search, lexer.significant(text))):
             return _OTHERS
@@ -282,7 +282,7 @@ class _Writer:
             again = self._replan(sql).logical_plan()
             expected = _filtered(rows, conditions)
             (one,), (other,) = list(_reads(again, name)), list(_reads(expected, name))
-        except Exception:  # The engine refuses what it does not understand.
+        except Exception:  # noqa: BLE001 -- the engine refuses what it does not understand
             return False
         same = _filtered(rows, one.conditions), _filtered(rows, other.conditions)
         return bool(same[0] == same[1])

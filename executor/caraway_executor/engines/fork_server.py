@@ -45,7 +45,7 @@ def _serve(control: socket.socket, engines: set[int]) -> None:
         request, descriptors = _receive(control)
         if not request:
             return
-        asked: ForkRequest = pickle.loads(request)
+        asked: ForkRequest = pickle.loads(request)  # noqa: S301 -- from its parent process
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
@@ -71,7 +71,7 @@ def _become(options: EngineOptions, channel: socket.socket, memory: int | None =
     code = 1
     try:
         code = child.run(options, channel, memory)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 -- the child must not return to the loop
         sys.excepthook(*sys.exc_info())
     finally:
         sys.stderr.flush()

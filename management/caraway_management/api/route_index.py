@@ -18,7 +18,8 @@ def add_routes(app: FastAPI, router: APIRouter) -> None:
     An included router tries its routes once to see that one of them matches, and again to find it.
     """
     for route in iter_route_contexts(router.routes):
-        assert route.path is not None and route.endpoint is not None, "all are routes of the API"
+        assert route.path is not None, "all are routes of the API"
+        assert route.endpoint is not None, "all are routes of the API"
         app.add_api_route(
             route.path,
             route.endpoint,

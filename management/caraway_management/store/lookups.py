@@ -35,8 +35,7 @@ class Lookup:
                 return await runner.run(self, values)
             except SQLAlchemyError:
                 raise
-            # The session says what the failure of a driver means.
-            except Exception:
+            except Exception:  # noqa: BLE001 -- the session translates it
                 pass
         found: Sequence[Any] = (await session.execute(self.statement, values)).all()
         return found

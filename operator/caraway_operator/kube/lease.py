@@ -104,7 +104,7 @@ class LeaderElection:
             await self._release()
 
     async def _acquire(self) -> None:
-        while not await self.try_acquire():
+        while not await self.try_acquire():  # noqa: ASYNC110 -- the Lease is polled
             await asyncio.sleep(self._times.renew_s)
         logger.info("acquired the Lease", extra={"identity": self._identity})
 

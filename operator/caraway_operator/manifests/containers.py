@@ -81,6 +81,7 @@ def image(desired: DesiredCluster, pods: ComponentSpec) -> str:
 
 
 def variable(name: str, value: str) -> Object:
+    """Return an environment variable with a value."""
     return {"name": name, "value": value}
 
 
@@ -95,10 +96,12 @@ def from_secret(name: str, secret: str, key: str) -> Object:
 
 
 def http(path: str, port: str) -> Object:
+    """Return a handler that requests a path of the container."""
     return {"httpGet": {"path": path, "port": port, "scheme": "HTTP"}}
 
 
 def tcp(port: str) -> Object:
+    """Return a handler that connects to a port of the container."""
     return {"tcpSocket": {"port": port}}
 
 

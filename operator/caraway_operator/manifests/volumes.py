@@ -12,6 +12,7 @@ _DATA = "data"
 
 
 def data_mount() -> Object:
+    """Return the mount of the data directory."""
     return mount(_DATA, naming.DATA_DIR, read_only=False)
 
 
@@ -74,16 +75,19 @@ def scheduler_volumes(desired: DesiredCluster) -> tuple[list[Object], list[Objec
 
 
 def mount(name: str, path: str, *, read_only: bool = True) -> Object:
+    """Return the mount of a volume at a path."""
     made: Object = {"name": name, "mountPath": path}
     return {**made, "readOnly": True} if read_only else made
 
 
 def secret(name: str, secret_name: str, items: list[Object] | None = None) -> Object:
+    """Return a volume with the keys of a Secret."""
     source: Object = {"secretName": secret_name, "defaultMode": _READABLE}
     return {"name": name, "secret": {**source, "items": items} if items else source}
 
 
 def config(name: str, config_map: str) -> Object:
+    """Return a volume with the keys of a ConfigMap."""
     return {"name": name, "configMap": {"name": config_map, "defaultMode": _READABLE}}
 
 

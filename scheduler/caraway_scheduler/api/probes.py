@@ -39,6 +39,6 @@ async def ready(
     judge = services.readiness if probe == "all" else services.serves
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(wait):
-            while not judge(gates).is_ready and not services.is_stopping:
+            while not judge(gates).is_ready and not services.is_stopping:  # noqa: ASYNC110 -- no event
                 await asyncio.sleep(_POLL_S)
     return health.answer(judge(gates), verbose=verbose)

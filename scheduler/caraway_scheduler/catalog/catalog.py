@@ -222,7 +222,7 @@ class Catalog:
                 self._accelerator.begin(state, state.dataset.acceleration)
             else:
                 self._accelerator.end(state.name)
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
             settling.fail_unforeseen(state, "its acceleration", exc)
         else:
             state.is_kept = True
@@ -233,7 +233,7 @@ class Catalog:
         self._settled.pop(name).set()
         try:
             self._accelerator.end(name)
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- a source may raise anything
             tasks.note(exc, "end an acceleration", fields={"dataset": name})
 
     async def _keep(self, state: DatasetState, settled: asyncio.Event) -> None:
@@ -241,7 +241,7 @@ class Catalog:
         while True:
             try:
                 is_loaded = await self._load(state)
-            except BaseException as exc:
+            except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
                 is_loaded = False
                 settling.fail_unforeseen(state, "its source", exc)
             finally:
@@ -265,7 +265,7 @@ class Catalog:
         state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
         try:
             await self._install()
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
             settling.fail_unforeseen(state, "the catalog", exc)
             return False
         if state.is_accelerated:
@@ -286,7 +286,7 @@ class Catalog:
             except DatasetError as exc:
                 settling.fail(state, exc)
                 return
-            except BaseException as exc:
+            except BaseException as exc:  # noqa: BLE001 -- a source may raise anything
                 settling.fail_unforeseen(state, "its source", exc)
                 return
             if found != state.fingerprint:

@@ -77,7 +77,7 @@ class Settling:
             return
         try:
             self._accelerator.source_loaded(state.name)
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 -- only this dataset fails
             # Only this dataset failed; continue with the others.
             fail_unforeseen(state, "its acceleration", exc)
             state.source_error = state.error

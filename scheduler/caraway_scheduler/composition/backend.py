@@ -72,6 +72,7 @@ def standalone(
 
 
 def usable_cores(settings: manifests.RuntimeSettings) -> int:
+    """Return the number of cores that the manifest allows, or that there are."""
     return settings.cpu_cores or cores.available()
 
 

@@ -245,7 +245,7 @@ class Runtime:
         """Stop as after a signal if the keeper fails, so that requests under way are answered."""
         try:
             await keeper()
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- any failure stops the process in order
             logger.error("cannot go on", extra={"cause": str(exc)})
             self._failure = self._failure or exc
             self._stop_requested.set()

@@ -36,6 +36,7 @@ def _pem_file(path: Path, text: str) -> Path:
 
 
 def cors_origins(settings: manifests.RuntimeSettings) -> list[str] | None:
+    """Return the origins that browsers may send requests from; None disables CORS."""
     return list(settings.cors.allowed_origins) if settings.cors.enabled else None
 
 

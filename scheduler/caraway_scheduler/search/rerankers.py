@@ -152,7 +152,7 @@ class RerankerModels:
     async def _load(self, state: RerankerState) -> None:
         again = Backoff(_AGAIN)
         try:
-            while self.states.get(state.declared.name) is state and not await self._try(state):
+            while self.states.get(state.declared.name) is state and not await self._try(state):  # noqa: ASYNC110 -- tries
                 await asyncio.sleep(again.failed())
         finally:
             state.settled.set()

@@ -31,7 +31,7 @@ class WallClock:
 
     async def until(self, moment: datetime) -> None:
         # In steps: the clock may be set while this waits.
-        while (left_s := (moment - self.now()).total_seconds()) > 0:
+        while (left_s := (moment - self.now()).total_seconds()) > 0:  # noqa: ASYNC110 -- the clock may be set
             await asyncio.sleep(min(left_s, _LONGEST_SLEEP_S))
 
 

@@ -26,7 +26,8 @@ class IpcStream:
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """Return the messages of a batch."""
-        assert self._writer is not None and self._schema is not None
+        assert self._writer is not None
+        assert self._schema is not None
         if batch.schema != self._schema:
             batch = batch.cast(self._schema)
         self._writer.write_batch(batch)

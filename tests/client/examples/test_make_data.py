@@ -2,7 +2,6 @@ import gzip
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -25,10 +24,10 @@ def script() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def data(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def data(script: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shop") / "data"
     assert script.write(folder)
-    yield folder
+    return folder
 
 
 def digests(folder: Path) -> dict[str, str]:

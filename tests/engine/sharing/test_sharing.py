@@ -1,6 +1,6 @@
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -297,9 +297,9 @@ def test_share_of_a_table_that_is_not_read_is_refused(made: Session) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Path:
     parquet(tmp_path / "t")
-    yield tmp_path / "t"
+    return tmp_path / "t"
 
 
 async def test_file_that_changed_or_went_after_the_cut_fails_the_task(folder: Path) -> None:

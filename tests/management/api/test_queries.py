@@ -1,7 +1,7 @@
 """Queries that are passed to the runtimes of projects."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
@@ -20,11 +20,11 @@ ENDPOINT = "http://127.0.0.1:8090"
 
 
 @pytest.fixture
-def runtime(installation: Installation) -> Iterator[FakeRuntime]:
+def runtime(installation: Installation) -> FakeRuntime:
     made = FakeRuntime()
     app = installation.client.app
     app.state.passthrough = Passthrough(Runtimes(made))  # type: ignore[attr-defined]
-    yield made
+    return made
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_limits_follow_from_the_config() -> None:
 
 
 def test_what_is_no_metrics_page_is_refused() -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="could not convert string to float"):
         samples.read("<html>{")
 
 

@@ -83,11 +83,11 @@ class Client:
 
     async def fetch(self, location: str, table: str = "t") -> bytes:
         uri = self.uri(location)
-        with httpx.Client() as plain:
-            assert plain.get(uri).status_code == 403
+        async with httpx.AsyncClient() as plain:
+            assert (await plain.get(uri)).status_code == 403
             answer = await self.sign(uri, table)
             assert answer.status_code == 200, answer.text
-            found = plain.get(answer.json()["uri"])
+            found = await plain.get(answer.json()["uri"])
         assert found.status_code == 200, found.text
         return found.content
 

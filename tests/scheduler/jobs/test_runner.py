@@ -1,7 +1,7 @@
 """One job from its statement to its end: what is stored, what is tried again, what is given up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ INSERT = "INSERT INTO notes VALUES ('a')"
 
 
 @pytest.fixture(autouse=True)
-def steady(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the patience of the runner go by the clock of the loop."""
 
     def monotonic() -> float:
@@ -39,7 +39,6 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return 0.0
 
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=monotonic))
-    yield
 
 
 def runner(world: World, writable: frozenset[TableName] = TABLES) -> JobRunner:

@@ -68,7 +68,7 @@ def test_a_new_job_waits_for_its_owner() -> None:
     assert (PENDING.attempts, PENDING.created_at, PENDING.started_at) == (0, START, None)
 
 
-@pytest.mark.parametrize("job", (PENDING, RUNNING, states.released(RUNNING)))
+@pytest.mark.parametrize("job", [PENDING, RUNNING, states.released(RUNNING)])
 def test_taking_a_job_raises_its_epoch_and_keeps_its_status(job: Job) -> None:
     taken = states.claimed(job, "two", LATER)
     assert taken == replace(job, owner="two", epoch=2)

@@ -9,6 +9,7 @@ import sys
 
 
 def main(file: str, word: str, program: list[str]) -> None:
+    """Write the process id to a file, and become the program."""
     os.setsid()
     os.chdir(os.path.dirname(file))
     with open(f"{file}.new", "w") as draft:

@@ -93,7 +93,7 @@ class Stream:
         loop = asyncio.get_running_loop()
         idle_at = loop.time() + self._limits.idle_s
         while True:
-            while self._read_some(oid):
+            while self._read_some(oid):  # noqa: ASYNC110 -- it gives other tasks a turn
                 await asyncio.sleep(0)  # Give other tasks of the event loop a turn.
             if self._is_due() or self._is_idle_since(idle_at):
                 idle_at = loop.time() + self._limits.idle_s

@@ -51,7 +51,7 @@ class Claim:
 
     async def wait(self) -> None:
         """Wait until the claim is free, and acquire it."""
-        while not await self.take():
+        while not await self.take():  # noqa: ASYNC110 -- the state store is polled
             await asyncio.sleep(RENEW_S)
 
     async def keep(self) -> None:

@@ -107,7 +107,7 @@ class EventPump:
         except asyncio.CancelledError:
             self._failure = asyncio.CancelledError()
             raise
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 -- the reader raises it
             self._failure = exc
 
 

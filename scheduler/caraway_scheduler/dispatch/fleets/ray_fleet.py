@@ -352,7 +352,7 @@ class RayFleet:
             self._forget_if_dead(peer, exc)
         except ExecutorLostError:
             self._forget(peer)  # Its channel was closed.
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 -- the handle may be broken
             # Ray returns a handle without methods if it cannot load an actor's class. Report it,
             # continue with the other executors, and look this one up again.
             extra = {"executor_id": peer.executor_id, "cause": str(exc)[:CAUSE_LENGTH]}

@@ -24,7 +24,7 @@ async def in_thread(action: Callable[[], Any], name: str) -> Any:
         except StopIteration as exc:
             # A future rejects StopIteration, so the caller would wait forever.
             failure = RuntimeError(f"StopIteration: {exc}")
-        except BaseException as exc:
+        except BaseException as exc:  # noqa: BLE001 -- the future raises it
             failure = exc
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, value, failure)
