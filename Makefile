@@ -176,6 +176,7 @@ check: setup
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m tools.prose
 
 # The types and the tests of the console. Needs npm's packages, and the network once.
 check-console: setup

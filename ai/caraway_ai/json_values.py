@@ -5,7 +5,7 @@ from typing import Any
 
 
 def dumped(value: Any) -> bytes:
-    """Return a value as JSON, with integers of any size; what is no JSON becomes a text.
+    """Return a value as JSON, with integers of any size; other values become texts.
 
     Raises:
         ValueError: it is nested too deeply, or a text is not Unicode.

@@ -72,7 +72,7 @@ async def _answer(request: ChatRequest, ask: Ask) -> ChatCompletion:
 
 
 def _read(text: str, count: int) -> list[float] | None:
-    """Read the last array of an answer, which may stand among other words."""
+    """Read the last array of an answer, which may be surrounded by other words."""
     for found in reversed(re.findall(r"\[[^\[\]]*\]", text)):
         try:
             values: list[Any] = json.loads(found)

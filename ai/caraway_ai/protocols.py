@@ -41,7 +41,7 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatChunk, None]:
-        """Yield the chunks of an answer; the call begins with the first one asked for.
+        """Yield the chunks of an answer; the call begins with the first one requested.
 
         A stream that ends by itself is complete: each of its choices had a `finish_reason`. The
         last chunk has `usage`, where the provider tells it, and no choices. Closing the generator

@@ -39,7 +39,7 @@ class ModelSpec:
 
     @property
     def own_files(self) -> tuple[str, ...]:
-        """The files beside the manifest that it reads, as the manifest writes them."""
+        """The files next to the manifest that it reads, as the manifest writes them."""
         templates = tuple(file.path for file in self.files if file.type == "chat_template")
         if self.provider != "file":
             return templates

@@ -27,7 +27,7 @@ class FoundShares:
     def cut_short(self, asked: int) -> list[bool]:
         """True if each share may have more of the best rows than the requested number.
 
-        That is where it returned so many, and even the last of them is among the best.
+        A share may if it returned that number of rows, and even its last row is among the best.
         """
         best = {*self._best.to_pylist()}
         lasts = accumulate(each.num_rows for each in self.shares)

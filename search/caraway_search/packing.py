@@ -26,7 +26,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What a block holds: attributes, which are values of JSON, and arrays of one dimension."""
+    """The content of a block: attributes, which are values of JSON, and one-dimensional arrays."""
 
     attributes: Mapping[str, Any]
     arrays: Mapping[str, NDArray[Any]]

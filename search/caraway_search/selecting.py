@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCKS = 32
-"""Scores are compared in so many rows first, which leaves few to be sorted."""
+"""Scores are first compared in this number of rows, which leaves few to sort."""
 
 
 def best(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

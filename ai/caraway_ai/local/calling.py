@@ -16,7 +16,7 @@ _STRUCTURED = ("json_object", "json_schema")
 class ToolQuestion:
     """A request with tools, as a small model answers it best.
 
-    `first` may be answered with calls. `second` is asked where it is not: it has the format of the
+    `first` may be answered with calls. `second` is sent if it is not: it has the format of the
     answer and no tools, because a model that is given both mixes them.
     """
 
@@ -36,7 +36,7 @@ def tool_question(request: ChatRequest) -> ToolQuestion | None:
         functions = {chosen: functions[chosen]}
     names = frozenset(functions)
     if chosen or choice == "required":
-        # The server does not end a call that it was told to make: a format does.
+        # The server does not end a forced call; a format does.
         calls = [_call_schema(function) for function in functions.values()]
         schema = calls[0] if len(calls) == 1 else {"anyOf": calls}
         wanted = {"type": "json_schema", "json_schema": {"name": "call", "schema": schema}}

@@ -34,7 +34,7 @@ def build(spec: ModelSpec) -> ChatModel:
 
 
 def _bar(tell: Tell) -> type[Any]:
-    """Return a class of progress bars that print nothing and tell how far they are."""
+    """Return a class of progress bars that print nothing and report their progress."""
     from tqdm import tqdm  # type: ignore[import-untyped]  # the client of the hub needs it
 
     class ToldBar(tqdm):  # type: ignore[misc]  # it has no types
@@ -62,7 +62,7 @@ class HubModel:
         self._repository = repository
         self._revision = revision
         self._endpoint = params.text("endpoint")
-        # Without one of its own, a model must not be asked for with the token of another user.
+        # Without one of its own, a model must not be requested with the token of another user.
         self._token = params.text("hf_token") or False
 
     def download(self, name: str | None, tell: Tell = lambda _progress: None) -> Path:

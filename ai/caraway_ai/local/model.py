@@ -41,7 +41,7 @@ class LocalModel:
     """A model in a process of its own, which is started by the first check."""
 
     def __init__(self, spec: ModelSpec, params: ModelParams, find: Callable[[Tell], Path]) -> None:
-        """Take what finds the file; it may block and download, and tells how far it is."""
+        """Take what finds the file; it may block and download, and reports its progress."""
         self._spec = spec
         self._params = params
         self._find = find
@@ -97,7 +97,7 @@ class LocalModel:
                     retry_after_s=int(wait_s) + 1,
                 )
             self._starting = tasks.begin(self._start(), "start of a local model")
-        # Shielded: whoever waits may go away, and others wait, too.
+        # Shielded: one waiting call may be cancelled while others wait.
         return await asyncio.shield(self._starting)
 
     async def _start(self) -> ChatModel:

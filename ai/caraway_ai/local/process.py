@@ -26,7 +26,7 @@ _SERVING = "caraway_ai.local.serving"
 
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
-    """How a model runs."""
+    """The settings of a model process."""
 
     file: str
     context_length: int
@@ -52,7 +52,7 @@ class LocalProcess:
 
     @property
     def socket(self) -> str:
-        # Its name tells the server that it is no host name.
+        # Its name shows the server that it is not a host name.
         return str(self._folder / "model.sock")
 
     @property

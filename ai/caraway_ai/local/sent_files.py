@@ -22,7 +22,7 @@ _CHUNK_BYTES = 64 << 20
 _ROW_BYTES = 4 << 20
 _SCHEMA = pa.schema([("bytes", pa.large_binary())])
 Tell = Callable[[str], None]
-"""Takes what is done now, in a few words."""
+"""Receives the current step, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SentFile:
 
 
 class FileSender:
-    """Puts files into a store. The folder remembers what was sent, for the next start."""
+    """Puts files into a store. The folder records the files that were sent, for the next start."""
 
     def __init__(self, place: ResultPlace, folder: Path) -> None:
         self._place = place

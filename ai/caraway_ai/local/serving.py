@@ -12,9 +12,9 @@ from typing import Any
 
 
 def main(options: dict[str, Any]) -> None:
-    """Load the model, tell that it is loaded, and serve."""
+    """Load the model, report that it is loaded, and serve."""
     if options["memory_bytes"] is not None:
-        # What is allocated; the file of the model is mapped, and does not count.
+        # Allocated memory; the file of the model is mapped, and does not count.
         resource.setrlimit(resource.RLIMIT_DATA, (options["memory_bytes"],) * 2)
     import xllamacpp
 

@@ -168,7 +168,7 @@ def _arguments(text: Any) -> JsonObject:
         found = json.loads(text or "{}")
     except ValueError:
         found = text
-    # Models make mistakes; the caller sees what was said.
+    # Models make mistakes; the caller sees the text as it is.
     return found if isinstance(found, dict) else {"arguments": found}
 
 

@@ -87,7 +87,7 @@ class BedrockModel:
             raise params.wrong(f"its client cannot be made: {exc}") from exc
 
     async def check(self) -> None:
-        """Check that there are credentials; whether they may call the model, a call tells."""
+        """Check that there are credentials; only a call shows whether they may call the model."""
         credentials = await self._run(self._session.get_credentials)
         if credentials is None:
             raise self._no_credentials()
@@ -164,7 +164,7 @@ class BedrockModel:
 
 
 class _ThreadedEvents:
-    """The events of a stream that blocks, read by a thread, at most so many ahead."""
+    """The events of a stream that blocks, read ahead by a thread, up to a limit."""
 
     def __init__(self, stream: Any, threads: ThreadPoolExecutor) -> None:
         self._stream = stream

@@ -21,7 +21,7 @@ _PROXIED = frozenset({"http", "https", "all"})
 _LONGEST_HEADER = 64 * 1024
 _OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 MOST_BYTES = 64 * 1024 * 1024
-"""Of an answer that is no stream of events, after it was decompressed."""
+"""Of an answer that is not a stream of events, after it was decompressed."""
 _ENCODINGS = "gzip, deflate"
 _DECODED = (b"content-encoding", b"content-length")
 _EVENTS = "text/event-stream"

@@ -1,4 +1,4 @@
-"""Turns what a provider or its connection did wrong into errors of models.
+"""Turns failures of a provider or its connection into errors of models.
 
 Words of a provider are passed on only where they say what is wrong with the request; they are
 scrubbed of the params' secrets. Everything else is worded here.
@@ -28,7 +28,7 @@ _BAD_KEY = re.compile(
     re.IGNORECASE,
 )
 _CANNOT = re.compile(r"\b(image|audio|video|file) input is not supported", re.IGNORECASE)
-"""What servers of llama.cpp say with the status 500."""
+"""Messages of llama.cpp servers with the status 500."""
 _TOKENS = re.compile(
     r"\b(\d[\d,_]{1,11})\b(?=[^.;]{0,40}?\btokens?\b)|\btokens?[^\d.;]{0,30}(\d[\d,]*)"
 )
@@ -42,7 +42,7 @@ _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "q
 
 @dataclass(frozen=True, slots=True)
 class ProviderWords:
-    """What a provider says about a failure."""
+    """The message and code of a provider for a failure."""
 
     message: str = ""
     code: str = ""

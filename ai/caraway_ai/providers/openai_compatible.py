@@ -46,7 +46,7 @@ class WireEndpoint:
     """True if a model that is missing in its listing does not exist."""
     has_listing: bool = True
     check_url: str | None = None
-    """What to ask for instead of the listing."""
+    """The request that takes the place of the listing."""
     socket: str | None = None
     """The path of a Unix socket to connect to."""
     responses: ResponsesEndpoint | None = None
@@ -291,7 +291,7 @@ def _client(params: ModelParams, endpoint: WireEndpoint) -> openai.AsyncOpenAI:
         max_retries=params.count("max_retries", 2),
         http_client=http_client(params.tls_context(), endpoint.socket),
     )
-    # It reads the environment for what it is not given.
+    # It reads missing arguments from the environment.
     client.organization = params.text("openai_org_id")
     client.project = params.text("openai_project_id")
     return client

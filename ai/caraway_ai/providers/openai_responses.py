@@ -26,7 +26,7 @@ class ResponsesEndpoint:
 
 
 class WireSender(Protocol):
-    """Sends bodies to a provider, and reads what it answers."""
+    """Sends bodies to a provider, and reads its answers."""
 
     async def post(
         self, url: str, body: JsonObject, *, is_stream: bool, has_query: bool = True

@@ -1,4 +1,4 @@
-"""Reads the params of a model; each mistake names the param and says what it takes."""
+"""Reads the params of a model; each error names the param and its values."""
 
 import math
 import re

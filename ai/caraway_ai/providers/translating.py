@@ -1,4 +1,4 @@
-"""What the adapters of providers with a wire of their own share: they say what they cannot do."""
+"""Shared parts of adapters of providers with a wire of their own: refusals of fields."""
 
 import base64
 import binascii
@@ -85,7 +85,7 @@ def stops(request: ChatRequest) -> list[str]:
     """Return the sequences that end an answer.
 
     Raises:
-        RequestFieldError: they are no texts.
+        RequestFieldError: they are not texts.
     """
     stop = request.get("stop")
     if stop is None or stop == "":

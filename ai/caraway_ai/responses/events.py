@@ -178,7 +178,7 @@ class ResponseEvents:
             self._items.append(call)
             item = call.item("in_progress")
             yield self._event("response.output_item.added", output_index=call.index, item=item)
-        # Some providers tell the name after the id.
+        # Some providers send the name after the id.
         call.name = call.name or function.get("name") or ""
         if part := function.get("arguments"):
             call.arguments.append(part)

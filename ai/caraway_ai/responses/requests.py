@@ -132,7 +132,7 @@ def chat_request(body: JsonObject, before: Sequence[JsonObject] = ()) -> ChatReq
 
 
 def _check(found: ChatRequest, messages: list[JsonObject]) -> None:
-    """Check what was translated; errors have the names of this API."""
+    """Check a translated request; errors have the names of this API."""
     try:
         check_fields(found)
     except RequestFieldError as exc:

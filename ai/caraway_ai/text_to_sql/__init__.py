@@ -1,1 +1,1 @@
-"""Turns questions into SQL: what a model is told of the data, and how its statements are tried."""
+"""Turns questions into SQL: describes the data for a model, and tries the SQL that it writes."""

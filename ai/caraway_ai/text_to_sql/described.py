@@ -1,4 +1,4 @@
-"""What is known of tables: columns, keys, how they belong together, and some of their values."""
+"""A description of tables: columns, keys, how they belong together, and some of their values."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ class SampledValues:
 
 @dataclass(frozen=True, slots=True)
 class TableSampling:
-    """How much of the data a description has; 0 is nothing."""
+    """The amount of data in a description; 0 is none."""
 
     values: int = 0
     rows: int = 0

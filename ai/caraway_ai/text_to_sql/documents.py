@@ -1,4 +1,4 @@
-"""Shows what a model is told of the data: as a page, and as one JSON object."""
+"""Renders the description of the data for a model: as a page, and as one JSON object."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _SEARCH_FUNCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class SqlDialect:
-    """What reads the statements."""
+    """The engine that reads the statements."""
 
     engine_version: str
     parser: str = "sqlparser-rs"

@@ -21,7 +21,7 @@ _MOST_TOKENS = 1_024
 _LONGEST_ERROR = 1_000
 _CUT = f"the query was cut off after {_MOST_TOKENS} tokens"
 _AGAIN = (InvalidQueryError, QueryForbiddenError, ExecutionError)
-"""What another statement can do better."""
+"""An error that another statement can avoid."""
 Outcome = TypeVar("Outcome")
 Ask = Callable[[ChatRequest], Awaitable[ChatCompletion]]
 Try = Callable[[str], Awaitable[Outcome]]

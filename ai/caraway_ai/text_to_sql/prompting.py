@@ -1,4 +1,4 @@
-"""Words what a model is told: the rules, and the tables that matter for the question."""
+"""Generates the prompt: the rules, and the tables that matter for the question."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

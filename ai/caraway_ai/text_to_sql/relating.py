@@ -12,7 +12,7 @@ _LONGEST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class TableRelation:
-    """A column whose values are those of a column of another table, as far as names tell."""
+    """A column whose values are those of a column of another table, as far as names show."""
 
     column: str
     other: TableName

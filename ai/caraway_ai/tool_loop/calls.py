@@ -18,7 +18,7 @@ class ToolCall:
 
     @property
     def readable(self) -> "ToolCall":
-        """The call with an empty object where its arguments are no JSON object.
+        """The call with an empty object where its arguments are not a JSON object.
 
         Some providers refuse a whole conversation with such a call in it. The result of the call
         tells the model what was wrong.

@@ -1,4 +1,4 @@
-"""A model with tools, which is a model: it answers after it has called what it needed."""
+"""A model with tools, which is a model: it answers after its calls of tools."""
 
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing

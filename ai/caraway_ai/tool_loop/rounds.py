@@ -1,4 +1,4 @@
-"""Decides what a loop of tool calls does next, and what it sends; no I/O."""
+"""Decides the next step of a loop of tool calls, without I/O."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -45,7 +45,7 @@ class ToolRounds:
     def runs(self, name: str) -> bool:
         """True if the runtime runs calls of a name: all but those of the request's own tools.
 
-        A name that nobody has given is run, too, and fails: the caller could not answer it, and the
+        An unknown name is run, too, and fails: the caller could not answer it, and the
         model can do better.
         """
         return bool(self.own) and name not in self._given_names()
@@ -59,7 +59,7 @@ class ToolRounds:
         """Check that the model may call tools once more.
 
         Raises:
-            ModelError: it was told to answer, and calls again.
+            ModelError: it was forced to answer, and calls again.
         """
         if self.is_last:
             raise ModelError(
@@ -78,7 +78,7 @@ class ToolRounds:
         if self.is_last:
             asked["tool_choice"] = "none"
         elif self._added and self._was_chosen():
-            # It called what it was told to; to be told so again would never end.
+            # It made the forced call; forcing it again would never end.
             asked["tool_choice"] = "auto"
         return asked
 
@@ -109,11 +109,11 @@ class ToolRounds:
 
     @property
     def added(self) -> Sequence[JsonObject]:
-        """What the loop has added to the conversation: calls and results."""
+        """Return the calls and results that the loop has added to the conversation."""
         return self._added
 
     def take_usage(self, usage: Any) -> None:
-        """Add what one answer cost."""
+        """Add the usage of one answer."""
         if isinstance(usage, Mapping):
             self.usage = _sum(self.usage, usage)
 

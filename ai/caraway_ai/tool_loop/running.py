@@ -25,7 +25,7 @@ _AT_ONCE = 8
 class LoopSettings:
     """The limits of a loop. Results are smaller than over HTTP, for a model reads all of them.
 
-    With `shows_progress`, the calls are told in the text of a stream.
+    With `shows_progress`, the text of a stream reports the calls.
     """
 
     most_rounds: int = DEFAULT_ROUNDS

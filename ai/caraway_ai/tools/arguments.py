@@ -42,7 +42,7 @@ def check(tool_name: str, schema: JsonSchema, arguments: object) -> Arguments:
     """Return the arguments, with defaults filled in.
 
     Raises:
-        ToolArgumentsError: they do not match the schema; the message lists what is wrong.
+        ToolArgumentsError: they do not match the schema; the message lists the errors.
     """
     if not isinstance(arguments, dict):
         raise ToolArgumentsError(
@@ -50,7 +50,7 @@ def check(tool_name: str, schema: JsonSchema, arguments: object) -> Arguments:
             f"{json.dumps(_example(schema))}"
         )
     properties = schema.get("properties", {})
-    # Models write null for what they leave out.
+    # Models write null for omitted arguments.
     required = schema.get("required", ())
     given = {
         key: value
@@ -91,7 +91,7 @@ def _problems(schema: JsonSchema, given: dict[str, Any]) -> Iterator[str]:
     try:
         found = list(_validator(_Held(schema)).iter_errors(given))
     except (ArithmeticError, RecursionError, Unresolvable, ValueError, re.error) as exc:
-        # Also an id that is no URL, and a number that is too large for what it is divided by.
+        # Also an id that is not a URL, and a number that is too large for what it is divided by.
         yield f"the schema of this tool cannot be used ({type(exc).__name__})"
         return
     for error in sorted(found, key=lambda each: list(map(str, each.path))):

@@ -174,7 +174,7 @@ class BuiltinTools:
         components = self._data.components()
         if caller.tables is None:
             return components
-        # Other kinds have no tables: their names would tell what the runtime is used for.
+        # Other kinds have no tables: their names would reveal the use of the runtime.
         return {
             kind: {name: each for name, each in components[kind].items() if name in caller.tables}
             for kind in ("datasets", "views")

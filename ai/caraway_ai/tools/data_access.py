@@ -1,4 +1,4 @@
-"""What tools and prompts need of the data of a runtime; the scheduler implements it."""
+"""The access of tools and prompts to the data of a runtime; the scheduler implements it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class KnownTable:
 
 @dataclass(frozen=True, slots=True)
 class RowLimits:
-    """How much of an answer to read."""
+    """The bounds of an answer that is read."""
 
     rows: int
     bytes: int

@@ -16,7 +16,7 @@ def parsed_headers(name: str, text: str) -> dict[str, str]:
     """Read headers that are written as `Name: value`, separated by `;` or line ends.
 
     Raises:
-        ToolError: a part is no header that can be sent; the message shows no value.
+        ToolError: a part is not a valid header; the message shows no value.
     """
     headers = {}
     for part in filter(None, map(str.strip, re.split(r"[;\n]", text))):

@@ -50,7 +50,7 @@ class HttpService:
 class HttpTool:
     """Sends the arguments in the path, the query or a JSON body, and returns the answer.
 
-    It follows no redirects: the address is what the manifest says, and nothing else.
+    It follows no redirects: only the address in the manifest is used.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ _ENDS_OF_EVENTS = b"\n\n", b"\r\r", b"\n\r\n"
 
 def http_client(headers: Mapping[str, str]) -> httpx2.AsyncClient:
     """Return a client, which its user closes."""
-    # What is sent compressed may be a thousand times as large.
+    # A compressed body may become a thousand times as large.
     client = create_mcp_http_client(headers={"accept-encoding": "identity", **headers})
     client.event_hooks = {"response": [_bound]}
     return client

@@ -39,13 +39,13 @@ _LONGEST_DESCRIPTION = 4_096
 _LARGEST_SCHEMA = 64 * 1024
 _CONNECTION_CLOSED, _REQUEST_TIMEOUT = -32000, -32001
 _SESSION_GONE = "Session terminated"
-"""What the client says where a server knows its session no more."""
+"""The client's message if a server does not know its session any more."""
 McpStatus = Literal["initializing", "ready", "error"]
 
 
 @dataclass(frozen=True, slots=True)
 class McpConnection:
-    """How to reach an MCP server: by HTTP, or as a process; may hold secrets."""
+    """The address of an MCP server, or the process to start; may hold secrets."""
 
     target: str
     args: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class McpConnection:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What no error may show."""
+        """The values that an error must not show."""
         return *secrets_in(self.headers), *secrets_in(self.env)
 
     @property

@@ -1,4 +1,4 @@
-"""The tools by which models keep what they learn, and read it again in later conversations."""
+"""The tools by which models keep notes, and read them in later conversations."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

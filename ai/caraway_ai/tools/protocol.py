@@ -1,4 +1,4 @@
-"""What a tool is, and who calls it."""
+"""A tool, and the caller of a tool."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

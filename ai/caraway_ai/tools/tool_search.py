@@ -1,4 +1,4 @@
-"""Finds tools by what they do: four rankings of all tools, fused by reciprocal ranks."""
+"""Finds tools by their descriptions: four rankings of all tools, fused by reciprocal ranks."""
 
 import logging
 import math
@@ -44,7 +44,7 @@ class ToolMatch:
 
 @dataclass(frozen=True, slots=True)
 class ToolQuery:
-    """What to look for. `keywords` are words that names or descriptions must contain."""
+    """A search for tools. `keywords` are words that names or descriptions must contain."""
 
     text: str
     keywords: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class ToolQuery:
 
 @dataclass(slots=True)
 class ToolIndex:
-    """The words of some tools; their vectors are computed when they are first asked for."""
+    """The words of some tools; their vectors are computed on first use."""
 
     tools: Sequence[ToolDefinition]
     _texts: "_Words" = field(init=False)

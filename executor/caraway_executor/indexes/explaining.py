@@ -1,4 +1,4 @@
-"""Says how an index would answer a search of a share, and builds it if that is asked for."""
+"""Says how an index would answer a search of a share, and builds it on request."""
 
 from typing import Any
 

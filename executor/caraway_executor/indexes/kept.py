@@ -1,7 +1,7 @@
 """Segments of indexes over rows in memory: built when they are needed, then kept.
 
 A segment covers batches of chunks, which never change. So versions that have the same chunks share
-its segments. What is new gets a segment of its own; many small ones are joined in the background.
+its segments. New chunks get a segment of their own; many small ones are joined in the background.
 """
 
 import logging
@@ -26,16 +26,16 @@ from caraway_executor import freeing
 logger = logging.getLogger(__name__)
 _LONG_S = 1.0
 _LARGEST_ROWS = 1 << 18
-"""Larger segments are no faster, and joining them takes longer."""
+"""Larger segments are not faster, and joining them takes longer."""
 _MOST_SEGMENTS = 4
 """More are joined: each adds some tenths of a millisecond to a search."""
 _KEPT_S = 60.0
-"""How long statements may read the versions that had the parts of a joined segment."""
+"""The time for which statements may read versions with the parts of a joined segment."""
 _MOST_WANTED = 8
 
 
 class Segment(Protocol):
-    """What is kept of an index."""
+    """A part of an index in memory."""
 
     @property
     def nbytes(self) -> int: ...
@@ -48,7 +48,7 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Wanted(Generic[SegmentT]):
-    """Segments of an index: `name` tells indexes apart, `build` makes a segment over units.
+    """Segments of an index: `name` identifies it, `build` makes a segment over units.
 
     It reads `columns`.
     """
@@ -60,7 +60,7 @@ class Wanted(Generic[SegmentT]):
 
 @dataclass(frozen=True, slots=True)
 class FoundSegment(Generic[SegmentT]):
-    """A segment, and the places of its units among those that were asked for, in its row order."""
+    """A segment, and the places of its units among the requested ones, in its row order."""
 
     segment: SegmentT
     places: Sequence[int]
@@ -114,7 +114,7 @@ class KeptSegments:
         waits: bool = False,
         builds: bool = True,
     ) -> list[FoundSegment[SegmentT]]:
-        """Return segments over all rows of some units; what is missing is built.
+        """Return segments over all rows of some units; missing segments are built.
 
         Without room in memory it is built for this search alone.
 
@@ -175,8 +175,8 @@ class KeptSegments:
     def prepare(self, table: TableName, units: Sequence[RowUnit]) -> None:
         """Build what recent searches of a dataset wanted, for rows that will be read.
 
-        An index of a column that is gone is forgotten. Whoever searches builds what cannot be built
-        here: the rows are read all the same.
+        An index of a column that is gone is forgotten. Segments that cannot be built here are
+        built by a search: the rows are read all the same.
 
         Raises:
             CarawayError: the rows cannot be read.

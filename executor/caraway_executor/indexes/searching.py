@@ -28,7 +28,7 @@ from caraway_search.vectors.exact import QueryVector
 from caraway_search.vectors.segment import VectorIndexSpec, VectorSegment
 
 _FEW_ROWS = 256
-"""So few rows are taken one by one, which is faster than taking some of each batch."""
+"""Up to this number, rows are taken one by one: that is faster than taking some of each batch."""
 _SOME_ROWS = 16
 """More numbers are taken at once."""
 Flags = NDArray[np.bool_]
@@ -152,7 +152,7 @@ class _SearchedWords:
         return cls(parse(by.text, spec.analyzer), by.columns, share.units, found)
 
     def numbers(self) -> list[int]:
-        """What scores need to know of these rows."""
+        """Return the statistics of these rows for scores."""
         seen = [_seen(unit) for unit in self.units]
         parts = [
             each.segment.statistics(self.query, _joined(seen, self.units, each.places))
@@ -199,7 +199,7 @@ def _seen(unit: RowUnit) -> Flags | None:
 
 
 def _rows(order: IndexOrder, share: SearchedShare, found: Sequence[_PlacedHits]) -> pa.RecordBatch:
-    """Take the best rows: first what decides between equal scores, then all that was asked for."""
+    """Take the best rows: first the columns that break ties, then all requested columns."""
     places = np.concatenate([np.zeros(0, np.int64), *(each.places for each in found)])
     rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
     scores = np.concatenate([np.zeros(0), *(each.hits.scores for each in found)])

@@ -34,7 +34,7 @@ LONGEST_TERM = 64
 
 _ASCII_BREAK = re.compile(r"[^A-Za-z0-9']+")
 _ELIDING = frozenset({"catalan", "french", "italian"})
-"""Languages in which an apostrophe stands between two words."""
+"""Languages in which an apostrophe separates two words."""
 
 _SPLIT_AT_ONCE = 8192
 _STEMMED_AT_ONCE = 256
@@ -86,7 +86,7 @@ _NO_NUMBERS = np.zeros(0, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """How a column's texts become terms; `language` is one of `LANGUAGES`.
+    """Turns the texts of a column into terms; `language` is one of `LANGUAGES`.
 
     A run of characters of a script without spaces becomes its pairs of neighbours and its last
     character, so a part of two or more characters is found as a phrase and one character as a
@@ -150,7 +150,7 @@ class Analyzer:
         if self.language == "none":
             return [_cut(word) for word in folded]
         stemmed = _stemmed(self.language, [_cut(word) for word in folded])
-        # What follows an apostrophe is a suffix that the stemmer of English knows.
+        # The stemmer of English removes suffixes after an apostrophe.
         return [stem.replace("'", "") or word for stem, word in zip(stemmed, folded, strict=True)]
 
     def _vocabulary(self, words: Any) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:

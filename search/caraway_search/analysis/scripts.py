@@ -3,7 +3,7 @@
 import unicodedata
 
 WORD_BREAK = r"[^\p{L}\p{N}\p{M}'\x{2019}]+"
-"""What stands between two words, as an expression of RE2."""
+"""The characters between two words, as an expression of RE2."""
 APOSTROPHES = "'\u2019"
 _MOST_MARKS = 30
 
@@ -23,7 +23,7 @@ _UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-# Letters that Unicode does not decompose, and what is typed for them without their keys.
+# Letters that Unicode does not decompose, and the ones that people type in their place.
 _LETTERS = str.maketrans(
     {
         "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ħ": "h",
@@ -64,9 +64,9 @@ def fold(word: str) -> str:
 
 
 def _bounded(word: str) -> str:
-    """A word without the marks above 30 in a row: to order them takes the square of their number.
+    """Return a word with at most 30 marks in a row: ordering them takes the square of their number.
 
-    That is the most of the stream-safe text format of Unicode; no language has so many.
+    30 is the limit of Unicode's stream-safe text format; no language has more.
     """
     if len(word) <= _MOST_MARKS:
         return word

@@ -33,7 +33,7 @@ MOST_LEAVES = 256
 MOST_CHARACTERS = 100_000
 """The characters of a query that are read."""
 _LONGEST_WORD = MOST_LEAVES * LONGEST_TERM
-"""The characters of one word that are read: it may be of so many leaves."""
+"""The characters of one word that are read: enough for the most leaves."""
 _LONGEST_KEPT = 1_000
 """The characters of a query that is kept."""
 DEEPEST = 8
@@ -191,7 +191,7 @@ class _Parser:
         return list(islice(pieces, room))
 
     def _leaves(self, piece: Piece) -> list[Leaf]:
-        """What finds a piece; its last character alone is no pair, so it is left out."""
+        """Return the leaves that find a piece; its last character is not a pair and is left out."""
         if piece.kind == "unspaced" and len(piece.text) == 1:
             return [Prefix(piece.text, piece.text)]
         terms = self._analyzer.terms(piece)
@@ -204,7 +204,7 @@ class _Parser:
 
 
 def _without(clauses: list[Clause], stop_words: list[int]) -> tuple[Clause, ...]:
-    """The clauses without stop words that may be missing, unless nothing else is looked for."""
+    """Return the clauses without optional stop words, or all of them if no other clause is left."""
     dropped = {at for at in stop_words if clauses[at].occurrence is Occurrence.SHOULD}
     kept = tuple(clause for at, clause in enumerate(clauses) if at not in dropped)
     if any(clause.occurrence is not Occurrence.MUST_NOT for clause in kept):

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Occurrence(Enum):
-    """What a clause means for the rows that a query finds."""
+    """The effect of a clause on the rows that a query finds."""
 
     SHOULD = "should"
     MUST = "must"
@@ -29,7 +29,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Rows with a term that begins so, or with the stem of what was typed."""
+    """Rows with a term that begins with the prefix, or that equals the stem of the typed word."""
 
     prefix: str
     stem: str
@@ -76,7 +76,7 @@ def leaves(node: QueryNode) -> Iterator[Leaf]:
 
 @dataclass(frozen=True, slots=True)
 class CountedTerm:
-    """What is counted in an index as one term: what stands for it in `TextStatistics`.
+    """The key of one term, or of a set that counts as one term, in `TextStatistics`.
 
     `edits` is 0 for a term, 1 or 2 for all terms at that distance; `stem` is that of a prefix.
     """
@@ -88,7 +88,7 @@ class CountedTerm:
 
 
 def counted(leaf: Leaf) -> tuple[CountedTerm, ...]:
-    """What a leaf needs to be counted, in the order in which it is scored."""
+    """Return the terms of a leaf that are counted, in the order in which it is scored."""
     match leaf:
         case QueryTerm():
             return (CountedTerm(leaf.term),)

@@ -1,1 +1,1 @@
-"""What happens to ranks after searches: fusion of several, decay with age, reranking by words."""
+"""Changes ranks after searches: fusion of several, decay with age, reranking by words."""

@@ -60,7 +60,10 @@ Decay = ExponentialDecay | LinearDecay
 
 @dataclass(frozen=True, slots=True)
 class Recency(Generic[Key]):
-    """The ages of rows in seconds, and what they do. A row without an age counts as very old."""
+    """The ages of rows in seconds, and the decay of their scores.
+
+    A row without an age counts as very old.
+    """
 
     decay: Decay
     ages_s: Mapping[Key, float] = field(repr=False)

@@ -16,9 +16,9 @@ from caraway_search.text.vocabulary import Vocabulary
 
 Ints = NDArray[np.integer[Any]]
 K1 = 1.2
-"""How soon more of a term stops to matter."""
+"""`k1` of BM25: with a lower value, repetitions of a term count less."""
 B = 0.75
-"""How much the length of a text matters."""
+"""`b` of BM25: with a higher value, the length of a text counts more."""
 _MOST_EXPANDED = 32
 """Prefixes and fuzzy terms whose rows are kept: a search needs them twice."""
 
@@ -38,7 +38,7 @@ class TermPostings:
 
 @dataclass(frozen=True)
 class Postings:
-    """The index of one column. `filled` tells which rows are not NULL; those have a length.
+    """The index of one column. `filled` marks the rows that are not NULL; those have a length.
 
     Term `n` has the rows `rows[starts[n]:starts[n + 1]]` and, for each, a number in `counts`. Its
     positions begin at `position_starts[n]`; they are in the order of rows, then of the text.
@@ -155,7 +155,7 @@ class Postings:
         return TermPostings(self.rows[part], self.counts[part])
 
     def divisors(self, average_length: float) -> NDArray[np.float64]:
-        """What BM25 adds to a term's count, for each row.
+        """Return the addend to a term's count in the denominator of BM25, for each row.
 
         Only a few averages are kept: they change with the version of the table.
         """

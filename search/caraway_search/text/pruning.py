@@ -33,7 +33,7 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A term in a column: its rows, what it adds to a score, and the most that it can add."""
+    """A term in a column: its rows, its IDF, and the largest score that it can add."""
 
     column: ScoredColumn
     postings: TermPostings
@@ -44,7 +44,7 @@ class _Term:
         return len(self.postings.rows)
 
     def added(self, rows: Numbers) -> Floats:
-        """What the term adds to the scores of some rows, which are ascending."""
+        """Return the scores that the term adds to some rows, which are ascending."""
         own = self.postings.rows
         if not len(own):
             return np.zeros(len(rows))
@@ -66,15 +66,15 @@ def candidates(
     limit: int,
     mask: Flags | None,
 ) -> ScoredRows | None:
-    """Return rows with all of the best `limit` and what ties with them; None if that may be all.
+    """Return a superset of the best `limit` rows and their ties; None if that may be all rows.
 
-    Only rows that the mask tells are meant.
+    Only rows of the mask count.
     """
     clauses = _alternatives(query, columns)
     if clauses is None or limit <= 0:
         return None
     terms = sorted((term for clause in clauses for term in clause), key=len)
-    # What the terms from each one on can add together, and how many rows they have.
+    # The largest sum of scores of each term and all after it, and the number of their rows.
     rest = [*accumulate((term.most for term in reversed(terms)), initial=0.0)][::-1]
     left = [*accumulate(map(len, reversed(terms)), initial=0)][::-1]
     sums = np.zeros(row_count)

@@ -60,12 +60,12 @@ class ScoredColumn:
                 self._add(self.postings.of(sought), self._idf(sought), into)
 
     def of(self, term: QueryTerm) -> tuple[TermPostings, float]:
-        """The rows of a term, and how much the term tells."""
+        """Return the postings of a term and its IDF."""
         (sought,) = counted(term)
         return self.postings.of(sought), self._idf(sought)
 
     def scores(self, found: TermPostings, idf: float) -> Floats:
-        """What each row of a term has by it."""
+        """Return the score that a term adds to each of its rows."""
         if len(found.rows) == 0:
             return np.zeros(0)
         divisors = self.postings.divisors(self.statistics.average_length)[found.rows]
@@ -73,7 +73,7 @@ class ScoredColumn:
         return scores
 
     def most(self, found: TermPostings, idf: float) -> float:
-        """What no row has more of by a term."""
+        """Return the largest score that a term can add to a row."""
         count = float(found.counts.max(initial=0))
         least = self.postings.least_divisor(self.statistics.average_length)
         return self.boost * idf * count * (K1 + 1) / (count + least)
@@ -141,7 +141,7 @@ def _add_group(group: Group, columns: Mapping[str, ScoredColumn], result: Scored
 def columns_of(
     postings: Mapping[str, Postings], boosts: Mapping[str, float], statistics: TextStatistics
 ) -> dict[str, ScoredColumn]:
-    """The columns of a segment with what is known of the table."""
+    """Return the columns of a segment with the statistics of the table."""
     none = ColumnStatistics()
     return {
         name: ScoredColumn(each, statistics.columns.get(name, none), boosts[name])

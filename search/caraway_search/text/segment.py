@@ -24,7 +24,7 @@ _KIND = "text"
 
 @dataclass(frozen=True, slots=True)
 class TextIndexSpec:
-    """What a text index covers: columns with the weights of their scores, and the language."""
+    """The columns of a text index with the weights of their scores, and the language."""
 
     boosts: Mapping[str, float]
     language: str = "english"
@@ -96,7 +96,7 @@ class TextSegment:
         return sum(array.nbytes for each in self.postings.values() for _, array in each.arrays(""))
 
     def statistics(self, query: QueryNode, live: Flags | None = None) -> TextStatistics:
-        """What a query needs to know of these rows, or of those that `live` tells."""
+        """Return the statistics of a query over these rows, or over those of `live`."""
         sought = dict.fromkeys(each for leaf in leaves(query) for each in counted(leaf))
         return TextStatistics(
             {
@@ -117,7 +117,7 @@ class TextSegment:
     def search(
         self, query: QueryNode, statistics: TextStatistics, limit: int, mask: Flags | None = None
     ) -> Hits:
-        """The best rows, of those that `mask` tells, and all rows that tie with the last."""
+        """Return the best rows of those in `mask`, and all rows that tie with the last."""
         columns = columns_of(self.postings, self.spec.boosts, statistics)
         if found := candidates(query, columns, self.row_count, limit, mask):
             rows, scores = found.rows, found.scores

@@ -1,4 +1,4 @@
-"""What scores need to know of the whole table, as integers that add up over its segments."""
+"""The statistics of a table that scores need: integers that are summed over its segments."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from caraway_search.queries.tree import CountedTerm
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """One column: its rows that are not NULL, their tokens, and the rows of what is sought."""
+    """One column: its rows that are not NULL, their tokens, and the rows with each sought term."""
 
     rows: int = 0
     tokens: int = 0

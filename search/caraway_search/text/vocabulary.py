@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caraway_search.text import edits
 
 _BLOCK = 32
-"""Every so many terms one is kept as an object, which is faster to compare."""
+"""One term of each block is kept as an object, which is faster to compare."""
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,11 @@ WIDTH = 1.25
 """The greatest distance in most groups, as a multiple of the least."""
 _MOST_GROUPS = 8
 _FEWEST = 64
-"""Fewer vectors are no group: to compare them exactly takes no longer than estimates."""
+"""Fewer vectors do not form a group: comparing them exactly is as fast as estimating."""
 _USUAL = 0.9
 """The part of the vectors whose error is at most the usual one."""
 _FAR = 1.5
-"""A vector whose error is so many times the usual one is always looked at exactly."""
+"""A vector whose error is this multiple of the usual one is always compared exactly."""
 _MOST_FAR = 0.1
 """With a greater share of such vectors, codes are of no use."""
 _LEAST_SPREAD, _LARGEST_SPREAD = 1e-30, 1e30
@@ -52,7 +52,7 @@ class CodeGroup:
     """The codes of vectors of about one distance from the centre.
 
     `members` are the numbers of the vectors. `scale` turns a product with a code into an estimate,
-    and `error` is the length of what an estimate lacks of a vector.
+    and `error` is the norm of the quantization error.
     """
 
     members: NDArray[np.int32]
@@ -73,7 +73,7 @@ class CodeGroup:
     def estimates(self, index: Any, turned: Floats, count: int) -> tuple[Floats, Numbers]:
         """Return the highest estimates, best first, and the numbers of their vectors.
 
-        Where all are asked for, each vector is there.
+        If `count` is at least their number, all vectors are returned.
         """
         found, places = index.search(turned, min(count, len(self)))
         valid = places[0] >= 0
@@ -100,11 +100,11 @@ class Estimates:
     others: tuple[tuple[np.float32, np.float32], ...]
 
     def above(self, z: float) -> Floats:
-        """What products are below, but for so many deviations."""
+        """Return upper bounds of the products, at `z` standard deviations."""
         return self.likely + np.float32(z) * self.deviations
 
     def bound(self, z: float) -> float:
-        """What products with vectors that are not here are below, but for so many deviations."""
+        """Return an upper bound of the products with the other vectors, at `z` deviations."""
         # Rounded as those of `above`.
         highest = (float(likely + np.float32(z) * own) for likely, own in self.others)
         return max(highest, default=-math.inf)
@@ -123,9 +123,9 @@ class VectorCodes:
 
     @classmethod
     def build(cls, blocks: Callable[[], Iterator[Floats]], dimensions: int) -> Self | None:
-        """Encode vectors, which `blocks` yields anew at each call.
+        """Encode vectors; each call of `blocks` yields all of them.
 
-        None if the codes would say too little about them.
+        Returns None if the codes would be too imprecise.
         """
         count, total = 0, np.zeros(dimensions)
         with np.errstate(all="ignore"):  # The spread tells what is not finite.
@@ -228,7 +228,7 @@ class _Encoder:
     def group(self, members: NDArray[np.int32]) -> tuple[CodeGroup, NDArray[np.float64]]:
         """Return the group, and the error of each of its vectors."""
         own, mixed, coded = np.concatenate(self._products, axis=1)
-        # Points are shorter than what they stand for, by a part that is known now.
+        # Code points are shorter than their vectors; this is the mean ratio.
         longer = float(own.sum() / mixed.sum())
         squares = own - 2 * longer * mixed + longer * longer * coded
         errors = np.sqrt(np.maximum(squares, 0.0)) * self._scale

@@ -21,15 +21,15 @@ Floats = NDArray[np.float64]
 Matrix = NDArray[np.floating[Any]]
 
 FEW_VECTORS = 2048
-"""So few vectors are compared exactly at once."""
+"""Up to this number, vectors are compared exactly at once."""
 SMALL_SHARE = 0.05
-"""So small a share of a segment is compared exactly: gathering it costs less than estimates."""
+"""Up to this share of a segment is compared exactly: gathering it costs less than estimates."""
 LARGE_SHARE = 0.25
 """When more than this share would need exact scores, all vectors get them."""
 _GATHERED_SHARE = 0.3
 _MORE = 4
 _MANY_SCORES = 64
-"""So many vectors are compared in lower precision before."""
+"""From this number on, vectors are first compared in lower precision."""
 _LARGEST_NORM = 1e15
 """Products of longer vectors may not fit in 32 bits."""
 _LEAST_PRODUCT = 1e-30
@@ -54,7 +54,7 @@ class Look:
 
     @classmethod
     def at(cls, segment: VectorSegment, query: QueryVector, mask: Flags | None) -> Self:
-        """Begin a search; `mask` tells which rows may be found."""
+        """Begin a search; `mask` marks the rows that may be found."""
         if (wanted := segment.spec.dimensions) != len(query.values):
             raise InvalidSearchError(
                 f"vectors of {wanted} numbers cannot be compared with one of {len(query.values)}"
@@ -93,7 +93,7 @@ class Look:
         return self._estimates.likely
 
     def apart(self, scores: Floats, bar: float) -> Floats:
-        """How far scores are from a bar, in standard deviations of the estimates."""
+        """Return the distances of scores from a bar, in standard deviations of the estimates."""
         largest = float(self._estimates.deviations.max(initial=0.0))
         if not math.isfinite(bar) or largest == 0:
             return np.zeros(len(scores))
@@ -205,7 +205,7 @@ class Look:
         return ~low
 
     def _fits(self, norms: Floats) -> bool:
-        """True if products with vectors of these lengths can be told apart in 32 bits."""
+        """True if 32 bits distinguish products with vectors of these lengths."""
         largest = float(norms.max(initial=0.0))
         # Cosines have the length of each vector in their errors, others that of the longest.
         least = float(norms.min(initial=math.inf)) if self._query.metric == "cosine" else largest

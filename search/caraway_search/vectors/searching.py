@@ -17,13 +17,13 @@ Floats = NDArray[np.float64]
 
 _FEWEST_ESTIMATES = 64
 _MANY_ESTIMATES = 512
-"""So many take about as long as one; what has to be asked for again takes twice as long."""
+"""This number takes about as long as one estimate; a second request takes twice as long."""
 _ESTIMATES_A_ROW = 14
-"""How many vectors without clusters may be among the best, for each row that is wanted."""
+"""Estimates for each requested row: the usual number of candidates without clusters."""
 _MANY_ROWS = 50
 """Of fewer rows each counts, and not only their share."""
 _FAR = 8.0
-"""Estimates are never wrong by so many standard deviations."""
+"""The error of an estimate is never larger, in standard deviations."""
 _PARTS_OF_Z = np.linspace(0.3, 1.0, 15)
 
 
@@ -33,7 +33,7 @@ def search(
     limit: int,
     masks: Sequence[Flags | None] | None = None,
 ) -> list[Hits]:
-    """The best rows of some segments of one table, of those that the masks tell.
+    """Return the best rows of some segments of one table, of those in the masks.
 
     The hits of all segments together have the best `limit` rows, and rows that tie with the last.
 
@@ -56,7 +56,7 @@ def search(
 
 
 def _search_estimates(looks: Sequence[Look], coded: Sequence[Look], limit: int) -> float:
-    """Score vectors exactly until no estimate tells that another one may be among the best.
+    """Score vectors exactly until no estimate of another one reaches the best.
 
     Returns the score of the last of the best.
     """
@@ -83,10 +83,11 @@ def _search_estimates(looks: Sequence[Look], coded: Sequence[Look], limit: int) 
 
 
 def needed_z(recall: float, apart: Floats) -> float:
-    """How many standard deviations estimates may be wrong by, for a share of the best rows.
+    """Return the allowed error of estimates, in standard deviations, for a share of the best rows.
 
-    `apart` tells how many deviations above the bar each of the best rows is. A row at the bar is
-    missed if its estimate is wrong by more than the result, and rows far above it hardly ever.
+    `apart` holds the distance of each of the best rows from the bar, in deviations. A row at the
+    bar is missed if its estimate is wrong by more than the result, and rows far above it hardly
+    ever.
     """
     most = NormalDist().inv_cdf(recall)
     if most <= 0 or len(apart) < _MANY_ROWS:

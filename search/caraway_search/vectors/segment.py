@@ -21,7 +21,7 @@ FEWEST_CODED = 4096
 
 @dataclass(frozen=True, slots=True)
 class VectorIndexSpec:
-    """What a vector index covers, and the least share of the best rows that a search should find.
+    """The vectors of an index, and the least share of the best rows that a search should find.
 
     With `recall` 1 every vector is compared exactly.
     """

@@ -60,7 +60,7 @@ class StackedVectors:
         return np.concatenate([each @ query for each in self.matrices])
 
     def blocks(self, flags: NDArray[np.bool_], size: int) -> Iterator[tuple[Matrix, Numbers]]:
-        """Yield the vectors that flags tell, at most `size` at a time, with their numbers."""
+        """Yield the flagged vectors, at most `size` at a time, with their numbers."""
         chosen = np.flatnonzero(flags)
         for start in range(0, len(chosen), size):
             numbers = chosen[start : start + size]
