@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras console console-if-possible check-console test test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check format bench bench-paired dist lock protos clean
+.PHONY: setup run extras console console-if-possible check-console test test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check format bench bench-paired dist house lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made console-if-possible
 
@@ -209,6 +209,10 @@ dist: setup requirements/package.txt
 	$(PIP) --constraint requirements/dev.txt -r requirements/package.txt
 	$(BIN)/python console/build.py
 	$(BIN)/python -m tools.dist
+
+# The table of the architecture review, counted today.
+house: setup
+	@$(BIN)/python -m tools.house
 
 # Pins every requirement; the files name no index.
 LOCK = $(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11

@@ -87,7 +87,7 @@ def test_ceilings_are_checked_and_only_fall() -> None:
     assert [message.partition(":")[0] for message in messages] == ["a", "new"]
     assert prose.lowered(counts, ceilings) == {
         "a": {"odd_of_1000": 40, "long": 5},
-        "b": {"odd_of_1000": 15, "long": 0},
+        "b": {"odd_of_1000": 20, "long": 0},
         "new": {"odd_of_1000": 100, "long": 0},
     }
 

@@ -1,0 +1,39 @@
+"""The graph of the source: its modules, layers and imports."""
+
+import ast
+
+import pytest
+
+from tools import graph, house
+
+
+def test_imports_are_those_of_modules_and_of_names_in_them() -> None:
+    source = """
+import os
+import caraway_core.ids
+from caraway_core import tasks
+from caraway_core.errors import CarawayError
+
+def later():
+    from caraway_core.manifest import names, Manifest
+"""
+    known = frozenset(
+        f"caraway_core.{name}" for name in ("ids", "tasks", "errors", "manifest", "manifest.names")
+    )
+    assert set(graph._imports(ast.parse(source), known)) == known
+
+
+def test_layers_are_listed_without_their_marks() -> None:
+    assert graph.layers({"layers": ["a", "(b) | c"]}) == [["a"], ["b", "c"]]
+
+
+def test_every_root_has_a_package() -> None:
+    assert graph.packages()["operator"] == "caraway_operator"
+    assert graph.packages()["client"] == "caraway"
+
+
+@pytest.mark.full
+def test_every_point_of_the_review_is_counted() -> None:
+    rows = house.table()
+    assert len(rows) >= 25
+    assert all(len(row) == 4 and all(row[:3]) for row in rows)
