@@ -57,8 +57,8 @@ class Text:
 def of_module(path: Path) -> Iterator[Text]:
     """Yield the docstrings, documentation of attributes and comments of a module."""
     source = path.read_text()
-    for line, content in _docstrings(ast.parse(source).body, is_function=False):
-        yield Text(path, line, content)
+    for place, docstring in _docstrings(ast.parse(source).body, is_function=False):
+        yield Text(path, place, docstring)
     begin, lines = 0, list[str]()
     for number, line in enumerate([*source.splitlines(), ""], 1):
         content = line.strip()

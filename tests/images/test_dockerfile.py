@@ -123,15 +123,6 @@ def test_a_builder_without_buildkit_can_build_it() -> None:
         assert re.search(only_buildkit, DOCKERFILE, re.MULTILINE) is None, only_buildkit
 
 
-def test_images_know_their_version() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"ARG VERSION={project['version']}\n" in DOCKERFILE
-    assert (
-        f"image: ${{CARAWAY_IMAGE:-caraway:{project['version']}}}"
-        in (ROOT / "compose.yaml").read_text()
-    )
-
-
 def test_the_context_holds_every_package_of_the_wheel_and_nothing_else_large() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]

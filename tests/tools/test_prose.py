@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -96,4 +97,4 @@ def test_every_part_of_the_repository_has_files_and_a_ceiling() -> None:
     parts = prose.parts()
     assert {"search", "ai", "executor/indexes", "tests", "docs/decisions"} <= parts.keys()
     assert all(parts.values())
-    assert prose.json.loads(prose.CEILINGS.read_text()).keys() >= parts.keys()
+    assert json.loads(prose.CEILINGS.read_text()).keys() >= parts.keys()

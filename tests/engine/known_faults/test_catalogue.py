@@ -37,7 +37,9 @@ def test_names_and_sentences_occur_once() -> None:
 
 
 def test_the_docs_list_every_fault() -> None:
-    rows = [("fault", "smallest statement", "Caraway", "upstream", "seen in", "ends with")]
+    rows: list[tuple[str, ...]] = [
+        ("fault", "smallest statement", "Caraway", "upstream", "seen in", "ends with")
+    ]
     rows += [_row(fault) for fault in FAULTS]
     written_docs.check("reference/sql-limits.md", "faults", written_docs.table(*rows))
 
