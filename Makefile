@@ -161,7 +161,7 @@ test-upgrade-short: setup
 test-console: setup
 	$(PIP) -r requirements/browser.txt
 	-$(BIN)/python console/build.py --check
-	$(PYTEST) -rs -o timeout=300 -m full tests/e2e/test_console.py tests/e2e/test_management_console.py
+	$(PYTEST) -rs -o timeout=300 -m full tests/e2e/test_console*.py tests/e2e/test_management_console.py tests/e2e/test_management_people.py
 
 # Manifests, keys and certificates reach runtimes under load, and no request fails.
 test-rollouts: setup

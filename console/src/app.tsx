@@ -3,6 +3,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { RequestError } from "./api/client";
 import { currentKey, useKey } from "./api/key";
 import HomePage from "./pages/home";
+import { askLessWhenIdle, mayTryAgain } from "./parts/attention";
 import { Page, Waiting } from "./parts/basics";
 import { Boundary, Colours } from "./parts/frame";
 import { KeyDialog } from "./parts/key_dialog";
@@ -27,12 +28,13 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       // A refusal stays one; a runtime that is busy or away may come back.
-      retry: (tries, error) => tries < MOST_TRIES && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
+      retry: (tries, error) => mayTryAgain() && tries < MOST_TRIES && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
       refetchOnWindowFocus: false,
       refetchIntervalInBackground: false,
     },
   },
 });
+askLessWhenIdle(client);
 
 export function App() {
   const { parts } = useRoute();

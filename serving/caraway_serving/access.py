@@ -18,6 +18,11 @@ class Principal:
     """True if it sees the statements of all principals in `runtime.task_history`."""
 
     @property
+    def access(self) -> str:
+        """The access as keys are written: `ro`, `rw` or `admin`."""
+        return "admin" if self.is_admin else "rw" if self.may_write else "ro"
+
+    @property
     def viewer(self) -> PrincipalId | None:
         """The principal whose rows it sees; None means all principals."""
         return None if self.is_admin else self.id

@@ -1,6 +1,6 @@
 /** Requests to the runtime that served this page. */
 
-import { currentKey, noteRefusal } from "./key";
+import { currentKey, noteAccess, noteRefusal } from "./key";
 
 export const ARROW = "application/vnd.apache.arrow.stream";
 
@@ -66,6 +66,7 @@ export async function send(path: string, options: RequestOptions = {}): Promise<
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new RequestError("the runtime does not respond", 0);
   }
+  noteAccess(response.headers.get("x-key-access"));
   if (response.ok) return response;
   if (response.status === 401) noteRefusal();
   const retryAfter = Number(response.headers.get("retry-after"));

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { fetchJson, send } from "../api/client";
+import { useMayWrite } from "../api/key";
 import { EVERY_MS, tablePath, useColumns, useDatasets, useTables } from "../api/queries";
 import type { Acceleration, DatasetEntry, TableName } from "../api/types";
 import { Answer, Empty, Failure, Page, State, Table, Time } from "../parts/basics";
@@ -151,6 +152,7 @@ function AccelerationView({ name }: { name: string }) {
   const address = `v1/datasets/${encodeURIComponent(name)}/acceleration`;
   const [failure, setFailure] = useState<unknown>(null);
   const [said, setSaid] = useState("");
+  const mayWrite = useMayWrite();
   const standing = useQuery({
     queryKey: ["acceleration", name],
     queryFn: ({ signal }) => fetchJson<Acceleration>(address, { signal }),
@@ -189,7 +191,7 @@ function AccelerationView({ name }: { name: string }) {
           </dl>
           {found.refresh && <p role="status">Refreshing: {formatNumber(found.refresh.rows)} rows, {formatNumber(Math.round(found.refresh.rows_per_second))} a second, attempt {found.refresh.attempt}</p>}
           {found.error && <Failure error={new Error(found.error)} />}
-          <button type="button" onClick={() => void refresh()} disabled={Boolean(found.refresh)}>Refresh now</button>
+          {mayWrite && <button type="button" onClick={() => void refresh()} disabled={Boolean(found.refresh)}>Refresh now</button>}
           {said && <span className="quiet" role="status"> {said}</span>}
           {failure !== null && <Failure error={failure} />}
         </section>

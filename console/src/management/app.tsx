@@ -2,26 +2,32 @@ import { QueryClient, QueryClientProvider, useQuery, useQueryClient } from "@tan
 import { lazy, Suspense, useEffect, useState, useSyncExternalStore, type FormEvent } from "react";
 import { RequestError } from "../api/client";
 import { asksForKey, subscribe, useKey } from "../api/key";
+import { askLessWhenIdle, mayTryAgain } from "../parts/attention";
 import { Answer, Empty, Failure, Page, Waiting } from "../parts/basics";
 import { Boundary, Colours } from "../parts/frame";
 import { place, useRoute } from "../parts/route";
+import { JoinForm } from "./joining";
 import ProjectsPage from "./projects";
-import { chooseOrganization, currentOrganization, findOrganizations, signIn, signOut, type Organization } from "./session";
+import { allows, RoleHere } from "./rules";
+import { chooseOrganization, currentOrganization, findOrganizations, hasExpired, issuerAddress, signIn, signOut, useWays, type Organization } from "./session";
 
 const ProjectPage = lazy(() => import("./project"));
+const OrganizationPage = lazy(() => import("./organization"));
+const ActivityPage = lazy(() => import("./activity"));
 const PAGES = [
-  { name: "", title: "Projects" },
-  { name: "organization", title: "Organization", page: lazy(() => import("./organization")) },
-  { name: "activity", title: "Activity", page: lazy(() => import("./activity")) },
+  { name: "", title: "Projects", scope: "apps:read" },
+  { name: "organization", title: "Organization", scope: "members:read" },
+  { name: "activity", title: "Activity", scope: "activity:read" },
 ];
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      retry: (tries, error) => tries < 2 && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
+      retry: (tries, error) => mayTryAgain() && tries < 2 && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
       refetchOnWindowFocus: false,
     },
   },
 });
+askLessWhenIdle(client);
 
 export function ManagementApp() {
   return (
@@ -43,6 +49,9 @@ function SignedIn() {
 
 function SignIn() {
   const queries = useQueryClient();
+  const ways = useWays();
+  // The link to the issuer leads back to where the page is.
+  useRoute();
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [failure, setFailure] = useState<unknown>(null);
@@ -61,12 +70,14 @@ function SignIn() {
   };
   return (
     <Page title="Sign in">
+      {hasExpired() && <p role="status">Your session has ended. Sign in again: you come back to where you were.</p>}
       <form className="sign-in" onSubmit={(event) => void submit(event)}>
         <label>Username<input autoFocus required autoComplete="username" value={username} onChange={(event) => setUsername(event.target.value)} /></label>
         <label>Password<input required type="password" autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} /></label>
         <button type="submit" className="main-button">Sign in</button>
         {failure !== null && <Failure error={failure} />}
-        <p className="quiet">A first password is set with the token of <code>caraway management init</code>: <code>PUT /v1/whoami/password</code>. Where the service has an issuer of OpenID Connect, <a href="auth/oidc">sign in there</a>.</p>
+        {ways.data?.oidc && <a className="button" href={issuerAddress()}>Sign in with the identity provider</a>}
+        <p className="quiet">A first password is set with the token of <code>caraway management init</code>: <code>PUT /v1/whoami/password</code>.</p>
       </form>
     </Page>
   );
@@ -88,14 +99,18 @@ function Frame({ organizations }: { organizations: Organization[] }) {
     queries.removeQueries({ predicate: (query) => query.queryKey[0] !== "organizations" });
   };
   const at = parts[0] ?? "";
-  const Shown = PAGES.find((each) => each.name === at)?.page;
+  const organization = organizations.find((each) => each.name === chosen) ?? organizations[0];
+  const role = organization?.role ?? "viewer";
+  const pages = PAGES.filter((each) => allows(role, each.scope));
+  const isRefused = PAGES.some((each) => each.name === at) && !pages.some((each) => each.name === at);
   return (
+    <RoleHere.Provider value={role}>
     <div className="frame">
       <header className="side">
         <div className="brand"><span aria-hidden="true">◖</span> Caraway</div>
         <button type="button" className="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>Menu</button>
         <nav aria-label="Pages" className={isOpen ? "pages open" : "pages"}>
-          {PAGES.map((each) => (
+          {pages.map((each) => (
             <a key={each.name} href={each.name === "" ? "#/" : place(each.name)} aria-current={each.name === (at === "projects" ? "" : at) ? "page" : undefined}>{each.title}</a>
           ))}
         </nav>
@@ -110,12 +125,20 @@ function Frame({ organizations }: { organizations: Organization[] }) {
         </footer>
       </header>
       <Boundary key={`${chosen} ${parts.join("/")}`}>
-        {organizations.length === 0 ? <Page title="Organization"><Empty>You are in no organization. An invitation or an administrator adds you to one.</Empty></Page> : (
+        {organization === undefined ? (
+          <Page title="Organization">
+            <Empty>You are in no organization. Join the one that has invited you, or ask its administrator to add you.</Empty>
+            <JoinForm />
+          </Page>
+        ) : isRefused ? (
+          <Page title="Not allowed"><p>The role {role} does not see this page. <a href="#/">Projects</a></p></Page>
+        ) : (
           <Suspense fallback={<main id="content" className="page"><Waiting what="the page" /></main>}>
-            {at === "" ? <ProjectsPage /> : at === "projects" ? <ProjectPage /> : Shown ? <Shown /> : <Page title="Not found"><p>There is no such page. <a href="#/">Projects</a></p></Page>}
+            {at === "" ? <ProjectsPage /> : at === "projects" ? <ProjectPage /> : at === "organization" ? <OrganizationPage organization={organization} /> : at === "activity" ? <ActivityPage /> : <Page title="Not found"><p>There is no such page. <a href="#/">Projects</a></p></Page>}
           </Suspense>
         )}
       </Boundary>
     </div>
+    </RoleHere.Provider>
   );
 }

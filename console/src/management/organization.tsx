@@ -1,58 +1,75 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { fetchJson, send } from "../api/client";
 import { Answer, Failure, Page, Table, Time } from "../parts/basics";
 import { formatNumber } from "../parts/format";
-import type { Member, Token } from "./types";
+import { useChange } from "./change";
+import { JoinForm } from "./joining";
+import { Members } from "./members";
+import { useWhoAmI, type Organization } from "./session";
+import type { Token, Usage } from "./types";
 
-export default function OrganizationPage() {
-  const members = useQuery({ queryKey: ["members"], queryFn: ({ signal }) => fetchJson<{ members: Member[] }>("v1/members?limit=100", { signal }) });
-  const limits = useQuery({ queryKey: ["limits"], queryFn: ({ signal }) => fetchJson<Record<string, number | Record<string, number>>>("v1/limits", { signal }) });
+type Limits = Record<string, number | Record<string, number> | null>;
+
+export default function OrganizationPage({ organization }: { organization: Organization }) {
   return (
     <Page title="Organization">
+      <p>You are {organization.role} of <strong>{organization.name}</strong>.</p>
       <h2>Members</h2>
-      <Answer of={members} what="members">
-        {(found) => (
-          <Table label="Members" head={["member", "roles"]}>
-            {found.members.map((each) => <tr key={each.user_id}><td>{each.username}</td><td>{each.roles.join(", ")}</td></tr>)}
-          </Table>
-        )}
-      </Answer>
-      <h2>Limits of the plan</h2>
-      <Answer of={limits} what="limits">
-        {(found) => (
-          <Table label="Limits" head={["limit", "value"]}>
-            {Object.entries(found).flatMap(([name, value]) =>
-              typeof value === "number"
-                ? [<tr key={name}><td>{name.replaceAll("_", " ")}</td><td>{value === -1 ? "none" : formatNumber(value)}</td></tr>]
-                : Object.entries(value).map(([inner, number]) => <tr key={inner}><td>{inner.replaceAll("_", " ")}</td><td>{number === -1 ? "none" : formatNumber(number)}</td></tr>),
-            )}
-          </Table>
-        )}
-      </Answer>
+      <Members org={organization.id} />
+      <h2>Plan</h2>
+      <Plan org={organization.id} />
       <h2>Your tokens</h2>
       <Tokens />
+      <h2>Join another organization</h2>
+      <JoinForm />
     </Page>
   );
 }
 
+function Plan({ org }: { org: number }) {
+  const used = useQuery({ queryKey: ["usage", org], queryFn: ({ signal }) => fetchJson<Usage>(`v1/orgs/${org}`, { signal }) });
+  const limits = useQuery({ queryKey: ["limits"], queryFn: ({ signal }) => fetchJson<Limits>("v1/limits", { signal }) });
+  return (
+    <Answer of={limits} what="limits">
+      {(found) => (
+        <>
+          {used.data && <p>The plan is <strong>{used.data.plan}</strong>. An administrator of the installation changes it.</p>}
+          <Table label="Limits" head={["limit", "used", "allowed"]}>
+            {Object.entries(found).flatMap(([name, value]) => (typeof value === "object" ? Object.entries(value ?? {}) : [[name, value] as const])).map(([name, value]) => (
+              <Limit key={name} name={name} allowed={value} used={used.data?.usage[name]} />
+            ))}
+          </Table>
+        </>
+      )}
+    </Answer>
+  );
+}
+
+const WORDS: Record<string, string> = { apps: "projects", users: "members and open invitations", api_rps: "requests per second", pods: "instances" };
+
+function Limit({ name, allowed, used }: { name: string; allowed: number; used?: number }) {
+  const words = WORDS[name] ?? name.replaceAll("_", " ");
+  const isFull = used !== undefined && allowed !== -1 && used >= allowed;
+  return (
+    <tr>
+      <td>{words}</td>
+      <td>
+        {used !== undefined && allowed > 0 && <meter min={0} max={allowed} value={used} aria-label={`Used ${words}`} />}{" "}
+        {used !== undefined && <span className={isFull ? "bad" : undefined}>{formatNumber(used)}{isFull && ", all of them"}</span>}
+      </td>
+      <td>{allowed === -1 ? "without limit" : formatNumber(allowed)}</td>
+    </tr>
+  );
+}
+
 function Tokens() {
-  const client = useQueryClient();
   const asked = useQuery({ queryKey: ["tokens"], queryFn: ({ signal }) => fetchJson<{ tokens: Token[] }>("v1/tokens?limit=100", { signal }) });
-  const self = useQuery({ queryKey: ["whoami"], queryFn: ({ signal }) => fetchJson<{ scopes: string[] }>("v1/whoami", { signal }) });
+  const self = useWhoAmI();
   const [name, setName] = useState("");
   const [isReader, setReader] = useState(true);
   const [made, setMade] = useState<string | null>(null);
-  const [failure, setFailure] = useState<unknown>(null);
-  const change = async (work: () => Promise<void>): Promise<void> => {
-    setFailure(null);
-    try {
-      await work();
-    } catch (error) {
-      setFailure(error);
-    }
-    await client.invalidateQueries({ queryKey: ["tokens"] });
-  };
+  const { change, failure } = useChange("tokens");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const scopes = isReader ? (self.data?.scopes ?? []).filter((scope) => scope.endsWith(":read")) : ["*"];
@@ -61,6 +78,9 @@ function Tokens() {
       setMade(token.token);
       setName("");
     });
+  };
+  const revoke = async (token: Token): Promise<void> => {
+    if (confirm(`Revoke the token ${token.name}? Programs that use it are refused.`)) await change(() => send(`v1/tokens/${token.id}`, { method: "DELETE" }));
   };
   return (
     <>
@@ -71,7 +91,7 @@ function Tokens() {
               <tr key={each.id}>
                 <td>{each.name}</td><td><code>{each.hint}</code></td><td><Time value={each.created_at} /></td>
                 <td>{each.last_used_at && <Time value={each.last_used_at} />}</td><td>{each.expires_at && <Time value={each.expires_at} />}</td>
-                <td><button type="button" onClick={() => void change(async () => { await send(`v1/tokens/${each.id}`, { method: "DELETE" }); })}>Revoke {each.name}</button></td>
+                <td><button type="button" onClick={() => void revoke(each)}>Revoke {each.name}</button></td>
               </tr>
             ))}
           </Table>

@@ -3,19 +3,21 @@ import { useState, type FormEvent } from "react";
 import { fetchJson } from "../api/client";
 import { Answer, Empty, Failure, Page, State, Table, Time } from "../parts/basics";
 import { go, place } from "../parts/route";
+import { useMay } from "./rules";
 import type { Project } from "./types";
 
 const FIRST = "version: v1\nkind: Caraway\nname: NAME\ndatasets: []\n";
 const MOST = 100;
 
 export default function ProjectsPage() {
+  const may = useMay();
   const projects = useQuery({
     queryKey: ["projects"],
     queryFn: ({ signal }) => fetchJson<{ projects: Project[] }>(`v1/projects?limit=${MOST}`, { signal }),
   });
   return (
     <Page title="Projects">
-      <NewProject />
+      {may("apps:write") && <NewProject />}
       <Answer of={projects} what="projects">
         {({ projects: all }) => all.length === 0 ? <Empty>No projects yet. A project is a manifest that is deployed as a runtime of its own.</Empty> : (
           <>

@@ -1,12 +1,15 @@
 /** Who is signed in, and for which organization requests are. */
 
+import { useQuery } from "@tanstack/react-query";
 import { noteRefusal } from "../api/key";
 import { fetchJson, RequestError, useCredentials } from "../api/client";
 import { keep, readKept } from "../parts/storage";
+import { forgetDrafts } from "./drafts";
 
 const ORGANIZATION = "caraway.organization";
 let csrf: string | null = null;
 let organization = readKept("browser", ORGANIZATION);
+let hasLeft = false;
 
 useCredentials(() => ({
   ...(csrf === null ? {} : { "x-csrf-token": csrf }),
@@ -49,10 +52,36 @@ export async function findOrganizations(signal?: AbortSignal): Promise<Organizat
 export async function signIn(username: string, password: string): Promise<void> {
   const made = await fetchJson<{ csrf_token: string }>("v1/sessions", { json: { username, password } });
   csrf = made.csrf_token;
+  hasLeft = false;
 }
 
 export async function signOut(): Promise<void> {
   await fetchJson("v1/sessions/current", { method: "DELETE" }).catch(() => undefined);
   csrf = null;
+  hasLeft = true;
+  forgetDrafts();
   noteRefusal();
+}
+
+/** Return whether a session of this page ended by itself. */
+export function hasExpired(): boolean {
+  return csrf !== null && !hasLeft;
+}
+
+/** Return the address that signs in at the issuer of the installation, and leads back to this place. */
+export function issuerAddress(): string {
+  return `auth/oidc?return_to=${encodeURIComponent(new URL(document.baseURI).pathname + location.hash)}`;
+}
+
+export function useWays() {
+  return useQuery({ queryKey: ["ways"], queryFn: ({ signal }) => fetchJson<{ oidc: boolean }>("sign-in/ways", { signal }), staleTime: Infinity });
+}
+
+export interface WhoAmI {
+  scopes: string[];
+  user: { id: number; username: string } | null;
+}
+
+export function useWhoAmI() {
+  return useQuery({ queryKey: ["whoami"], queryFn: ({ signal }) => fetchJson<WhoAmI>("v1/whoami", { signal }), staleTime: Infinity });
 }

@@ -10,6 +10,7 @@ export interface Project {
   endpoint: string | null;
   tags: Record<string, string>;
   revision: number;
+  repository: string | null;
   config: { manifest: string | null; replicas: number | null };
 }
 export interface Deployment {
@@ -32,14 +33,38 @@ export interface Secret {
   name: string;
   updated_at?: string;
 }
+export interface MonitorSpec {
+  op: string;
+  threshold: number;
+  window: string;
+  sustainSecs: number;
+  severity: string;
+  includeDetails: boolean;
+  datasets?: string[];
+}
+export interface Targets {
+  email?: { emails: string[]; recipientUserIds: number[] };
+  slack?: { channelId: string };
+  http?: {
+    url: string;
+    method?: string;
+    token?: string;
+    has_token?: boolean;
+    disabled_reason?: string | null;
+    signing_secret?: string;
+  };
+}
 export interface Monitor {
   id: string;
   name: string;
   template: string;
+  spec: MonitorSpec;
+  targets: Targets;
   enabled: boolean;
   state: string;
   since: string | null;
   evaluation_unavailable_reason: string | null;
+  revision: number;
 }
 export interface Activity {
   id: number;
@@ -55,6 +80,19 @@ export interface Member {
   user_id: number;
   username: string;
   roles: string[];
+  is_owner: boolean;
+  created_at: string;
+}
+export interface Invitation {
+  id: number;
+  email: string;
+  roles: string[];
+  invited_by: string | null;
+  expires_at: string;
+}
+export interface Usage {
+  plan: string;
+  usage: Record<string, number>;
 }
 export interface Token {
   id: number;

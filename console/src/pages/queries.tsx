@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { fetchJson, selectRows, send } from "../api/client";
+import { useMayWrite } from "../api/key";
 import { EVERY_MS, quoteText } from "../api/queries";
 import type { ActiveStatements, FinishedTask, Jobs as JobList } from "../api/types";
 import { Answer, Empty, Failure, Page, State, Table, Time } from "../parts/basics";
@@ -11,12 +12,12 @@ import { place, useRoute } from "../parts/route";
 export default function QueriesPage() {
   const { parts } = useRoute();
   const [, kind, id] = parts;
+  const mayWrite = useMayWrite();
   return (
     <Page title="Queries and jobs">
       {kind === "trace" && id ? <Trace id={id} /> : kind ? <Job id={kind} /> : (
         <>
-          <h2>Running</h2>
-          <Running />
+          {mayWrite && <><h2>Running</h2><Running /></>}
           <h2>Jobs</h2>
           <Jobs />
           <h2>Finished</h2>
@@ -81,6 +82,7 @@ function Jobs() {
     refetchInterval: EVERY_MS,
   });
   const { cancel, failure } = useCancel("jobs");
+  const mayWrite = useMayWrite();
   return (
     <>
       <label>State{" "}
@@ -99,7 +101,7 @@ function Jobs() {
                   <td><State value={each.status} /></td>
                   <td><Time value={each.created_at} /></td>
                   <td><code>{each.sql_preview}</code></td>
-                  <td>{(each.status === "PENDING" || each.status === "RUNNING") && <button type="button" onClick={() => void cancel(`v1/queries/${each.query_id}/cancel`)}>Cancel</button>}</td>
+                  <td>{mayWrite && (each.status === "PENDING" || each.status === "RUNNING") && <button type="button" onClick={() => void cancel(`v1/queries/${each.query_id}/cancel`)}>Cancel</button>}</td>
                 </tr>
               ))}
             </Table>

@@ -32,6 +32,12 @@ export class Boundary extends Component<{ children: ReactNode }, { error: unknow
 
   override render(): ReactNode {
     if (this.state.error === null) return this.props.children;
-    return <Page title="Error"><Failure error={this.state.error} retry={() => location.reload()} /></Page>;
+    return <Page title="Error"><Failure error={explained(this.state.error)} retry={() => location.reload()} /></Page>;
   }
+}
+
+/** Return an error in words, if it is that a part of the page is not there. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof TypeError) || !/import|module|load/i.test(error.message)) return error;
+  return new Error("this part of the page cannot be loaded: the service does not respond, or another release serves now");
 }

@@ -20,6 +20,16 @@ export function keep(place: Place, name: string, text: string | null): void {
   }
 }
 
+/** Forget all texts whose names begin so. */
+export function removeKept(place: Place, prefix: string): void {
+  try {
+    const storage = storageOf(place);
+    for (const name of Object.keys(storage)) if (name.startsWith(prefix)) storage.removeItem(name);
+  } catch {
+    // The browser keeps nothing.
+  }
+}
+
 function storageOf(place: Place): Storage {
   return place === "tab" ? sessionStorage : localStorage;
 }

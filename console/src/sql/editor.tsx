@@ -3,11 +3,11 @@
 import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { PostgreSQL, sql, type SQLNamespace } from "@codemirror/lang-sql";
-import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, Prec } from "@codemirror/state";
 import { Decoration, drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
-import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
+import { colors, shadowOf, theme } from "../parts/code";
 import { statementAt } from "./statements";
 
 export interface Mark {
@@ -25,26 +25,6 @@ interface Props {
   onReady: (run: () => void) => void;
 }
 
-const colors = HighlightStyle.define([
-  { tag: tags.keyword, color: "var(--code-keyword)", fontWeight: "600" },
-  { tag: [tags.string, tags.special(tags.string)], color: "var(--code-text)" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--code-number)" },
-  { tag: [tags.lineComment, tags.blockComment], color: "var(--quiet)", fontStyle: "italic" },
-  { tag: tags.typeName, color: "var(--code-type)" },
-]);
-const theme = EditorView.theme({
-  "&": { height: "100%", fontSize: "14px", color: "var(--text)", backgroundColor: "var(--surface)" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
-  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.55" },
-  ".cm-content": { caretColor: "var(--text)" },
-  ".cm-cursor": { borderLeftColor: "var(--text)" },
-  ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--quiet)", border: "none" },
-  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection)" },
-  ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--text)", border: "1px solid var(--line)" },
-  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
-  ".cm-error": { textDecoration: "underline wavy var(--bad)", backgroundColor: "var(--bad-soft)" },
-});
 const marked = Decoration.mark({ class: "cm-error" });
 
 export default function Editor(props: Props) {
@@ -55,8 +35,7 @@ export default function Editor(props: Props) {
   const parts = useRef({ language: new Compartment(), mark: new Compartment() });
 
   useEffect(() => {
-    const root = host.current as HTMLDivElement;
-    const shadow = root.shadowRoot ?? root.attachShadow({ mode: "open", delegatesFocus: true });
+    const shadow = shadowOf(host.current as HTMLDivElement);
     const run = (): boolean => {
       const state = (view.current as EditorView).state;
       const { from, to, head } = state.selection.main;

@@ -1,7 +1,7 @@
 /** One statement of a tab: from its start to its rows, its plan or its failure. */
 
 import { useRef, useState } from "react";
-import { fetchJson, send, selectRows } from "../api/client";
+import { fetchJson, RequestError, send, selectRows } from "../api/client";
 import { untilDone } from "./exporting";
 import { readResult, type Result } from "./results";
 import { noteRun } from "./tabs";
@@ -51,9 +51,9 @@ export function useRuns() {
           throw error;
         }
         const path = `v1/queries/${query_id}/results`;
-        for await (const result of readResult({ path, signal: control.signal })) show({ result });
+        for await (const result of whole(readResult({ path, signal: control.signal }))) show({ result });
       } else {
-        for await (const result of readResult({ sql, parameters, signal: control.signal })) show({ result });
+        for await (const result of whole(readResult({ sql, parameters, signal: control.signal }))) show({ result });
       }
       show({ state: "done" });
     } catch (error) {
@@ -64,4 +64,14 @@ export function useRuns() {
   };
 
   return { runs, begin, cancel };
+}
+
+/** Yield results, and say what it means if their stream breaks. */
+async function* whole(results: AsyncGenerator<Result>): AsyncGenerator<Result> {
+  try {
+    yield* results;
+  } catch (error) {
+    if (error instanceof RequestError || (error instanceof DOMException && error.name === "AbortError")) throw error;
+    throw new Error("the rows ended early, because the runtime or an executor failed or the connection broke; those that are shown are not all: run the statement again");
+  }
 }

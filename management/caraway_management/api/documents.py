@@ -1,4 +1,4 @@
-"""`/v1/docs`: the description of the API under other paths, and as a page."""
+"""`/v1/docs`: the description of the API under other paths and as a page, and of manifests."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
+from caraway_core.manifest import schema
 from caraway_management.api.credentials import pages
 
 router = APIRouter(prefix="/v1/docs", include_in_schema=False)
@@ -16,6 +17,12 @@ router = APIRouter(prefix="/v1/docs", include_in_schema=False)
 async def get_description(request: Request) -> Response:
     """Return the description, as `/openapi.json` does."""
     return JSONResponse(request.app.openapi())
+
+
+@router.get("/manifest.schema.json")
+async def get_manifest_schema() -> Response:
+    """Return the JSON Schema of manifests, for editors."""
+    return JSONResponse(schema.json_schema(), media_type="application/schema+json")
 
 
 @router.get("")

@@ -101,11 +101,17 @@ async def create_organization(
 async def get_organization(
     caller: Annotated[Caller, needs_in_path("apps:read")], response: Response
 ) -> dict[str, Any]:
-    """Return an organization, with the role of the caller. Ours."""
+    """Return an organization, with the role of the caller and what it uses of its plan. Ours."""
+    now = caller.services.now()
     async with caller.services.database.read() as session:
         org = await session.get_one(Org, caller.org.id)
+        usage = {
+            "apps": await editing_projects.count(session, org.id),
+            "users": await members.count(session, org.id)
+            + await members.count_invitations(session, org.id, now),
+        }
     set_etag(response, org.revision)
-    return view(org, caller.role)
+    return {**view(org, caller.role), "usage": usage}
 
 
 @router.patch("/v1/orgs/{orgId}", dependencies=TAKES_IF_MATCH)

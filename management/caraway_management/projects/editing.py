@@ -68,10 +68,13 @@ async def check_number(session: AsyncSession, around: Surroundings) -> None:
     limits = around.allowance.limits
     if limits.apps == UNLIMITED:
         return
-    present = select(func.count()).where(
-        Project.org_id == around.org.id, Project.deleted_at.is_(None)
-    )
-    limiting.check_apps(limits, await session.scalar(present) or 0)
+    limiting.check_apps(limits, await count(session, around.org.id))
+
+
+async def count(session: AsyncSession, org_id: int) -> int:
+    """Return the number of projects of an organization."""
+    present = select(func.count()).where(Project.org_id == org_id, Project.deleted_at.is_(None))
+    return await session.scalar(present) or 0
 
 
 def update(around: Surroundings, project: Project, changes: Mapping[str, Any]) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from caraway_serving.access import ANONYMOUS, Keyring, presented_key
+from caraway_serving.access import ANONYMOUS, Keyring, Principal, presented_key
 from caraway_serving.scopes import PRINCIPAL
 
 _UNAUTHORIZED = PlainTextResponse(
@@ -41,9 +41,22 @@ class AccessGate:
                     await self._refusal(scope["path"])(scope, receive, send)
                     return
                 principal = found
+                send = _saying(found, send)
             scope[PRINCIPAL] = principal
         await self._app(scope, receive, send)
 
     def _refusal(self, path: str) -> ASGIApp:
         found = (own for start, own in self._refusals.items() if path.startswith(start))
         return next(found, _UNAUTHORIZED)
+
+
+def _saying(principal: Principal, send: Send) -> Send:
+    """Return a `send` whose response names the access of the key, so that pages offer no more."""
+    access = (b"x-key-access", principal.access.encode())
+
+    async def send_with(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), access]
+        await send(message)
+
+    return send_with

@@ -18,7 +18,7 @@ def test_an_organization_is_created_renamed_and_deleted(installation: Installati
         "created_at": installation.clock().isoformat(),
     }  # fmt: skip
     path = f"/v1/orgs/{id_}"
-    assert caller.get(path).json() == made.json()
+    assert caller.get(path).json() == made.json() | {"usage": {"apps": 0, "users": 1}}
     # The first organization is the one of requests that name none.
     assert caller.get("/v1/limits").status_code == 200
     renamed = caller.patch(path, {"name": "acme-2"})
@@ -35,6 +35,24 @@ def test_an_organization_is_created_renamed_and_deleted(installation: Installati
         "create_organization", "update_organization", "delete_organization",
         "delete_organization", "create_organization",
     ]  # fmt: skip
+
+
+def test_the_usage_of_a_plan_counts_projects_members_and_open_invitations(
+    installation: Installation,
+) -> None:
+    owner = installation.add_user()
+    org = installation.add_org("acme", owner)
+    installation.add_org("other", owner)
+    installation.add_member(org, Role.VIEWER)
+    caller = installation.sign_in(owner, org="acme")
+    for name in ("shop", "gone"):
+        made = caller.post("/v1/projects", {"name": name}).json()
+    caller.delete(f"/v1/projects/{made['id']}")
+    for email in ("a@example.com", "b@example.com"):
+        invited = caller.post("/v1/invitations", {"email": email}).json()
+    caller.delete(f"/v1/invitations/{invited['id']}")
+    usage = caller.get(f"/v1/orgs/{org.id}").json()["usage"]
+    assert usage == {"apps": 1, "users": 3}
 
 
 def test_deleting_an_organization_ends_its_projects(installation: Installation) -> None:

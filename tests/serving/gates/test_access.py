@@ -8,7 +8,7 @@ from caraway_serving.gates.access import AccessGate
 from caraway_serving.scopes import PRINCIPAL
 from tests.serving.gates.asking import Route, ask, scope
 
-KEYS = Keyring([("reader", "ro"), ("writer", "rw")])
+KEYS = Keyring([("reader", "ro"), ("writer", "rw"), ("root", "admin")])
 
 
 @pytest.mark.parametrize("path", ["/v1", "/v1/sql", "/v1/ready", "/v1/queries/x/results"])
@@ -51,6 +51,18 @@ async def test_known_key_passes_as_its_principal(headers: dict[str, str], may_wr
     (seen,) = route.seen
     assert seen[PRINCIPAL].may_write is may_write
     assert not seen[PRINCIPAL].is_admin
+
+
+@pytest.mark.parametrize(("key", "access"), [("reader", "ro"), ("writer", "rw"), ("root", "admin")])
+async def test_a_response_says_the_access_of_its_key(key: str, access: str) -> None:
+    answer = await ask(AccessGate(Route(), KEYS), scope(x_api_key=key))
+    assert answer.headers["x-key-access"] == access
+
+
+async def test_a_response_without_keys_says_no_access() -> None:
+    assert "x-key-access" not in (await ask(AccessGate(Route(), None), scope())).headers
+    refused = await ask(AccessGate(Route(), KEYS), scope(x_api_key="wrong"))
+    assert "x-key-access" not in refused.headers
 
 
 @pytest.mark.parametrize("path", ["/health", "/openapi.json", "/", "", "/V1/sql"])

@@ -2,7 +2,9 @@
 
 import hmac
 from datetime import timedelta
+from html import escape
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Query, Request
 from sqlalchemy import delete
@@ -10,10 +12,11 @@ from starlette.responses import RedirectResponse, Response
 
 from caraway_management import accounts
 from caraway_management.api.access import GivenServices
-from caraway_management.api.credentials import browser, signing_in
+from caraway_management.api.credentials import browser, pages, signing_in
 from caraway_management.credentials import values
 from caraway_management.credentials.oidc import Oidc
 from caraway_management.domain import grants, refusals
+from caraway_management.domain.refusals import RefusedError
 from caraway_management.services import Services
 from caraway_management.store.tables import SignIn
 
@@ -31,8 +34,16 @@ async def begin_oidc_sign_in(
     link: Annotated[bool, Query()] = False,
 ) -> Response:
     """Send the browser to the issuer. With `link`, the signed-in user gets the identity."""
+    try:
+        return await _begin(request, services, grants.check_return(return_to), link)
+    except RefusedError as exc:
+        # The place is checked, unless it is what is refused.
+        back = _root(services) if "return_to" in exc.fields else return_to
+        return _failed(request, exc, back)
+
+
+async def _begin(request: Request, services: Services, return_to: str, link: bool) -> Response:
     oidc = _configured(services)
-    grants.check_return(return_to)
     visitor = await browser.find_visitor(request, services) if link else None
     if link and visitor is None:
         return browser.to_sign_in(request)
@@ -57,7 +68,7 @@ async def begin_oidc_sign_in(
         _COOKIE,
         begun.state,
         max_age=int(_LIFETIME.total_seconds()),
-        path=_PATH,
+        path=_cookie_path(services),
         secure=signing_in.is_secure(request, services),
         httponly=True,
         samesite="lax",
@@ -74,16 +85,36 @@ async def finish_oidc_sign_in(
     iss: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> Response:
     """Sign in the user who comes back from the issuer."""
-    oidc = _configured(services)
-    now = services.now()
+    begun: SignIn | None = None
+    try:
+        oidc = _configured(services)
+        begun = await _find(request, services, state)
+        return await _finish(request, services, oidc, begun, code, iss)
+    except RefusedError as exc:
+        return _failed(request, exc, begun.return_to if begun else _root(services))
+
+
+async def _find(request: Request, services: Services, state: str) -> SignIn:
+    """Return the sign-in that comes to its end, which works once.
+
+    Raises:
+        RefusedError: it did not begin in this browser, or is over.
+    """
     if not hmac.compare_digest(request.cookies.get(_COOKIE, "").encode(), state.encode()):
         raise refusals.forbidden("the sign-in did not begin in this browser", "csrf_mismatch")
     async with services.database.change() as session:
         begun = await session.get(SignIn, values.digest(state), with_for_update=True)
         if begun is not None:
             await session.delete(begun)
-    if begun is None or begun.expires_at <= now:
+    if begun is None or begun.expires_at <= services.now():
         raise refusals.invalid("the sign-in is unknown, expired or finished; begin again")
+    return begun
+
+
+async def _finish(
+    request: Request, services: Services, oidc: Oidc, begun: SignIn, code: str, iss: str | None
+) -> Response:
+    now = services.now()
     if iss is not None and iss != oidc.settings.issuer:
         raise refusals.forbidden("the answer is from another issuer")
     if not code:
@@ -99,7 +130,7 @@ async def finish_oidc_sign_in(
         )
     made = await signing_in.open_session(request, services, user)
     response = RedirectResponse(begun.return_to, 303, {"cache-control": "no-store"})
-    response.delete_cookie(_COOKIE, path=_PATH)
+    response.delete_cookie(_COOKIE, path=_cookie_path(services))
     signing_in.set_cookie(response, request, services, made.value)
     return response
 
@@ -110,5 +141,28 @@ def _configured(services: Services) -> Oidc:
     return services.oidc
 
 
+def _failed(request: Request, exc: RefusedError, return_to: str) -> Response:
+    """Return the response of a sign-in that failed: a page for browsers, which leads back."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise exc
+    request.state.refusal = exc.code
+    content = (
+        f'<p role="alert">{escape(exc.message)}</p>'
+        f'<p><a href="{escape(return_to)}">Go back and sign in again</a></p>'
+    )
+    response = pages.page("Sign in", content, exc.status)
+    response.headers.update(exc.headers)
+    return response
+
+
 def _callback(services: Services) -> str:
     return f"{services.credentials.public_url.rstrip('/')}{_PATH}/callback"
+
+
+def _root(services: Services) -> str:
+    """Return the path of the console, which a proxy may have below a prefix."""
+    return f"{urlsplit(services.credentials.public_url).path.rstrip('/')}/"
+
+
+def _cookie_path(services: Services) -> str:
+    return f"{_root(services)}{_PATH[1:]}"

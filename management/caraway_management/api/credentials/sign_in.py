@@ -25,6 +25,12 @@ async def show_sign_in(
     return _form(services, grants.check_return(return_to))
 
 
+@router.get("/sign-in/ways")
+async def list_ways(services: GivenServices) -> dict[str, bool]:
+    """Return the ways to sign in, which the console offers."""
+    return {"password": True, "oidc": services.oidc is not None}
+
+
 @router.post("/sign-in")
 async def sign_in(request: Request, services: GivenServices) -> Response:
     """Sign in, and go back to the page that asked for it."""

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -8,6 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from caraway_management.credentials.settings import CredentialSettings
 from caraway_management.store.tables import Identity, SignIn, User
 from tests.kit import management
 from tests.kit.management import BEGAN, Caller, Installation
@@ -278,6 +280,51 @@ def test_the_user_is_sent_back_to_this_service_only(installation: Installation) 
     for path in ("https://evil.example", "//evil.example", "/\\evil.example"):
         answer = installation.client.get(START, params={"return_to": path}, follow_redirects=False)
         assert answer.status_code == 400
+
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+def test_a_browser_gets_a_page_that_leads_back(installation: Installation, issuer: Issuer) -> None:
+    place = "/#/projects/7?a=%22%3E"
+    brought = issuer.authorize(begin(installation, return_to=place))
+    refused = installation.client.get(
+        CALLBACK, params={"state": brought["state"], "error": "access_denied"}, headers=BROWSER
+    )
+    assert refused.status_code == 403
+    assert refused.headers["content-type"].startswith("text/html")
+    assert "script" not in refused.headers["content-security-policy"]
+    assert "did not sign you in" in refused.text and f'href="{place}"' in refused.text
+    # The state is used up; where the user came from is not known any more.
+    again = installation.client.get(CALLBACK, params=brought, headers=BROWSER)
+    assert (again.status_code, 'href="/"' in again.text) == (400, True)
+    issuer.metadata = {"issuer": "https://other.example"}
+    installation.clock.advance(minutes=10)
+    for path, status, back in ((place, 502, place), ("https://evil.example", 400, "/")):
+        away = installation.client.get(START, params={"return_to": path}, headers=BROWSER)
+        assert (away.status_code, f'href="{back}"' in away.text) == (status, True)
+        assert "evil" not in away.text
+
+
+def test_the_way_back_may_be_below_a_prefix(tmp_path: Path, issuer: Issuer) -> None:
+    url = management.prepared_embedded_url(tmp_path)
+    settings = CredentialSettings("http://testserver/mgmt")
+    oidc = issuer.oidc()
+    with management.installation(url, is_prepared=True, credentials=settings, oidc=oidc) as made:
+        begun = made.client.get(START, headers=BROWSER, follow_redirects=False)
+        assert "Path=/mgmt/auth/oidc" in begun.headers["set-cookie"]
+        assert "%2Fmgmt%2Fauth%2Foidc%2Fcallback" in begun.headers["location"]
+        refused = made.client.get(CALLBACK, headers=BROWSER)
+        assert 'href="/mgmt/"' in refused.text
+
+
+def test_the_console_asks_which_ways_to_sign_in_there_are(
+    installation: Installation, tmp_path: Path
+) -> None:
+    assert installation.client.get("/sign-in/ways").json() == {"password": True, "oidc": True}
+    url = management.prepared_embedded_url(tmp_path)
+    with management.installation(url, is_prepared=True) as other:
+        assert other.client.get("/sign-in/ways").json() == {"password": True, "oidc": False}
 
 
 def test_metadata_are_kept_for_some_minutes(installation: Installation, issuer: Issuer) -> None:
