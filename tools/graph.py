@@ -1,6 +1,7 @@
 """The modules of the source, and the imports between them."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+_IMPORTED = re.compile(r"^\s*(?:from|import) (caraway(?:_\w+)?)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +51,20 @@ def layers(contract: Mapping[str, Any]) -> list[list[str]]:
     return [[name.strip().strip("()") for name in layer.split("|")] for layer in contract["layers"]]
 
 
+def paths_of(root: str) -> list[Path]:
+    """Return the modules of a root that people write."""
+    found = (ROOT / root / packages()[root]).rglob("*.py")
+    return sorted(path for path in found if not path.name.endswith("_pb2.py"))
+
+
 @cache
 def modules() -> dict[str, Module]:
     """Return all modules of the source by name."""
     paths: dict[str, Path] = {}
-    for root, package in packages().items():
-        for path in (ROOT / root / package).rglob("*.py"):
+    for root in packages():
+        for path in paths_of(root):
             parts = path.relative_to(ROOT / root).with_suffix("").parts
-            if not path.name.endswith("_pb2.py"):
-                paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+            paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     known = frozenset(paths)
     found = {}
     for name, path in sorted(paths.items()):
@@ -111,11 +118,16 @@ def circles() -> list[frozenset[str]]:
 
 def root_imports() -> dict[str, set[str]]:
     """Return the roots that each root imports."""
-    found: dict[str, set[str]] = {root: set() for root in packages()}
     by_package = {package: root for root, package in packages().items()}
-    for module in modules().values():
-        found[module.root] |= {by_package[name.split(".")[0]] for name in module.imports}
-    return {root: others - {root} for root, others in found.items()}
+    return {
+        root: {
+            by_package[package]
+            for path in paths_of(root)
+            for package in _IMPORTED.findall(path.read_text())
+            if by_package[package] != root
+        }
+        for root in packages()
+    }
 
 
 def loose(package: str) -> int:

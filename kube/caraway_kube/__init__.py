@@ -1,4 +1,4 @@
-"""What every component that uses Kubernetes shares: the API client, resource models and names.
+"""The Kubernetes API client, resource models and names, shared by operator and management.
 
 Knows nothing about what a component does with the objects.
 """

@@ -1,1 +1,1 @@
-"""The management service: organizations, projects and what is deployed of them."""
+"""The management service: organizations, projects and their deployments."""

@@ -1,1 +1,1 @@
-"""Deployments: what is to run for a project, and how far it is."""
+"""Deployments: the versions of projects that run or are about to, and their progress."""
