@@ -74,7 +74,8 @@ class SqlResult:
             NotInstalledHereError: pandas is not installed.
         """
         _package("pandas")
-        return self.table.to_pandas(**options)
+        frame: pandas.DataFrame = self.table.to_pandas(**options)
+        return frame
 
     def to_polars(self) -> "polars.DataFrame":
         """Return a polars DataFrame, mostly without a copy.

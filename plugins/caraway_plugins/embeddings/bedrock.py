@@ -34,7 +34,8 @@ class BedrockWire:
         from botocore.config import Config
 
         timeout_s = params.seconds("client_timeout", remote.TIMEOUT_S)
-        options = {
+        # Any: keyword arguments of several types.
+        options: dict[str, Any] = {
             "region_name": params.text("aws_region"),
             "aws_access_key_id": params.text("aws_access_key_id"),
             "aws_secret_access_key": params.text("aws_secret_access_key"),

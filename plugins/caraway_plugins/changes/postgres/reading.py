@@ -72,7 +72,7 @@ def _as_texts(cursor: Any, table: Table) -> None:
     extensions.register_type(extensions.new_type(oids, "CARAWAY_TEXT", _same), cursor)
 
 
-def _same(value: str | None, _cursor: Any) -> str | None:
+def _same(value: str | bytes | None, _cursor: Any) -> str | bytes | None:
     return value
 
 
