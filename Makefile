@@ -16,7 +16,7 @@ CHAOS ?= kills or pauses or power_cuts or rollouts
 # Tests start hundreds of processes; without bytecode each would compile 500 modules, for a second.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run extras console console-if-possible check-console test test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check format bench bench-paired dist house lock protos clean
+.PHONY: setup run extras console console-if-possible check-console test test-console test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-databases test-faults test-management test-networks test-chaos test-differential test-hostile test-npm test-clients test-package test-upgrade test-upgrade-short test-rollouts test-failed test-full check coverage format bench bench-paired dist docs house lock protos clean
 
 setup: $(VENV)/.installed examples/data/.made console-if-possible
 
@@ -178,6 +178,15 @@ check: setup
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.prose
 
+# The branches of the pure modules (tool.coverage in pyproject.toml) that their own tests reach; 90 % at least.
+PURE_TESTS := tests/core/manifest tests/core/sqltext $(wildcard tests/core/test_*.py) tests/engine/routing tests/engine/stages \
+	tests/management/domain $(filter-out tests/operator/test_operating.py,$(wildcard tests/operator/test_*.py)) \
+	tests/operator/manifests tests/operator/scaling $(wildcard tests/scheduler/acceleration/refresh/test_*.py) \
+	tests/scheduler/jobs/test_queue.py tests/scheduler/jobs/test_states.py tests/search tests/ai/tool_loop tests/ai/text_to_sql
+coverage: setup
+	MIMALLOC_PURGE_DELAY=10 $(BIN)/python -m coverage run -m pytest -q --hypothesis-seed=$(SEED) -o timeout=600 -m "not full" $(PURE_TESTS)
+	$(BIN)/python -m coverage report
+
 # The types and the tests of the console. Needs npm's packages, and the network once.
 check-console: setup
 	$(BIN)/python console/build.py --check
@@ -210,6 +219,18 @@ dist: setup requirements/package.txt
 	$(BIN)/python console/build.py
 	$(BIN)/python -m tools.dist
 
+# The site of the documentation in site/, with search and a reference of the Python client. Its packages have an
+# environment of their own; once they are there, no network is needed. Serve it with `python -m http.server -d site`.
+docs: $(VENV)/docs/.installed
+	NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --quiet --strict
+	$(BIN)/python -m tools.site site
+
+$(VENV)/docs/.installed: requirements/docs.txt requirements/package.txt $(VENV)/.runs
+	$(PIP) --constraint requirements/dev.txt -r requirements/package.txt
+	$(BIN)/uv venv --quiet --clear $(VENV)/docs
+	$(BIN)/uv pip install --quiet --python $(VENV)/docs -r requirements/docs.txt
+	touch $@
+
 # The table of the architecture review, counted today.
 house: setup
 	@$(BIN)/python -m tools.house
@@ -228,6 +249,7 @@ lock: $(VENV)/.runs requirements/package.txt
 	$(LOCK) requirements/clients.in -o requirements/clients.txt
 	$(LOCK) requirements/iceberg.in -o requirements/iceberg.txt
 	$(LOCK) requirements/engines.in -o requirements/engines.txt
+	$(LOCK) requirements/docs.in -o requirements/docs.txt
 	$(LOCK) -c requirements/dev.txt requirements/package.in -o requirements/package.txt
 
 clean:
