@@ -31,8 +31,8 @@ PATTERNS = {
     r"\b[Ww]hat (?:is|are|was|were|it|they|he|she|its|their|no|each|one|people|users?)\b": "a noun",
     r"\b[Ss]tands?\b(?! (?:for|in for|up|by))": "is, is in, has",
     r"\b(?:[Nn]obody|[Ss]omebody|[Ww]hoever|[Nn]one but|[Nn]othing else)\b": "say who or what",
-    r"\b(?:anew|made again|asked for|is asked|are asked)\b": "again, requested",
-    r"\b(?:is|are|was|were) no (?!longer|more\b)": "is not a",
+    r"\b(?:anew|made again|asked for)\b": "again, requested",
+    r"(?<!\b[Tt]here )\b(?:is|are|was|were) no (?!longer|more\b)": "is not a",
     r"\b(?:[Ww]orded|[Ww]ords (?:a|an|the|it)\b|[Bb]eside\b)": "generates SQL; next to, besides",
 }
 _ODD = re.compile("|".join(f"(?:{pattern})" for pattern in PATTERNS))
