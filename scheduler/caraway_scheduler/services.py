@@ -26,6 +26,7 @@ from caraway_scheduler.mcp.endpoint import McpEndpoint
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.models.service import Models
 from caraway_scheduler.nsql import NsqlService
+from caraway_scheduler.queries import active
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.readiness import Gates, Readiness, UnreadyPart
 from caraway_scheduler.search.rerankers import RerankerModels
@@ -123,6 +124,7 @@ class Services:
     packages: PackageMaker = field(default_factory=PackageMaker)
     quotas: dict[str, Quota[Any]] = field(default_factory=dict)
     """The quotas of tables that all callers share, by table."""
+    stage_streams: Quota[object] = field(default_factory=active.stage_streams)
     operating: Operating | None = None
     """None where there is no cluster."""
     life: Life = field(default_factory=Life)

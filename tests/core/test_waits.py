@@ -53,6 +53,7 @@ POLLS: Mapping[str, str] = {
     f"{_ACCELERATION}/refresh/refresher.py:Refresher._refresh": "jitter before a refresh",
     f"{_ACCELERATION}/versions/reads.py:Reads.run": "statements under way",
     f"{_ACCELERATION}/upkeep/orphans.py:OrphanCollector.run": "files that nobody needs",
+    f"{_SCHEDULER}/api/sql/stages.py:_events": "the stages of a statement",
     f"{_SCHEDULER}/api/probes.py:ready": "a start that goes on",
     f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
     f"{_SCHEDULER}/iceberg/service.py:IcebergTables._sweep_forever": "files that nobody needs",

@@ -20,7 +20,12 @@ from caraway_core.ids import (
     TableName,
 )
 from caraway_core.manifest.runtime import JobSettings as JobSettings
-from caraway_core.protocols.dispatch import BatchStream, ExecutorStatus, StatementProgress
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    ExecutorStatus,
+    StageProgress,
+    StatementProgress,
+)
 from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import (
@@ -186,6 +191,9 @@ class GatedDispatch:
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
         return self._inner.progress(query_id)
+
+    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
+        return self._inner.stages(query_id)
 
     def under_way(self) -> Sequence[ActiveStatement]:
         return self._inner.under_way()

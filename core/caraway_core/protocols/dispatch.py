@@ -225,6 +225,39 @@ class StatementProgress:
     tasks_total: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class StageWork:
+    """The completed tasks of a stage on one executor; None means the scheduler itself."""
+
+    executor_id: ExecutorId | None
+    tasks: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+    elapsed_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgress:
+    """What one stage of a running statement has done so far.
+
+    `reads` names the stages, and `tables` the tables, whose rows it reads. The times are those of
+    completed tasks, in milliseconds since 1970.
+    """
+
+    name: str
+    note: str
+    state: Literal["waiting", "running", "done"]
+    reads: tuple[str, ...]
+    tables: tuple[TableName, ...]
+    tasks_total: int
+    tasks_done: int
+    rows: int
+    size_bytes: int
+    work: tuple[StageWork, ...]
+    began_at_ms: float | None = None
+    ended_at_ms: float | None = None
+
+
 class Dispatch(Protocol):
     """Sends work to executors and returns their rows."""
 
@@ -297,6 +330,10 @@ class Dispatch(Protocol):
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Return the progress of a distributed statement that runs here, or None."""
+        ...
+
+    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
+        """Return the stages of a distributed statement that runs here, the last one last."""
         ...
 
     def under_way(self) -> Sequence[ActiveStatement]:

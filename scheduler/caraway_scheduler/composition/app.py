@@ -48,6 +48,7 @@ from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.responses import routes as responses
 from caraway_scheduler.api.search import routes as search
 from caraway_scheduler.api.sql import routes as sql
+from caraway_scheduler.api.sql import stages
 from caraway_scheduler.services import Services
 from caraway_serving import console, failures
 from caraway_serving.gates.access import AccessGate
@@ -60,6 +61,7 @@ from caraway_serving.room import BodyMemory
 API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
     sql.router,  # First: routers are asked in turn, and this one is asked most.
+    stages.router,
     queries.router,
     search.router,
     chat.router,

@@ -22,7 +22,12 @@ from caraway_core.errors import (
     PlanLostError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, ExecutorStatus, StatementProgress
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    ExecutorStatus,
+    StageProgress,
+    StatementProgress,
+)
 from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import (
@@ -287,6 +292,10 @@ class ClusterDispatch:
     def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Return the progress of a query that runs in stages, or None."""
         return self._staged.progress(query_id)
+
+    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
+        """Return the stages of a query that runs in stages."""
+        return self._staged.stages(query_id)
 
     def under_way(self) -> Sequence[ActiveStatement]:
         """Return the running statements and the catalogs that they use."""

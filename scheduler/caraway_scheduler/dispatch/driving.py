@@ -56,6 +56,10 @@ class Drive:
             sum(each.count for each in stages) + in_root,
         )
 
+    def is_begun(self, stage: Stage) -> bool:
+        """Return whether all that a stage reads is complete."""
+        return all(each.stage in self.measured for each in stage.readings)
+
     def close(self) -> None:
         """Cancel the stages that still run."""
         for task in self._making.values():

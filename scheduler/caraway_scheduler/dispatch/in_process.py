@@ -13,7 +13,13 @@ from caraway_core.changes import Log
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.manifest import memory
-from caraway_core.protocols.dispatch import BatchStream, Executor, ExecutorStatus, StatementProgress
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    Executor,
+    ExecutorStatus,
+    StageProgress,
+    StatementProgress,
+)
 from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import (
@@ -131,6 +137,10 @@ class InProcessDispatch:
     def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Return None: statements here have no stages."""
         return None
+
+    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
+        """Return nothing: statements here have no stages."""
+        return ()
 
     def under_way(self) -> Sequence[ActiveStatement]:
         """Return the running statements and the catalogs that they use."""

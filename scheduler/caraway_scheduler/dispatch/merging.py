@@ -61,6 +61,11 @@ class MergedStream:
         self._readers: list[asyncio.Task[None]] = []
         self._left = len(self._streams)
 
+    @property
+    def passed(self) -> tuple[int, int]:
+        """The rows and bytes that were read so far."""
+        return self._rows, self._size_bytes
+
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 

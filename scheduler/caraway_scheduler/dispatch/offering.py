@@ -95,6 +95,11 @@ class OfferedStream:
         # Watched from now on: whoever never reads this stream must not keep the others waiting.
         self._watching = tasks.begin(self._watch())
 
+    @property
+    def passed(self) -> tuple[int, int]:
+        """The rows and bytes that clients have read so far, of parts read to their end."""
+        return self.rows_read, self._size_bytes
+
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 

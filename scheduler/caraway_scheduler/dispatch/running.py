@@ -203,6 +203,13 @@ class StageRunner:
         """The number of completed tasks of the stages before the last."""
         return sum(map(_is_made, self._tasks.values()))
 
+    def made(self) -> list[Ran]:
+        """Return the completed tasks of the stages before the last, without lost ones."""
+        newest = {(each.stage, each.number): each for each in self.ran}
+        return [
+            newest[key] for key, task in self._tasks.items() if key in newest and _is_made(task)
+        ]
+
     def executor(self, number: int) -> ExecutorId:
         """Return the executor of a slot now."""
         return self._slots.executor(number)

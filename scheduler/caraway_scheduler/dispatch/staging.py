@@ -9,14 +9,14 @@ from functools import partial
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId
-from caraway_core.protocols.dispatch import StatementProgress
+from caraway_core.protocols.dispatch import StageProgress, StatementProgress
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.offers import Offer, OfferedPart, OfferOrder, new_offer_id
 from caraway_core.protocols.storing import kept_schema, stored_schema
 from caraway_core.statements import Statement
 from caraway_engine.routing import Staged
 from caraway_engine.stages import Stage
-from caraway_scheduler.dispatch import offering
+from caraway_scheduler.dispatch import offering, progressing
 from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.merging import MergedStream
@@ -36,6 +36,7 @@ class _UnderWay:
     """A staged query, from its plan to the end of its answer."""
 
     drive: Drive
+    runner: StageRunner
     stream: MergedStream | OfferedStream | None = None
 
 
@@ -78,6 +79,13 @@ class StagedRunner:
         if query is None:
             return None
         return query.drive.progress(query.stream.ended if query.stream else 0)
+
+    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
+        """Return the stages of a query as planned so far; none if it does not run in stages."""
+        query = self._under_way.get(query_id)
+        if query is None:
+            return ()
+        return progressing.stages(query.drive, query.runner, query.stream)
 
     def ready(self) -> list[ExecutorId]:
         """Return the executors that are ready."""
@@ -124,7 +132,7 @@ class StagedRunner:
             self._on_loss,
         )
         drive = Drive(partial(self._asking.advance, answer.plan), staged.graph, runner)
-        under_way = self._under_way[query_id] = _UnderWay(drive)
+        under_way = self._under_way[query_id] = _UnderWay(drive, runner)
         try:
             root = await drive.root()
             answering = time.perf_counter()

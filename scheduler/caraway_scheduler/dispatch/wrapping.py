@@ -7,7 +7,13 @@ import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, Dispatch, ExecutorStatus, StatementProgress
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    Dispatch,
+    ExecutorStatus,
+    StageProgress,
+    StatementProgress,
+)
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import (
     ActiveStatement,
@@ -78,6 +84,10 @@ class WrappedDispatch:
     def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Return the progress of a query."""
         return self._inner.progress(query_id)
+
+    def stages(self, query_id: QueryId) -> tuple[StageProgress, ...]:
+        """Return the stages of a query."""
+        return self._inner.stages(query_id)
 
     def under_way(self) -> Sequence[ActiveStatement]:
         """Return the running statements."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from caraway_core import tasks as background
 from caraway_core.errors import CarawayError
-from caraway_core.ids import JobId
+from caraway_core.ids import JobId, QueryId
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Job, JobProgress, StoredJob
@@ -115,6 +115,11 @@ class JobScheduler:
             return JobProgress(waits_for=cause) if cause else None
         progress = found[0].current_progress()
         return replace(progress, waits_for=cause) if cause else progress
+
+    def statement_of(self, job_id: JobId) -> QueryId | None:
+        """Return the statement that runs a job in this process, or None."""
+        found = self._running.get(job_id)
+        return found[0].query_id if found is not None else None
 
     async def run_jobs(self) -> None:
         """Run and take over jobs until cancelled.

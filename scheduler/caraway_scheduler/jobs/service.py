@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ShuttingDownError
-from caraway_core.ids import JobId, PrincipalId, new_job_id
+from caraway_core.ids import JobId, PrincipalId, QueryId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
@@ -163,6 +163,10 @@ class JobService:
         if job.is_over:
             return None
         return self._scheduler.progress(job.job_id) or await self._records.progress(job)
+
+    def statement_of(self, job: Job) -> QueryId | None:
+        """Return the statement that runs a job in this process, or None."""
+        return self._scheduler.statement_of(job.job_id)
 
     async def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:
         """Yield the rows of some chunks of the job's manifest; each is checked before it is shown.

@@ -13,11 +13,13 @@ from caraway_core.errors import (
     QueryTimeoutError,
     ShuttingDownError,
 )
-from caraway_core.ids import PrincipalId, QueryId
+from caraway_core.ids import PUBLIC, PrincipalId, QueryId
+from caraway_core.quotas import Quota, QuotaLimits
 
 Protocol = Literal["http", "flight", "flightsql", "internal"]
 Reason = Literal["cancelled", "timeout", "shutdown"]
 _PREVIEW = 100
+_MOST_STREAMS = 128
 
 
 @dataclass(slots=True)
@@ -32,6 +34,7 @@ class ActiveQuery:
     sql: str
     principal: PrincipalId
     started_at_ms: int
+    trace_id: str = ""
     timeout_s: float | None = None
     timeout_remedy: str = "raise runtime.query.timeout"
     release: Callable[[], None] = lambda: None
@@ -138,6 +141,11 @@ class ActiveQueries:
         query = self._queries.get(QueryId(query_id))
         return query if query and query.principal == principal else None
 
+    def traced(self, trace_id: str, principal: PrincipalId) -> ActiveQuery | None:
+        """Return the newest running statement of the principal in a trace, or None."""
+        own = (each for each in self.of(principal) if each.trace_id == trace_id)
+        return max(own, key=lambda each: each.started_at_ms, default=None)
+
     def stop_all(self, reason: Reason) -> None:
         """Stop every running statement."""
         for query in list(self._queries.values()):
@@ -146,6 +154,12 @@ class ActiveQueries:
     async def wait_idle(self) -> None:
         """Wait until no statement is running."""
         await self._idle.wait()
+
+
+def stage_streams() -> Quota[object]:
+    """Return the quota of clients that follow the stages of statements."""
+    limits = QuotaLimits(most=_MOST_STREAMS, most_each=_MOST_STREAMS // 8, everybody=PUBLIC)
+    return Quota("streams of stages", limits, may_go=lambda _key: False)
 
 
 def preview(sql: str) -> str:

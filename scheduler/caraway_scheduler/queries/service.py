@@ -337,6 +337,7 @@ class _Run:
             sql=request.sql,
             principal=request.principal.id,
             started_at_ms=self._start_ns // 1_000_000,
+            trace_id=request.span.trace_id,
             timeout_s=timeouts.effective_s,
             timeout_remedy=timeouts.remedy,
         )

@@ -14,6 +14,7 @@ PATHS = (
     "/v1/queries",
     "/v1/search",
     "/v1/sql/active",
+    "/v1/sql/{query_id}/stages",
     "/v1/tools",
 )
 STORED = Path(__file__).parents[3] / "console" / "src" / "api" / "openapi.json"

@@ -190,3 +190,58 @@ CANCEL: dict[str, Any] = {
         },
     }
 }
+
+_COUNT: dict[str, Any] = {"type": "integer"}
+_TIME: dict[str, Any] = {"type": ["number", "null"], "description": "Milliseconds since 1970."}
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+_STAGE = _object(
+    name={"type": "string"},
+    note={"type": "string", "description": "What its rows are."},
+    state={"type": "string", "enum": ["waiting", "running", "done"]},
+    reads={**_TEXTS, "description": "The stages whose rows it reads."},
+    tables={**_TEXTS, "description": "The tables whose rows it reads."},
+    tasks_done=_COUNT,
+    tasks_total=_COUNT,
+    rows=_COUNT,
+    bytes=_COUNT,
+    began_at_ms=_TIME,
+    ended_at_ms=_TIME,
+    executors={
+        "type": "array",
+        "description": "Its completed tasks by executor; null is the scheduler.",
+        "items": _object(
+            executor_id={"type": ["string", "null"]},
+            tasks=_COUNT,
+            rows=_COUNT,
+            bytes=_COUNT,
+            elapsed_ms={"type": "number"},
+        ),
+    },
+)
+_STAGES = _object(query_id={"type": "string"}, stages={"type": "array", "items": _STAGE})
+
+STAGES: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": "The stages as planned so far, the last one last. With `Accept: "
+            "text/event-stream`: an event `stages` for each change, and `end`.",
+            "content": {
+                "application/json": {"schema": _STAGES},
+                "text/event-stream": {"schema": {"type": "string"}},
+            },
+        },
+        404: {
+            "description": "No such statement or job of the caller runs here.",
+            "content": shapes.ERROR,
+        },
+        429: {"description": "The caller follows too many.", "content": shapes.ERROR},
+        500: {"description": "The state store failed.", "content": shapes.ERROR},
+        503: {"description": "The runtime is starting or stopping.", "content": shapes.ERROR},
+    }
+}
