@@ -1,6 +1,6 @@
 """Selects an encoding from `Accept-Encoding`, and reads the q-values of such headers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 Coding = Literal["identity", "gzip", "zstd"]
@@ -20,6 +20,13 @@ def coding(accept_encoding: str | None, candidates: Sequence[Coding] = ("zstd", 
         ):
             best, best_weight = candidate, weight
     return best
+
+
+def of_request(headers: Mapping[str, str]) -> Coding:
+    """Select the encoding of rows; a client that sends `no-transform` gets them as they are."""
+    if "no-transform" in headers.get("cache-control", "").lower():
+        return "identity"
+    return coding(headers.get("accept-encoding"))
 
 
 def weighted(header: str) -> list[tuple[str, float]]:

@@ -53,7 +53,7 @@ async def ask(request: Request) -> Response:
         return _failed(exc)
     except ClientDisconnect:
         return errors.CLIENT_GONE
-    coding = codings.coding(request.headers.get("accept-encoding"))
+    coding = codings.of_request(request.headers)
     headers = {"x-query-id": written.outcome.query_id, "vary": "Accept, Accept-Encoding"}
     encoder = responses.encoder(form.choice.format, written.sql)
     counts = services.tallies.query_returned_bytes

@@ -196,7 +196,7 @@ def _form(request: Request, content_type: str) -> AnswerForm:
     def count_bytes(sent: int) -> None:
         counts[("http",)] += sent
 
-    coding = codings.coding(request.headers.get("accept-encoding"))
+    coding = codings.of_request(request.headers)
     vary = "Accept, Accept-Encoding"
     if services.keyring is not None:
         vary += ", Authorization, X-API-Key"

@@ -49,7 +49,7 @@ async def run_sql(request: Request) -> Response:
     def count_bytes(sent: int) -> None:
         counts[label] += sent
 
-    coding = codings.coding(request.headers.get("accept-encoding"))
+    coding = codings.of_request(request.headers)
     headers = _headers(answer, services.queries, has_keys=services.keyring is not None)
     return AnswerResponse(answer, choice, coding, headers, count_bytes, started)
 
