@@ -19,6 +19,7 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.functions import ManifestFunctions
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.embeddings.service import Embeddings
+from caraway_scheduler.history.recent import RecentSamples
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.iceberg.service import IcebergTables
 from caraway_scheduler.jobs.opening import Jobs
@@ -124,6 +125,7 @@ class Services:
     packages: PackageMaker = field(default_factory=PackageMaker)
     quotas: dict[str, Quota[Any]] = field(default_factory=dict)
     """The quotas of tables that all callers share, by table."""
+    recent: RecentSamples = field(default_factory=RecentSamples)
     stage_streams: Quota[object] = field(default_factory=active.stage_streams)
     operating: Operating | None = None
     """None where there is no cluster."""

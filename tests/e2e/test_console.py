@@ -37,6 +37,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "  - {from: 'file:numbers.parquet', name: numbers}\n"
         "  - {from: 'file:odd.json', name: odd}\n"
         "  - {from: 'file:missing.csv', name: missing}\n"
+        "  - from: file:odd.json\n"
+        "    name: kept\n"
+        "    params: {file_format: json}\n"
+        "    acceleration: {enabled: true, primary_key: id}\n"
+        "views:\n"
+        "  - {name: few, sql: SELECT t FROM numbers WHERE n < 3}\n"
     )
     return made
 
@@ -160,6 +166,113 @@ def test_the_tree_leads_to_a_table_and_to_its_rows(watched: Watched) -> None:
     watched.page.get_by_role("combobox", name="Go to").fill("odd")
     watched.page.keyboard.press("Enter")
     watched.page.get_by_role("heading", name="odd", exact=True).wait_for()
+
+
+def test_a_table_says_what_it_reads_and_what_reads_it(watched: Watched) -> None:
+    watched.page.goto(f"{watched.base}#/data/public/numbers")
+    lineage = watched.page.get_by_role("region", name="Lineage")
+    lineage.get_by_role("link", name="few").click()
+    watched.page.get_by_role("heading", name="few", exact=True).wait_for()
+    lineage.get_by_role("link", name="numbers").wait_for()
+    watched.page.get_by_text("Query", exact=True).click()
+    watched.page.get_by_text("SELECT t FROM numbers WHERE n < 3").first.wait_for()
+
+
+def test_a_dataset_shows_its_indexes_partitions_and_definition(watched: Watched) -> None:
+    watched.page.goto(f"{watched.base}#/data/public/kept")
+    indexes = watched.page.get_by_role("region", name="Indexes")
+    indexes.get_by_text("primary key").wait_for()
+    partitions = watched.page.get_by_role("region", name="Partitions")
+    partitions.get_by_role("row").nth(1).wait_for()
+    watched.page.get_by_text("In the manifest: caraway.yaml").click()
+    said = watched.page.get_by_text("primary_key: id")
+    said.wait_for()
+    assert "file_format: (hidden)" in (said.text_content() or "")
+
+
+def test_a_statement_leads_to_its_trace(watched: Watched) -> None:
+    watched.open("SQL")
+    watched.run("SELECT 4711 AS traced")
+    watched.page.get_by_role("gridcell", name="4711").wait_for()
+    watched.page.get_by_role("link", name="trace").click()
+    spans = watched.page.locator(".spans")
+    spans.get_by_text("sql_query").wait_for()
+    spans.get_by_text("SELECT 4711 AS traced").wait_for()
+    watched.open("Queries and jobs")
+    finished = watched.page.get_by_role("region", name="Finished tasks")
+    finished.get_by_text("SELECT 4711 AS traced").first.wait_for()
+    watched.page.get_by_role("combobox", name="Task").select_option("worker")
+    watched.page.get_by_text("No finished task fits.").wait_for()
+    slowest = watched.page.get_by_role("region", name="Slowest statements")
+    slowest.get_by_role("row").nth(1).wait_for()
+
+
+STAGES = {
+    "query_id": "q",
+    "stages": [
+        {
+            "name": "s1", "note": "scans numbers", "state": "running", "reads": [],
+            "tables": ["numbers"], "tasks_done": 1, "tasks_total": 4, "rows": 1234, "bytes": 9,
+            "began_at_ms": 1.0, "ended_at_ms": 2.0,
+            "executors": [
+                {"executor_id": "e1", "tasks": 1, "rows": 1234, "bytes": 9, "elapsed_ms": 1.0}
+            ],
+        },
+        {
+            "name": "root", "note": "answer", "state": "waiting", "reads": ["s1"], "tables": [],
+            "tasks_done": 0, "tasks_total": 1, "rows": 0, "bytes": 0, "began_at_ms": None,
+            "ended_at_ms": None, "executors": [],
+        },
+    ],
+}  # fmt: skip
+
+
+def test_a_statement_that_runs_shows_its_stages(watched: Watched) -> None:
+    """What a cluster says is played here; `test_stages` has what it says."""
+    asked: list[Any] = []
+
+    def answer(route: Any) -> None:
+        asked.append(route.request)
+        body = f"event: stages\ndata: {json.dumps(STAGES)}\n\n"
+        route.fulfill(body=body, content_type="text/event-stream")
+
+    watched.page.route("**/stages", answer)
+    watched.open("SQL")
+    with watched.page.expect_request("**/v1/sql") as sent:
+        watched.run("SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.n + b.n < c.n")
+    node = watched.page.get_by_role("button", name="scans numbers 1 of 4 · 1,234 rows")
+    node.click()
+    chosen = watched.page.get_by_role("complementary", name="The chosen node")
+    chosen.get_by_text("e1").wait_for()
+    watched.page.get_by_role("button", name="answer waits").wait_for()
+    trace = sent.value.headers["traceparent"].split("-")[1]
+    assert asked[0].url.endswith(f"/v1/sql/{trace}/stages")
+    watched.page.get_by_role("button", name="Cancel").click()
+    watched.page.get_by_text("cancelled").wait_for()
+    assert watched.page.get_by_role("region", name="Stages").count() == 0
+
+
+def test_the_cluster_page_has_charts_of_the_last_hour(watched: Watched) -> None:
+    columns = {
+        "at_ms": [1_750_000_000_000, 1_750_000_015_000], "statements": [30, 60],
+        "memory_used_bytes": [1024, 2048], "memory_bytes": [4096, 4096],
+    }  # fmt: skip
+    found = {
+        "every_s": 15, "schedulers": 1, "columns": columns, "engine_ends": {"memory": 2},
+        "engine_refusals": {},
+    }  # fmt: skip
+    watched.open("Cluster")
+    early = watched.page.get_by_text("The first charts come 45 seconds after the start.")
+    early.or_(watched.page.get_by_role("img", name="Statements")).first.wait_for()
+    watched.page.get_by_text("No engine process of this scheduler has ended").wait_for()
+    watched.open("Home")
+    watched.page.route("**/v1/cluster/recent", lambda route: route.fulfill(json=found))
+    watched.page.reload()
+    watched.open("Cluster")
+    chart = watched.page.get_by_role("img", name="Statements now 4/s, at most 4/s", exact=True)
+    assert chart.locator("path").get_attribute("d") == "M0.0,35.0L300.0,0.0"
+    ends = watched.page.get_by_role("region", name="Restarts of engine processes")
+    ends.get_by_text("memory").wait_for()
 
 
 def test_a_phone_has_a_menu(browser: Any, runtime: str) -> None:

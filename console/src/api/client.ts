@@ -85,8 +85,8 @@ export async function fetchJson<T>(path: string, options: RequestOptions = {}): 
 }
 
 /** Return the rows of a short statement as objects. */
-export async function selectRows<T>(sql: string, signal?: AbortSignal): Promise<T[]> {
-  return fetchJson<T[]>("v1/sql", { body: sql, signal });
+export async function selectRows<T>(sql: string, signal?: AbortSignal, headers?: Record<string, string>): Promise<T[]> {
+  return fetchJson<T[]>("v1/sql", { body: sql, signal, headers });
 }
 
 /** Return what a body of an error says: all families of errors, and text. */

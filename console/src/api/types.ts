@@ -10,8 +10,11 @@ type Json<Path extends keyof paths, Method extends "get" | "post"> = paths[Path]
   : never;
 
 export type DatasetEntry = components["schemas"]["DatasetEntry"];
+export type TableDetails = components["schemas"]["TableDetails"];
 export type Executor = Json<"/v1/cluster/executors", "get">[number];
 export type ActiveStatements = Json<"/v1/sql/active", "get">;
+export type LastHour = components["schemas"]["LastHour"];
+export type Stage = Json<"/v1/sql/{query_id}/stages", "get">["stages"][number];
 export type Jobs = Json<"/v1/queries", "get">;
 export type SearchAnswer = Json<"/v1/search", "post">;
 export type Tool = Json<"/v1/tools", "get">[number];
@@ -30,6 +33,8 @@ export interface Acceleration {
 /** Rows of statements that pages run. */
 export interface FinishedTask {
   trace_id: string;
+  span_id: string;
+  parent_span_id: string | null;
   task: string;
   input: string;
   start_time: string;

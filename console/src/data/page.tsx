@@ -8,6 +8,7 @@ import { Answer, Empty, Failure, Page, State, Table, Time } from "../parts/basic
 import { formatBytes, formatNumber } from "../parts/format";
 import { encodeLink } from "../parts/links";
 import { datasetPlace, place, useRoute } from "../parts/route";
+import { Details, Partitions, useDetails } from "./details";
 import { Preview } from "./preview";
 
 const MOST_SHOWN = 500;
@@ -108,14 +109,20 @@ function TableView({ schema, table }: { schema: string; table: string }) {
   const columns = useColumns(schema, table);
   const datasets = useDatasets();
   const path = tablePath(schema, table);
-  const dataset = datasets.data?.find((each) => each.name === (schema === "public" ? table : `${schema}.${table}`));
+  const name = schema === "public" ? table : `${schema}.${table}`;
+  const dataset = datasets.data?.find((each) => each.name === name);
+  const details = useDetails(name);
   return (
     <article>
       <header className="page-head">
-        <h2>{schema === "public" ? table : `${schema}.${table}`}</h2>
+        <h2>{name}</h2>
         <div className="actions"><a className="button" href={`${place("sql")}?${encodeLink(`SELECT * FROM ${path} LIMIT 100`)}`}>Open in SQL</a></div>
       </header>
       {dataset && <DatasetState dataset={dataset} />}
+      {details.error ? <Failure error={details.error} retry={() => void details.refetch()} /> : null}
+      {details.data?.kind === "view" && <p><State value={details.data.status} /> {details.data.error_message}</p>}
+      {details.data && <Details details={details.data} />}
+      {dataset?.acceleration_enabled && <Partitions name={name} />}
       <h3>Columns</h3>
       <Answer of={columns} what="columns">
         {(all) => (
@@ -189,7 +196,7 @@ function AccelerationView({ name }: { name: string }) {
               </>
             )}
           </dl>
-          {found.refresh && <p role="status">Refreshing: {formatNumber(found.refresh.rows)} rows, {formatNumber(Math.round(found.refresh.rows_per_second))} a second, attempt {found.refresh.attempt}</p>}
+          {found.refresh && <p role="status">{found.version && <progress max={Math.max(found.version.rows, found.refresh.rows)} value={found.refresh.rows} aria-label="Rows read, of those of the version before" />} Refreshing: {formatNumber(found.refresh.rows)} rows, {formatNumber(Math.round(found.refresh.rows_per_second))} a second, attempt {found.refresh.attempt}</p>}
           {found.error && <Failure error={new Error(found.error)} />}
           {mayWrite && <button type="button" onClick={() => void refresh()} disabled={Boolean(found.refresh)}>Refresh now</button>}
           {said && <span className="quiet" role="status"> {said}</span>}

@@ -3,6 +3,7 @@ import { fetchJson, selectRows } from "../api/client";
 import { EVERY_MS, useExecutors, useReadiness } from "../api/queries";
 import { Answer, Page, State, Table, Time } from "../parts/basics";
 import { formatBytes, formatNumber } from "../parts/format";
+import { EngineEnds, LastHourCharts } from "./last_hour";
 
 interface Listener { name: string; endpoint: string; status: string }
 interface Engine { engine: string; pid: number; started_at: string; memory_bytes: number; limit_bytes: number; statements: number }
@@ -41,6 +42,8 @@ export default function ClusterPage() {
           </Table>
         )}
       </Answer>
+      <h2>Last hour</h2>
+      <LastHourCharts />
       <h2>Readiness</h2>
       <Answer of={readiness} what="readiness">
         {(found) => <><State value={found.isReady ? "ready" : "error"} /><pre>{found.text}</pre></>}
@@ -58,6 +61,7 @@ export default function ClusterPage() {
           </Table>
         )}
       </Answer>
+      <EngineEnds />
       <h2>Listeners</h2>
       <Answer of={listeners} what="listeners">
         {(all) => (

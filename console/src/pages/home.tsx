@@ -20,7 +20,7 @@ export default function HomePage() {
         await selectRows<LastHour>(
           "SELECT count(*) AS statements, count(error_message) AS failures, " +
             "approx_percentile_cont(execution_duration_ms, 0.5) AS median_ms FROM runtime.task_history " +
-            "WHERE parent_span_id IS NULL AND start_time > now() - INTERVAL '1 hour'", signal,
+            "WHERE task = 'sql_query' AND start_time > now() - INTERVAL '1 hour'", signal,
         )
       )[0] as LastHour,
     refetchInterval: EVERY_MS * 6,
@@ -38,7 +38,7 @@ export default function HomePage() {
       <div className="cards">
         <a className="card" href={place("data")}><strong>{datasets.data ? formatNumber(datasets.data.length) : "…"}</strong> datasets</a>
         <a className="card" href={place("cluster")}><strong>{executors.data ? `${executors.data.filter((each) => each.state === "ready").length} of ${executors.data.length}` : "…"}</strong> executors ready</a>
-        <a className="card" href={place("queries")}><strong>{hour.data ? formatNumber(hour.data.statements) : "…"}</strong> tasks in the last hour{hour.data && hour.data.failures > 0 ? `, ${formatNumber(hour.data.failures)} failed` : ""}</a>
+        <a className="card" href={place("queries")}><strong>{hour.data ? formatNumber(hour.data.statements) : "…"}</strong> statements in the last hour{hour.data && hour.data.failures > 0 ? `, ${formatNumber(hour.data.failures)} failed` : ""}</a>
         <div className="card"><strong>{hour.data?.median_ms != null ? formatMs(hour.data.median_ms) : "–"}</strong> median time</div>
       </div>
       <h2>What needs attention</h2>

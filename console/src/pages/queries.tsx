@@ -1,13 +1,16 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
-import { fetchJson, selectRows, send } from "../api/client";
+import { Fragment, lazy, Suspense, useState } from "react";
+import { fetchJson, send } from "../api/client";
 import { useMayWrite } from "../api/key";
-import { EVERY_MS, quoteText } from "../api/queries";
-import type { ActiveStatements, FinishedTask, Jobs as JobList } from "../api/types";
+import { EVERY_MS } from "../api/queries";
+import type { ActiveStatements, Jobs as JobList } from "../api/types";
 import { Answer, Empty, Failure, Page, State, Table, Time } from "../parts/basics";
 import { formatMs, formatNumber } from "../parts/format";
-import { encodeLink } from "../parts/links";
 import { place, useRoute } from "../parts/route";
+import { Finished, Slowest } from "./finished";
+import { Trace } from "./trace";
+
+const LiveStages = lazy(() => import("../sql/live_stages"));
 
 export default function QueriesPage() {
   const { parts } = useRoute();
@@ -22,6 +25,8 @@ export default function QueriesPage() {
           <Jobs />
           <h2>Finished</h2>
           <Finished />
+          <h2>Slowest statements</h2>
+          <Slowest />
         </>
       )}
     </Page>
@@ -50,6 +55,7 @@ function Running() {
     refetchInterval: 2_000,
   });
   const { cancel, failure } = useCancel("active");
+  const [opened, setOpened] = useState<string | null>(null);
   return (
     <>
       {failure !== null && <Failure error={failure} />}
@@ -57,12 +63,18 @@ function Running() {
         {({ queries }) => queries.length === 0 ? <Empty>No statement of yours is running.</Empty> : (
           <Table label="Running statements" head={["statement", "by", "for", ""]}>
             {queries.map((each) => (
-              <tr key={each.query_id}>
-                <td><code>{each.sql_preview}</code></td>
-                <td>{each.protocol}</td>
-                <td>{formatMs(Math.max(0, Date.now() - each.started_at_ms))}</td>
-                <td><button type="button" onClick={() => void cancel(`v1/sql/${each.query_id}/cancel`)}>Cancel</button></td>
-              </tr>
+              <Fragment key={each.query_id}>
+                <tr>
+                  <td><code>{each.sql_preview}</code></td>
+                  <td>{each.protocol}</td>
+                  <td>{formatMs(Math.max(0, Date.now() - each.started_at_ms))}</td>
+                  <td>
+                    <button type="button" aria-expanded={opened === each.query_id} onClick={() => setOpened(opened === each.query_id ? null : each.query_id)}>Stages</button>{" "}
+                    <button type="button" onClick={() => void cancel(`v1/sql/${each.query_id}/cancel`)}>Cancel</button>
+                  </td>
+                </tr>
+                {opened === each.query_id && <tr><td colSpan={4}><Suspense><LiveStages id={each.query_id} isAsked /></Suspense></td></tr>}
+              </Fragment>
             ))}
           </Table>
         )}
@@ -148,6 +160,7 @@ function Job({ id }: { id: string }) {
               {job.expires_at && <><dt>kept until</dt><dd><Time value={job.expires_at} /></dd></>}
               {job.manifest && <><dt>rows</dt><dd>{formatNumber(job.manifest.total_row_count)}</dd></>}
             </dl>
+            {job.status === "RUNNING" && <Suspense><LiveStages id={job.query_id} isAsked /></Suspense>}
             {job.sql && <p><code>{job.sql}</code></p>}
             {reason && <Failure error={new Error(reason)} />}
             {job.result && columns.length > 0 && (
@@ -167,103 +180,4 @@ function Job({ id }: { id: string }) {
 function cellText(value: unknown): string {
   if (value === null || value === undefined) return "null";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-const COLUMNS = "trace_id, task, input, start_time, execution_duration_ms, error_message";
-
-function Finished() {
-  const [order, setOrder] = useState("start_time");
-  const [text, setText] = useState("");
-  const [isFailed, setFailed] = useState(false);
-  const conditions = ["parent_span_id IS NULL", ...(text ? [`contains(lower(input), lower(${quoteText(text)}))`] : []), ...(isFailed ? ["error_message IS NOT NULL"] : [])];
-  const asked = useQuery({
-    queryKey: ["finished", order, text, isFailed],
-    queryFn: ({ signal }) =>
-      selectRows<FinishedTask>(
-        `SELECT ${COLUMNS} FROM runtime.task_history WHERE ${conditions.join(" AND ")} ORDER BY ${order} DESC LIMIT 100`, signal,
-      ),
-    placeholderData: (last) => last,
-  });
-  return (
-    <>
-      <div className="toolbar">
-        <label>Order{" "}
-          <select value={order} onChange={(event) => setOrder(event.target.value)}>
-            <option value="start_time">latest</option>
-            <option value="execution_duration_ms">slowest</option>
-          </select>
-        </label>
-        <label><span className="hidden">Text of the statement</span><input type="search" placeholder="Text of the statement" value={text} onChange={(event) => setText(event.target.value)} /></label>
-        <label><input type="checkbox" checked={isFailed} onChange={(event) => setFailed(event.target.checked)} /> only failures</label>
-        <button type="button" onClick={() => void asked.refetch()}>Look again</button>
-      </div>
-      <Answer of={asked} what="finished tasks">
-        {(tasks) => tasks.length === 0 ? <Empty>No finished task fits.</Empty> : (
-          <Table label="Finished tasks" head={["started", "task", "took", "input", "failure"]}>
-            {tasks.map((each) => (
-              <tr key={`${each.trace_id} ${each.start_time}`}>
-                <td><a href={place("queries", "trace", each.trace_id)}><Time value={each.start_time} /></a></td>
-                <td>{each.task}</td>
-                <td className="number">{formatMs(each.execution_duration_ms)}</td>
-                <td><a href={`${place("sql")}?${encodeLink(each.input)}`}><code>{each.input.slice(0, 200)}</code></a></td>
-                <td>{each.error_message}</td>
-              </tr>
-            ))}
-          </Table>
-        )}
-      </Answer>
-    </>
-  );
-}
-
-interface Span {
-  span_id: string;
-  parent_span_id: string | null;
-  task: string;
-  input: string;
-  start_time: string;
-  execution_duration_ms: number;
-  error_message: string | null;
-}
-
-function Trace({ id }: { id: string }) {
-  const asked = useQuery({
-    queryKey: ["trace", id],
-    queryFn: ({ signal }) =>
-      selectRows<Span>(
-        "SELECT span_id, parent_span_id, task, input, start_time, execution_duration_ms, error_message " +
-          `FROM runtime.task_history WHERE trace_id = ${quoteText(id)} ORDER BY start_time`, signal,
-      ),
-  });
-  return (
-    <article>
-      <h2>Trace {id}</h2>
-      <Answer of={asked} what="the trace">
-        {(spans) => spans.length === 0 ? <Empty>The history has no task of this trace any more.</Empty> : <Spans spans={spans} />}
-      </Answer>
-    </article>
-  );
-}
-
-function Spans({ spans }: { spans: Span[] }) {
-  const known = new Set(spans.map((each) => each.span_id));
-  const begin = Math.min(...spans.map((each) => Date.parse(each.start_time)));
-  const end = Math.max(...spans.map((each) => Date.parse(each.start_time) + each.execution_duration_ms));
-  const length = Math.max(1, end - begin);
-  const below = (parent: string | null): Span[] =>
-    spans.filter((each) => (parent === null ? each.parent_span_id === null || !known.has(each.parent_span_id) : each.parent_span_id === parent));
-  const show = (span: Span) => (
-    <li key={span.span_id}>
-      <div className="span">
-        <span>{span.task} <span className="quiet">{formatMs(span.execution_duration_ms)}</span></span>
-        <span className="span-line" aria-hidden="true">
-          <span style={{ left: `${((Date.parse(span.start_time) - begin) / length) * 100}%`, width: `${Math.max(0.5, (span.execution_duration_ms / length) * 100)}%` }} />
-        </span>
-      </div>
-      <code>{span.input.slice(0, 300)}</code>
-      {span.error_message && <Failure error={new Error(span.error_message)} />}
-      {below(span.span_id).length > 0 && <ul>{below(span.span_id).map(show)}</ul>}
-    </li>
-  );
-  return <ul className="spans">{below(null).map(show)}</ul>;
 }

@@ -16,6 +16,7 @@ import { chooseTab, clearHistory, closeTab, openTab, renameTab, useHistory, useT
 
 const Editor = lazy(() => import("./editor"));
 const Chart = lazy(() => import("./chart"));
+const LiveStages = lazy(() => import("./live_stages"));
 const MOST_COMPLETED = 20_000;
 
 export default function SqlPage() {
@@ -118,10 +119,12 @@ function Outcome({ run }: { run: Run }) {
         <State value={run.state} /> {formatMs(run.ms)}
         {result && ` · ${formatNumber(result.rows)} rows`}
         {result?.isCut && ` · more rows exist; export has all of them`}
+        {run.state !== "running" && <> · <a href={place("queries", "trace", run.trace)}>trace</a></>}
         {run.job && <> · job <a href={place("queries", run.job)}>{run.job}</a></>}
       </p>
       {run.error !== null && <Failure error={new Error(run.error)} />}
       {failure !== null && <Failure error={failure} />}
+      {run.state === "running" && (run.result?.rows ?? 0) === 0 && <Suspense><LiveStages key={run.job ?? run.trace} id={run.job ?? run.trace} /></Suspense>}
       {run.plans && <PlanView plans={run.plans} />}
       {result && result.schema.fields.length > 0 && (
         <>

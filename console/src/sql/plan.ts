@@ -5,6 +5,10 @@ export interface PlanNode {
   detail: string;
   metrics: [string, string][];
   children: PlanNode[];
+  /** Of a stage that runs: its state, the part of its tasks that is done, and a line about it. */
+  state?: string;
+  share?: number;
+  summary?: string;
 }
 
 /** Return the roots of a plan: each line is a node, below the nearest one that is indented less. */

@@ -4,6 +4,7 @@ import { useRef, useState } from "react";
 import { fetchJson, RequestError, send, selectRows } from "../api/client";
 import { untilDone } from "./exporting";
 import { readResult, type Result } from "./results";
+import { newTrace, traceHeader } from "./stages";
 import { noteRun } from "./tabs";
 
 export interface Run {
@@ -15,6 +16,8 @@ export interface Run {
   plans: { plan_type: string; plan: string }[] | null;
   error: string | null;
   job: string | null;
+  /** The trace of its request, by which it is found while it runs and after that. */
+  trace: string;
 }
 export type Mode = "now" | "job" | "explain" | "analyze";
 
@@ -32,7 +35,9 @@ export function useRuns() {
     const control = new AbortController();
     controls.current.set(tab, control);
     const began = performance.now();
-    const run: Run = { sql, begin, state: "running", ms: 0, result: null, plans: null, error: null, job: null };
+    const trace = newTrace();
+    const headers = traceHeader(trace);
+    const run: Run = { sql, begin, state: "running", ms: 0, result: null, plans: null, error: null, job: null, trace };
     const show = (part: Partial<Run>): void => {
       Object.assign(run, part, { ms: performance.now() - began });
       if (controls.current.get(tab) === control) setRuns((now) => ({ ...now, [tab]: { ...run } }));
@@ -40,9 +45,9 @@ export function useRuns() {
     show({});
     try {
       if (mode === "explain" || mode === "analyze") {
-        show({ plans: await selectRows(`${EXPLAIN[mode]} ${sql}`, control.signal) });
+        show({ plans: await selectRows(`${EXPLAIN[mode]} ${sql}`, control.signal, headers) });
       } else if (mode === "job") {
-        const { query_id } = await fetchJson<{ query_id: string }>("v1/queries", { json: { sql, parameters }, signal: control.signal });
+        const { query_id } = await fetchJson<{ query_id: string }>("v1/queries", { json: { sql, parameters }, headers, signal: control.signal });
         show({ job: query_id });
         try {
           await untilDone(query_id, control.signal);
@@ -53,7 +58,7 @@ export function useRuns() {
         const path = `v1/queries/${query_id}/results`;
         for await (const result of whole(readResult({ path, signal: control.signal }))) show({ result });
       } else {
-        for await (const result of whole(readResult({ sql, parameters, signal: control.signal }))) show({ result });
+        for await (const result of whole(readResult({ sql, parameters, headers, signal: control.signal }))) show({ result });
       }
       show({ state: "done" });
     } catch (error) {

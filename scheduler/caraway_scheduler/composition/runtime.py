@@ -25,6 +25,8 @@ from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.composition.key_reloading import KeyReloader
 from caraway_scheduler.composition.limits_file import LimitsFile
 from caraway_scheduler.composition.reloading import Reloader
+from caraway_scheduler.history import recent
+from caraway_scheduler.metrics import sampling
 from caraway_scheduler.services import Services
 from caraway_serving import listeners
 from caraway_serving.listeners import HttpServer
@@ -234,6 +236,7 @@ class Runtime:
     ) -> Iterator[Keeper]:
         check_s = self._manifest.runtime.task_history.retention_check_interval_s
         yield partial(_every, check_s, services.history.prune)
+        yield partial(_every, recent.EVERY_S, partial(sampling.take, services))
         if certificate is not None:
             yield partial(_every, _CERTIFICATE_CHECK_S, certificate.reload_if_changed)
         if services.data_size is not None:

@@ -21,13 +21,14 @@ from caraway_core.manifest import Dataset, Manifest, View, references
 from caraway_core.manifest.values import VIEW
 from caraway_core.searching import FUNCTIONS
 from caraway_core.sql_functions import FunctionParameter, SqlFunction
-from caraway_core.sqltext import lexer, table_calls
+from caraway_core.sqltext import mentions, table_calls
 from caraway_core.sqltext.expanding import Expander
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import MemoryTable, ViewTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Prepared
+from caraway_scheduler.catalog import lineage
 from caraway_scheduler.catalog.asking import SourceCalls
 
 _LOCAL = frozenset({"file", VIEW})
@@ -119,22 +120,12 @@ def _behind(name: TableName, known: Mapping[TableName, View | Dataset]) -> set[T
     found, waiting = {name}, [name]
     while waiting:
         each = known[waiting.pop()]
-        if (text := _query(each)) is None:
+        if (text := lineage.query_of(each)) is None:
             continue
-        words = {
-            each.text[1:-1] if each.kind == "name" else each.text.lower()
-            for each in lexer.significant(text)
-        }
-        mentioned = {other for other in known if other.rpartition(".")[2] in words}
-        waiting += mentioned - found
-        found |= mentioned
+        named = mentions.mentioned(text, known)
+        waiting += named - found
+        found |= named
     return found
-
-
-def _query(each: View | Dataset) -> str | None:
-    if isinstance(each, View):
-        return each.sql
-    return each.path if each.connector == VIEW else None
 
 
 async def _specs(

@@ -33,7 +33,13 @@ class SearchWarmUp:
         self._tables = tables
         self._ways = RankingWays(ranker)
         self._done: dict[TableName, SearchColumns] = {}
+        self._late: set[TableName] = set()
+        """Those whose first search builds the index."""
         self._changed = asyncio.Event()
+
+    def has_built(self, name: TableName) -> bool:
+        """Return whether the search indexes of a dataset were built, and follow its rows."""
+        return name in self._done and name not in self._late
 
     def changed(self) -> None:
         """Note that the catalog has changed."""
@@ -59,6 +65,7 @@ class SearchWarmUp:
     async def _build(self, name: TableName) -> bool:
         """Build the indexes of a dataset; return False if statements do not read it yet."""
         indexes = []
+        self._late.discard(name)
         try:
             for ranking in rankings(await self._tables.find(name)):
                 if name in self._catalog.datasets:
@@ -66,6 +73,7 @@ class SearchWarmUp:
         except CarawayError as exc:
             extra = {"dataset": name, "cause": exc.message}
             logger.info("the first search of a dataset builds its index", extra=extra)
+            self._late.add(name)
             return True
         return "none" not in indexes
 

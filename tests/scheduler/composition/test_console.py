@@ -10,7 +10,9 @@ from tests.kit.runtime import running
 
 PATHS = (
     "/v1/cluster/executors",
+    "/v1/cluster/recent",
     "/v1/datasets",
+    "/v1/datasets/{name}/details",
     "/v1/queries",
     "/v1/search",
     "/v1/sql/active",
