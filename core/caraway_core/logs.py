@@ -19,11 +19,14 @@ query_id: ContextVar[str] = ContextVar("query_id", default="")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _COMPONENTS = (
     "caraway",
+    "caraway_acceleration",
     "caraway_ai",
+    "caraway_assist",
     "caraway_cluster",
     "caraway_core",
     "caraway_engine",
     "caraway_executor",
+    "caraway_gateway",
     "caraway_kube",
     "caraway_management",
     "caraway_operator",

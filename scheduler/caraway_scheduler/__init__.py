@@ -1,1 +1,1 @@
-"""The control plane: the HTTP API, the catalog, admission, dispatch, history and metrics."""
+"""The scheduler proper: catalog, membership, dispatch, queries, jobs, history, readiness."""

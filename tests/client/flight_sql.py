@@ -2,7 +2,7 @@
 
 from google.protobuf.any_pb2 import Any as Packed
 
-from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_gateway.flight.sql.protocol import FlightSql_pb2 as proto
 
 CREATE, CLOSE = "CreatePreparedStatement", "ClosePreparedStatement"
 _FIELDS = {

@@ -11,7 +11,7 @@ from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
 from caraway.queries import QueryProgress
 from caraway_core.errors import CarawayError
-from caraway_scheduler.api.queries import documents
+from caraway_gateway.api.queries import documents
 from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body
 
 SUBMIT, STATUS, RESULTS = (

@@ -17,13 +17,13 @@ from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
 from caraway.queries import QueryProgress
 from caraway_core.errors import StateAwayError
-from caraway_scheduler.composition import app
+from caraway_gateway.composition import app
 from caraway_scheduler.jobs.model import JobProgress
 from tests.client.runtime import Pauses
+from tests.gateway.api.queries.serving import SCHEMA, rows
 from tests.kit.jobs import FakeJobService, with_jobs
 from tests.kit.listening import listening
 from tests.kit.runtime import running
-from tests.scheduler.api.queries.serving import SCHEMA, rows
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import pytest
 from caraway.client import Client
 from caraway.errors import ApiError
 from caraway.refreshes import AccelerationStatus, RefreshError
-from caraway_scheduler.composition import app
+from caraway_gateway.composition import app
 from tests.kit.listening import listening
 from tests.kit.runtime import running
 

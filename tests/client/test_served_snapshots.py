@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import caraway
 from caraway.cli import app as commands
-from caraway_scheduler.composition import app
+from caraway_gateway.composition import app
 from tests.kit.deadlines import eventually
 from tests.kit.git_repositories import Repository
 from tests.kit.listening import listening

@@ -11,7 +11,8 @@ from caraway_core import errors, outcomes
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.outcomes import FailureKind, FailureOutcome
 
-PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_scheduler",
+PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_acceleration",
+            "caraway_assist", "caraway_gateway", "caraway_scheduler",
             "caraway_executor", "caraway_cluster", "caraway_ai")  # fmt: skip
 INSIDE = {
     # Always caught, or raised where no client waits for a response.

@@ -14,8 +14,10 @@ GROWING = frozenset(
 )  # fmt: skip
 BACKOFF = frozenset({"failed", "delay_s"})
 _SCHEDULER = "scheduler/caraway_scheduler"
+_GATEWAY = "gateway/caraway_gateway"
+_ASSIST = "assist/caraway_assist"
 _MANAGEMENT = "management/caraway_management"
-_ACCELERATION = f"{_SCHEDULER}/acceleration"
+_ACCELERATION = "acceleration/caraway_acceleration"
 POLLS: Mapping[str, str] = {
     "client/caraway/cli/managing/signing_in.py:_approved": "a user who signs in elsewhere",
     "client/caraway/queries.py:QueryHandle._poll": "a query that runs",
@@ -45,28 +47,28 @@ POLLS: Mapping[str, str] = {
     "plugins/caraway_plugins/changes/postgres/slots.py:_free": "a slot that is let go of",
     "plugins/caraway_plugins/changes/postgres/streaming.py:Stream._keep_alive": "a heartbeat",
     f"{_ACCELERATION}/asking.py:RefreshRequests._renew_settings": "renewal before they expire",
-    f"{_ACCELERATION}/versions/claims.py:Claim.wait": "the claim of another scheduler",
-    f"{_ACCELERATION}/versions/claims.py:Claim.keep": "renewal before it expires",
-    f"{_ACCELERATION}/versions/claims.py:Claim._renewed": "renewal before it expires",
+    f"{_SCHEDULER}/coordination/claims.py:Claim.wait": "the claim of another scheduler",
+    f"{_SCHEDULER}/coordination/claims.py:Claim.keep": "renewal before it expires",
+    f"{_SCHEDULER}/coordination/claims.py:Claim._renewed": "renewal before it expires",
     f"{_ACCELERATION}/changes/following.py:Following._attempt": "the claim of another scheduler",
     f"{_ACCELERATION}/changes/following.py:Following._hold": "renewal before it expires",
     f"{_ACCELERATION}/refresh/refresher.py:Refresher._refresh": "jitter before a refresh",
     f"{_ACCELERATION}/versions/reads.py:Reads.run": "statements under way",
     f"{_ACCELERATION}/upkeep/orphans.py:OrphanCollector.run": "files that nobody needs",
-    f"{_SCHEDULER}/api/sql/stages.py:_events": "the stages of a statement",
-    f"{_SCHEDULER}/api/probes.py:ready": "a start that goes on",
+    f"{_GATEWAY}/api/sql/stages.py:_events": "the stages of a statement",
+    f"{_GATEWAY}/api/probes.py:ready": "a start that goes on",
     f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
-    f"{_SCHEDULER}/iceberg/service.py:IcebergTables._sweep_forever": "files that nobody needs",
+    f"{_GATEWAY}/iceberg/service.py:IcebergTables._sweep_forever": "files that nobody needs",
     f"{_SCHEDULER}/jobs/scheduling.py:JobScheduler._watching": "renewal before owners expire",
-    f"{_SCHEDULER}/iceberg/scan_plans.py:ScanPlans._page": "a page of another scheduler",
+    f"{_GATEWAY}/iceberg/scan_plans.py:ScanPlans._page": "a page of another scheduler",
     f"{_SCHEDULER}/jobs/sweeping.py:Sweeper.sweep_jobs": "jobs that expire",
-    f"{_SCHEDULER}/workers/times.py:WallClock.until": "a time of a cron",
-    f"{_SCHEDULER}/composition/key_reloading.py:KeyReloader.run": "files of keys",
-    f"{_SCHEDULER}/composition/limits_file.py:LimitsFile.run": "a file",
+    f"{_ASSIST}/workers/times.py:WallClock.until": "a time of a cron",
+    f"{_GATEWAY}/composition/key_reloading.py:KeyReloader.run": "files of keys",
+    f"{_GATEWAY}/composition/limits_file.py:LimitsFile.run": "a file",
     f"{_SCHEDULER}/membership/membership.py:Membership._keep_registered": "renewal",
     f"{_SCHEDULER}/membership/membership.py:Membership._keep_following": "wishes of others",
     f"{_SCHEDULER}/membership/roll_call.py:RollCall.run": "executors",
-    f"{_SCHEDULER}/composition/runtime.py:_every": "a period",
+    f"{_GATEWAY}/composition/runtime.py:_every": "a period",
 }
 """Each wait that follows no failure, and what it polls."""
 

@@ -17,9 +17,9 @@ from pyarrow import flight
 
 import caraway
 from caraway_core.settings import Address
+from tests.gateway.flight.serving import bearer, client, command
 from tests.kit.deadlines import until
 from tests.kit.ray_cluster import RayCluster, ray_cluster
-from tests.scheduler.flight.serving import bearer, client, command
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 ROWS = 400_000

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from caraway_acceleration.versions import reads
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import StoredTable
-from caraway_scheduler.acceleration.versions import reads
 from tests.kit.cluster_runtime import Clustered, clustered
 from tests.kit.clusters import EAGER
 from tests.kit.deadlines import eventually

@@ -249,7 +249,7 @@ def test_damaged_chunk(caraway: Child) -> None:
     assert got.json()["status"] == "SUCCEEDED"
 
 
-@pytest.mark.full  # In one process, tests/scheduler/api/test_object_store.py shows the same.
+@pytest.mark.full  # In one process, tests/gateway/api/test_object_store.py shows the same.
 def test_expired(tmp_path: Path) -> None:
     text = MANIFEST.replace("max_queued: 10", "max_queued: 10, retention: 1s")
     with child(tmp_path, manifest(tmp_path, text)) as caraway:

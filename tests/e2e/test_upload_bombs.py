@@ -9,11 +9,11 @@ import pytest
 from pyarrow import flight
 
 from caraway_core.settings import Address
-from caraway_scheduler.flight.sql import messages
-from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_gateway.flight.sql import messages
+from caraway_gateway.flight.sql.protocol import FlightSql_pb2 as proto
+from tests.gateway.flight.serving import client, command
+from tests.gateway.flight.sql.driving import act, put
 from tests.kit.processes import Child, child
-from tests.scheduler.flight.serving import client, command
-from tests.scheduler.flight.sql.driving import act, put
 
 MIB = 1024 * 1024
 TOTAL, BOMB = 320 * MIB, 224 * MIB

@@ -7,8 +7,8 @@ import pytest
 from pyarrow import flight
 from substrait.plan_pb2 import Plan
 
-from caraway_scheduler.flight.sql import messages
-from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_gateway.flight.sql import messages
+from caraway_gateway.flight.sql.protocol import FlightSql_pb2 as proto
 from tests.hostile import serving
 from tests.hostile.serving import WITHIN_S, Served
 from tests.kit.client_plans import Handwritten, JsonObject, field, literal, plan, project, read

@@ -164,7 +164,7 @@ def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
         ("image.txt", "caraway_operator.command, caraway.cli.operator", "kopf"),
         (
             "image.txt",
-            "caraway_scheduler.composition.command, caraway_executor.actor, "
+            "caraway_gateway.composition.command, caraway_executor.actor, "
             "caraway_cluster.store.command",
             "datafusion",
         ),

@@ -6,20 +6,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from caraway_assist.hosting.service import Hosting
 from caraway_core.ids import ExecutorId
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_executor.scheduler_engine import SchedulerEngine
+from caraway_gateway.composition.backend import Backend
+from caraway_gateway.services import Services
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
-from caraway_scheduler.hosting.service import Hosting
 from caraway_scheduler.membership import Membership
-from caraway_scheduler.services import Services
 from tests.kit.clusters import TINY
 from tests.kit.faults import HauntedFleet
 from tests.kit.runtime import Running, running

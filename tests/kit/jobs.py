@@ -17,11 +17,11 @@ from caraway_core.errors import (
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
+from caraway_gateway.services import Services
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, JobStatus, Totals
 from caraway_scheduler.jobs.service import JobService
 from caraway_scheduler.queries import texts
 from caraway_scheduler.queries.storing import StoredAnswer
-from caraway_scheduler.services import Services
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 

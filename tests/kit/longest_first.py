@@ -30,11 +30,11 @@ LONGEST = (
     "tests/differential/test_tpch.py",
     "tests/charts/test_chart.py",
     "tests/engine/sharing/test_sharing.py",
-    "tests/scheduler/api/test_acceleration.py",
-    "tests/scheduler/api/test_changes_bad_days.py",
-    "tests/scheduler/api/test_acceleration_bad_days.py",
-    "tests/scheduler/api/test_writes.py",
-    "tests/scheduler/flight/test_ingesting.py",
+    "tests/gateway/api/test_acceleration.py",
+    "tests/gateway/api/test_changes_bad_days.py",
+    "tests/gateway/api/test_acceleration_bad_days.py",
+    "tests/gateway/api/test_writes.py",
+    "tests/gateway/flight/test_ingesting.py",
     "tests/differential/test_judge.py",
 )
 """The modules that take longest in `make test`, by the table that `suite_times` prints."""

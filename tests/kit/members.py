@@ -15,27 +15,27 @@ from unittest import mock
 
 import pyarrow as pa
 
+from caraway_acceleration.changes.feed import Feed
+from caraway_acceleration.changes.ingesting import Whence
+from caraway_acceleration.recipes.recipes import Recipe
+from caraway_acceleration.refresh import refresh_events as events
+from caraway_acceleration.refresh.backoff import Retries
+from caraway_acceleration.refresh.refresher import Refresher
+from caraway_acceleration.refresh.reloading import LoadPlan
+from caraway_acceleration.upkeep.compaction import Compactor
+from caraway_acceleration.versions import making
+from caraway_acceleration.versions.current_version import CurrentVersion, Subject
+from caraway_acceleration.versions.making import StoredSize
+from caraway_acceleration.versions.version import VersionPart
+from caraway_acceleration.versions.versions import VersionStore
 from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.statements import ActiveStatement
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_scheduler.acceleration.changes.feed import Feed
-from caraway_scheduler.acceleration.changes.ingesting import Whence
-from caraway_scheduler.acceleration.recipes.recipes import Recipe
-from caraway_scheduler.acceleration.refresh import refresh_events as events
-from caraway_scheduler.acceleration.refresh.backoff import Retries
-from caraway_scheduler.acceleration.refresh.refresher import Refresher
-from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
-from caraway_scheduler.acceleration.refresh.schedule import Timetable
-from caraway_scheduler.acceleration.upkeep.compaction import Compactor
-from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.current_version import CurrentVersion, Subject
-from caraway_scheduler.acceleration.versions.freshness import Freshness
-from caraway_scheduler.acceleration.versions.making import StoredSize
-from caraway_scheduler.acceleration.versions.version import VersionPart
-from caraway_scheduler.acceleration.versions.versions import VersionStore
+from caraway_scheduler.coordination.freshness import Freshness
+from caraway_scheduler.coordination.schedule import Timetable
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore
 
 NAME = TableName("orders")

@@ -13,13 +13,13 @@ from llmock.testing import LLMockServer
 
 from caraway_ai.protocols import ChatModel
 from caraway_ai.specs import ModelSpec
+from caraway_assist.models.service import Models
 from caraway_core import manifest as manifests
 from caraway_core.ids import NodeId
+from caraway_gateway.composition import app, security
+from caraway_gateway.services import Services
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.composition import app, security
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
-from caraway_scheduler.models.service import Models
-from caraway_scheduler.services import Services
 from caraway_serving.limits import InForce
 from caraway_serving.tallies import ApiTallies
 from tests.kit.listening import listening

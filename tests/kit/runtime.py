@@ -14,10 +14,10 @@ from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
-from caraway_scheduler.composition import app, assembly, security
-from caraway_scheduler.composition import backend as backends
-from caraway_scheduler.composition.backend import Backend
-from caraway_scheduler.services import Services
+from caraway_gateway.composition import app, assembly, security
+from caraway_gateway.composition import backend as backends
+from caraway_gateway.composition.backend import Backend
+from caraway_gateway.services import Services
 from caraway_serving.tallies import ApiTallies
 from tests.kit.engine_processes import fork_server
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from caraway_core.ids import ExecutorId
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
+from caraway_gateway.composition.backend import Backend
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.job_schedulers import MortalStore
 from tests.kit.runtime import Running, running

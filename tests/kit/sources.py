@@ -6,13 +6,10 @@ from functools import cache
 from pathlib import Path
 
 from caraway_core.imports import uncollected
+from tools import graph
 
 ROOT = Path(__file__).parents[2]
-COMPONENTS = (
-    "ai", "client", "cluster", "core", "engine", "executor", "kube", "management",
-    "operator", "plugins",
-    "scheduler", "search", "serving",
-)  # fmt: skip
+COMPONENTS = tuple(sorted(graph.packages()))
 
 
 @cache

@@ -13,23 +13,23 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from caraway_acceleration.versions import version_codec
+from caraway_acceleration.versions.marks import Marks
+from caraway_acceleration.versions.reads import Reads
+from caraway_acceleration.versions.version import DatasetVersion, Superseded, VersionPart
+from caraway_acceleration.versions.wishes import ManifestNames, Wishes
+from caraway_assist.models.conversations import Conversations, KeptResponse
+from caraway_assist.workers.times import WorkerTurns
 from caraway_core.changes import LogEntry
 from caraway_core.ids import PUBLIC, ExecutorId, JobId, PrincipalId, TableName
 from caraway_core.partitions.keys import PartitionBy, parse
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.state import StateEntry, StateStore
-from caraway_scheduler.acceleration.versions import version_codec
-from caraway_scheduler.acceleration.versions.claims import Claim
-from caraway_scheduler.acceleration.versions.marks import Marks
-from caraway_scheduler.acceleration.versions.reads import Reads
-from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
-from caraway_scheduler.acceleration.versions.wishes import ManifestNames, Wishes
+from caraway_scheduler.coordination.claims import Claim
 from caraway_scheduler.jobs import codec
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, Totals
 from caraway_scheduler.membership.drains import Drains
-from caraway_scheduler.models.conversations import Conversations, KeptResponse
 from caraway_scheduler.queries.storing import StoredAnswer
-from caraway_scheduler.workers.times import WorkerTurns
 
 AT = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
 NAME = TableName("orders")

@@ -13,10 +13,10 @@ from caraway_operator.scheduler_client import (
     SchedulerEndpoint,
 )
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
+from tests.gateway.api.internal.test_routes import TOKEN, operated
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.fleets import FakeFleet
-from tests.scheduler.api.internal.test_routes import TOKEN, operated
 
 TARGET = SchedulerEndpoint("http://metrics.test", TOKEN)
 

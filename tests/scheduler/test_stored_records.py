@@ -11,15 +11,15 @@ from typing import Any, cast
 
 import pytest
 
+from caraway_acceleration.versions import version_codec, wishes
+from caraway_acceleration.versions.marks import Marks
+from caraway_acceleration.versions.version import DatasetVersion
+from caraway_assist.models.conversations import Conversations
 from caraway_core.ids import PUBLIC, ExecutorId, TableName
 from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_core.protocols.versions import PROTOCOL_VERSION
-from caraway_scheduler.acceleration.versions import version_codec, wishes
-from caraway_scheduler.acceleration.versions.marks import Marks
-from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.jobs import codec
 from caraway_scheduler.membership.drains import Drains
-from caraway_scheduler.models.conversations import Conversations
 from tests.kit import stored_records as sample
 
 RECORDS = Path(__file__).with_name("records")

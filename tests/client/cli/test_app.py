@@ -7,7 +7,7 @@ from caraway.cli import app
 from caraway.errors import BrokenResponseError
 from tests.client.cli.conftest import Command
 
-HEAVY = ("httpx", "prompt_toolkit", "rich", "pyarrow", "datafusion", "caraway_scheduler", "asyncio")
+HEAVY = ("httpx", "prompt_toolkit", "rich", "pyarrow", "datafusion", "caraway_gateway", "asyncio")
 
 
 def test_without_a_command_the_help_is_shown(caraway: Command) -> None:

@@ -34,7 +34,7 @@ def started(
 
 # Packages that `pip install caraway` does not install. Client commands must not need them.
 RUNTIME_PACKAGES = (
-    *("caraway_engine", "caraway_executor", "caraway_plugins", "caraway_scheduler"),
+    *("caraway_engine", "caraway_executor", "caraway_plugins", "caraway_gateway"),
     *("datafusion", "fastapi", "obstore", "pyarrow", "starlette", "uvicorn", "zstandard"),
 )
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.gateway.api.test_acceleration import at_version, manifest, refresh, write
+from tests.gateway.api.test_acceleration_snapshots import made, place
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.kit.s3 import S3Server, s3_server
-from tests.scheduler.api.test_acceleration import at_version, manifest, refresh, write
-from tests.scheduler.api.test_acceleration_snapshots import made, place
 
 __all__ = ["s3_server"]
 WRITER = manifest("snapshots: enabled", "partition_by: [v]")

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from caraway_acceleration.passthrough.through import SourceDispatch
 from caraway_core.backoff import Delays
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.statements import CatalogSnapshot
+from caraway_gateway.services import Services
 from caraway_plugins.sources.files import LocalFiles
-from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.catalog import catalog
-from caraway_scheduler.services import Services
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from caraway_core.protocols.sources import SourceRequest
+from caraway_gateway.services import Services
 from caraway_plugins.sources.files import LocalFiles
-from caraway_scheduler.services import Services
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from caraway_acceleration.accelerated import Accelerated
+from caraway_acceleration.refresh import refreshing
 from caraway_core.backoff import Delays
 from caraway_core.ids import ExecutorId, TableName
 from caraway_engine.sessions.registered import Registered
 from caraway_plugins.sources.files import LocalFiles
-from caraway_scheduler.acceleration.accelerated import Accelerated
-from caraway_scheduler.acceleration.refresh import refreshing
 from caraway_scheduler.catalog import catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.cluster_runtime import clustered

@@ -10,10 +10,10 @@ from pyarrow import flight
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.settings import Address
-from caraway_scheduler.flight import FlightEndpoint
+from caraway_gateway.flight import FlightEndpoint
 from caraway_scheduler.queries import texts
+from tests.gateway.flight.serving import client
 from tests.kit.runtime import running
-from tests.scheduler.flight.serving import client
 
 LIMIT = 2048
 MANIFEST = f"runtime: {{query: {{max_sql_size: {LIMIT}B}}}}\n"

@@ -13,8 +13,8 @@ from caraway_core import errors
 from caraway_core.outcomes import FailureKind
 from caraway_serving import spans
 from caraway_serving.flight import statuses
+from tests.gateway.flight.serving import KEYS, bearer, command, headers, query, serving
 from tests.kit.engine import memory
-from tests.scheduler.flight.serving import KEYS, bearer, command, headers, query, serving
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Knows models and search: models, embeddings, tools, text-to-SQL, workers, search."""

@@ -1,0 +1,213 @@
+"""The rerankers of the manifest in force: kept loaded, found by name, and called."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Literal
+
+from caraway_ai import judging
+from caraway_ai.protocols import ChatCompletion, ChatRequest
+from caraway_assist.search.tallies import RerankerTallies
+from caraway_core import registry
+from caraway_core.backoff import Backoff, Delays
+from caraway_core.errors import CarawayError, InvalidQueryError, ModelAwayError, ModelError
+from caraway_core.manifest import DeclaredReranker, Manifest, SecretResolver
+from caraway_core.manifest.declared_rerankers import CHAT_MODEL
+from caraway_core.protocols.reranking import LoadedReranker, RerankerSpec, TextReranker
+from caraway_core.tasks import Tasks
+
+logger = logging.getLogger(__name__)
+_AGAIN = Delays(2.0, 60.0, jitter=0.2)
+_THREADS = 4
+AskModel = Callable[[str, ChatRequest], Awaitable[ChatCompletion]]
+"""Calls a model of `models` by name."""
+RerankerStatus = Literal["initializing", "ready", "error"]
+
+
+@dataclass(slots=True)
+class RerankerState:
+    """The state of a reranker. `spec` is None if one of its secrets is missing."""
+
+    declared: DeclaredReranker
+    spec: RerankerSpec | None
+    status: RerankerStatus = "initializing"
+    error: ModelError | None = None
+    loaded: LoadedReranker | None = None
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set after the first attempt to load it."""
+
+    def callable(self) -> LoadedReranker:
+        """Return the reranker, if it is loaded.
+
+        Raises:
+            ModelAwayError: it is loading.
+            ModelError: it could not be loaded.
+        """
+        if self.loaded is not None:
+            return self.loaded
+        if self.error is not None:
+            raise self.error
+        raise ModelAwayError(f"reranker '{self.declared.name}' is still loading; try again")
+
+
+class RerankerModels:
+    """Implements `Rerankers` over a manifest; `default` needs no model."""
+
+    def __init__(self, default: Callable[[], TextReranker]) -> None:
+        self.states: Mapping[str, RerankerState] = {}
+        self.ask: AskModel | None = None
+        """Set once there are models."""
+        self.tallies = RerankerTallies()
+        self._default = default
+        self._threads = ThreadPoolExecutor(_THREADS, "reranker calls")
+        self._tasks = Tasks()
+
+    def apply(self, manifest: Manifest, secrets: SecretResolver) -> None:
+        """Take the rerankers of a manifest; those that did not change stay as they are."""
+        states: dict[str, RerankerState] = {}
+        for declared in manifest.rerankers:
+            made = _state(declared, secrets)
+            before = self.states.get(declared.name)
+            is_same = before is not None and before.spec is not None and before.spec == made.spec
+            states[declared.name] = before if before is not None and is_same else made
+        gone = [state for name, state in self.states.items() if states.get(name) is not state]
+        new = [state for name, state in states.items() if self.states.get(name) is not state]
+        self.states = states
+        for state in gone:
+            self._tasks.spawn(self._closed(state), "retired reranker", reranker=state.declared.name)
+        for state in new:
+            self._tasks.spawn(self._load(state), "load a reranker", reranker=state.declared.name)
+
+    async def wait_settled(self) -> None:
+        """Wait until each reranker was tried once."""
+        for state in self.states.values():
+            await state.settled.wait()
+
+    async def aclose(self) -> None:
+        await self._tasks.aclose()
+        for state in self.states.values():
+            await self._closed(state)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def check(self, model: str | None) -> None:
+        """Check that there is a reranker of a name.
+
+        Raises:
+            InvalidQueryError: there is none.
+        """
+        if model is None or model in self.states:
+            return
+        if self.states:
+            raise InvalidQueryError(f"rerank: {registry.unknown('reranker', model, self.states)}")
+        raise InvalidQueryError(
+            f"rerank: no reranker '{model}'; the manifest has no `rerankers`, so leave out "
+            "`model` to rank by words in common"
+        )
+
+    async def scores(self, model: str | None, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """See `Rerankers.scores`."""
+        self.check(model)
+        if model is None:
+            return await self._called(self._default(), query, texts)
+        began_s, error = time.perf_counter(), None
+        try:
+            return await self._scores_by(model, query, texts)
+        except CarawayError as exc:
+            error = exc
+            raise
+        finally:
+            elapsed_ms = (time.perf_counter() - began_s) * 1000
+            self.tallies.ended(model, len(texts), elapsed_ms, error)
+
+    async def _scores_by(self, model: str, query: str, texts: Sequence[str]) -> Sequence[float]:
+        state = self.states[model]
+        if state.declared.provider == CHAT_MODEL:
+            return await self._judged(state, query, texts)
+        return await self._called(state.callable(), query, texts)
+
+    async def _called(
+        self, reranker: TextReranker, query: str, texts: Sequence[str]
+    ) -> Sequence[float]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, reranker.scores, query, texts)
+
+    async def _judged(
+        self, state: RerankerState, query: str, texts: Sequence[str]
+    ) -> Sequence[float]:
+        ask, name = self.ask, state.declared.model
+        if ask is None:
+            raise ModelAwayError(f"reranker '{state.declared.name}' is still loading; try again")
+        try:
+            return await judging.scores(query, texts, lambda request: ask(name, request))
+        except ModelAwayError:
+            raise
+        except ModelError as exc:
+            raise ModelError(
+                f"reranker '{state.declared.name}', model '{name}': {exc.message}", exc.type
+            ) from exc
+
+    async def _load(self, state: RerankerState) -> None:
+        again = Backoff(_AGAIN)
+        try:
+            while self.states.get(state.declared.name) is state and not await self._try(state):  # noqa: ASYNC110 -- tries
+                await asyncio.sleep(again.failed())
+        finally:
+            state.settled.set()
+
+    async def _try(self, state: RerankerState) -> bool:
+        """Load a reranker; return whether there is nothing more to do."""
+        name = state.declared.name
+        if state.declared.provider == CHAT_MODEL or state.spec is None:
+            state.status = "ready" if state.error is None else "error"
+            return True
+        loop = asyncio.get_running_loop()
+        try:
+            loaded = await loop.run_in_executor(self._threads, _built, state.spec)
+        except ModelError as exc:
+            if state.error is None or state.error.message != exc.message:
+                logger.warning(
+                    "reranker failed",
+                    extra={"reranker": name, "code": exc.code, "reason": exc.message},
+                )
+            state.status, state.error = "error", exc
+            return False
+        finally:
+            state.settled.set()
+        state.loaded, state.status, state.error = loaded, "ready", None
+        logger.info("reranker ready", extra={"reranker": name})
+        if self.states.get(name) is not state:
+            await self._closed(state)
+        return True
+
+    async def _closed(self, state: RerankerState) -> None:
+        loaded, state.loaded = state.loaded, None
+        if loaded is not None:
+            await asyncio.to_thread(loaded.close)
+
+
+def _built(spec: RerankerSpec) -> LoadedReranker:
+    try:
+        return spec.build()
+    except ModelError:
+        raise
+    except CarawayError as exc:  # Its package is not installed.
+        raise ModelError(f"reranker '{spec.name}': {exc.message}", "invalid") from exc
+
+
+def _state(declared: DeclaredReranker, secrets: SecretResolver) -> RerankerState:
+    try:
+        spec = RerankerSpec(
+            declared.name,
+            declared.provider,
+            secrets.expand(declared.model),
+            secrets.expand_all(declared.params),
+            declared.base_dir,
+            declared.files,
+        )
+    except CarawayError as exc:
+        error = ModelError(f"reranker '{declared.name}': {exc.message}", "auth")
+        return RerankerState(declared, None, "error", error)
+    return RerankerState(declared, spec)

@@ -1,0 +1,122 @@
+"""The route that describes one dataset or view: lineage, indexes, and what the manifest says."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel
+from starlette.responses import JSONResponse, Response
+
+from caraway_acceleration.missing import NoDatasetError
+from caraway_assist.search.indexes import IndexState, TableIndex, indexes_of
+from caraway_core.errors import CarawayError
+from caraway_core.ids import TableName
+from caraway_core.manifest import Dataset, View
+from caraway_gateway.api import app_state, dataset_names
+from caraway_gateway.services import Services
+from caraway_scheduler.catalog import lineage
+from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.catalog.states import DatasetState, Status, ViewState
+from caraway_serving import errors, scopes, shapes
+
+router = APIRouter(tags=["Datasets"])
+
+
+class IndexEntry(BaseModel):
+    """An index of a dataset. `state` says whether searches and look-ups use it now."""
+
+    kind: str
+    columns: list[str]
+    state: IndexState
+
+
+class DefinitionEntry(BaseModel):
+    """What a file of the manifest says, as YAML without comments and secrets."""
+
+    file: str
+    line: int
+    text: str
+
+
+class TableDetails(BaseModel):
+    """A dataset or view. `definition` is null for keys that may not see the manifest."""
+
+    name: str
+    kind: str
+    status: Status
+    error_message: str | None = None
+    description: str | None = None
+    sql: str | None = None
+    reads: list[str]
+    read_by: list[str]
+    indexes: list[IndexEntry]
+    definition: DefinitionEntry | None = None
+
+
+@router.get(
+    "/v1/datasets/{name}/details",
+    response_model=TableDetails,
+    responses={
+        404: {"description": "There is no such dataset or view.", "content": shapes.MESSAGE},
+        503: {"description": "The runtime is starting or stopping.", "content": shapes.MESSAGE},
+    },
+)
+async def details(
+    request: Request, name: Annotated[str, Path(description="A dataset or view of the manifest.")]
+) -> Response:
+    """Describe a dataset or view: what it reads and what reads it, its indexes, its definition."""
+    services = app_state.services(request)
+    try:
+        table, state = dataset_names.find(name, lambda each: _state(services.catalog, each))
+    except CarawayError as exc:
+        return errors.as_message(exc)
+    document = _document(services, table, state)
+    if scopes.principal(request).is_admin:
+        document["definition"] = await _definition(services, table)
+    return JSONResponse(document)
+
+
+def _state(catalog: Catalog, name: TableName) -> DatasetState | ViewState:
+    state = catalog.datasets.get(name) or catalog.views.get(name)
+    if state is None:
+        raise NoDatasetError(f"no dataset or view '{name}'; GET /v1/datasets lists the datasets")
+    return state
+
+
+def _document(
+    services: Services, name: TableName, state: DatasetState | ViewState
+) -> dict[str, Any]:
+    catalog, dispatch = services.catalog, services.dispatch
+    found = lineage.of(name, catalog.datasets, catalog.views, dispatch.views())
+    declared: Dataset | View
+    indexes: list[TableIndex] = []
+    if isinstance(state, DatasetState):
+        declared, kind = state.dataset, "dataset"
+        are_built = services.search.warm_up.has_built(name)
+        indexes += indexes_of(state, are_built=are_built)
+    else:
+        declared, kind = state.view, "view"
+    return {
+        "name": name,
+        "kind": kind,
+        "status": state.status,
+        "error_message": state.error.message if state.error is not None else None,
+        "description": declared.description,
+        "sql": lineage.query_of(declared),
+        "reads": list(found.reads),
+        "read_by": list(found.read_by),
+        "indexes": [
+            {"kind": each.kind, "columns": list(each.columns), "state": each.state}
+            for each in indexes
+        ],
+        "definition": None,
+    }
+
+
+async def _definition(services: Services, name: TableName) -> dict[str, Any] | None:
+    manifest = services.manifest.current
+    # Imported here: PyYAML is slow to load.
+    from caraway_core.manifest import excerpts
+
+    found = await asyncio.to_thread(excerpts.find, manifest.files, manifest.base_dir, name)
+    return None if found is None else {"file": found.file, "line": found.line, "text": found.text}

@@ -1,0 +1,1 @@
+"""Shared by the packages above: claims among schedulers, timetables, freshness of reads."""
