@@ -1,6 +1,8 @@
-"""The console in Chromium: weights, times until a page answers, a million rows, a large tree."""
+"""The console in Chromium: weights, times, a million rows, a large tree, pages that stay open."""
 
+import contextlib
 import json
+import os
 import shutil
 import statistics
 import tempfile
@@ -16,6 +18,8 @@ from caraway_serving import console
 
 _ROUNDS = 5
 _ROWS, _TABLES, _STAGES = 1_000_000, 10_000, 100
+_CONSOLES, _SPAN_MS, _IDLE_SHARE = 20, 60_000, 0.05
+_PLACES = ("", "sql", "data", "queries", "cluster", "search", "chat", "tools", "lists")
 _KB = 1_000
 _MB = 1_000_000
 _FIRST_KB, _ALL_KB, _INTERACTIVE_S, _ROWS_S, _MEMORY_MB = 120, 450, 1.0, 0.3, 250
@@ -43,8 +47,9 @@ def measure(settings: Settings) -> Section:
         manifest.write_text("version: v1\nkind: Caraway\nname: shop\ndatasets: []\n")
         flags = ["--no-sandbox", "--enable-precise-memory-info", "--js-flags=--expose-gc"]
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
-        with servers.caraway(manifest) as (url, _):
+        with servers.caraway(manifest) as (url, process):
             figures = [
+                *_idle(browser, url, process.pid),
                 *_weights(browser, url),
                 _first_page(browser, url),
                 *_million_rows(browser, url),
@@ -53,6 +58,57 @@ def measure(settings: Settings) -> Section:
             ]
         browser.close()
     return Section("console", figures, _TEXT.format(rounds=_ROUNDS))
+
+
+def _idle(browser: Any, url: str, pid: int) -> list[Figure]:
+    """Measure what open pages cost the runtime, just opened and after nobody used them."""
+    pages = [browser.new_context().new_page() for _ in range(_CONSOLES)]
+    rest = pages[0].wait_for_timeout
+    alone = _cpu_share(pid, rest)
+    asked: list[str] = []
+    for number, page in enumerate(pages):
+        page.goto(f"{url}/#/{_PLACES[number % len(_PLACES)]}")
+        page.wait_for_load_state("networkidle")
+        page.on("request", lambda request: asked.append(request.url))
+    fresh = _cpu_share(pid, rest) - alone
+    rest(2 * _SPAN_MS)
+    asked.clear()
+    idle = _cpu_share(pid, rest) - alone
+    statements = sum(each.endswith("/v1/sql") for each in asked) * 60_000 / _SPAN_MS
+    for page in pages:
+        page.context.close()
+    return [
+        Figure(f"{_CONSOLES} open consoles that nobody uses, of a core; just opened",
+               f"{idle:.1%}", f"{fresh:.1%}", idle / fresh, f"≤ {_IDLE_SHARE:.0%}",
+               idle <= _IDLE_SHARE),
+        Figure(f"statements that {_CONSOLES} idle consoles run, a minute", f"{statements:.0f}",
+               f"{_CONSOLES * 4}", statements / (_CONSOLES * 4), f"≤ {_CONSOLES * 4}",
+               statements <= _CONSOLES * 4),
+    ]  # fmt: skip
+
+
+def _cpu_share(pid: int, rest: Callable[[int], None]) -> float:
+    """Return how much of a core a process and its descendants use, while the pages go on."""
+    family = _family(pid)
+    before, began = sum(map(_cpu_s, family)), time.perf_counter()
+    rest(_SPAN_MS)
+    return (sum(map(_cpu_s, family)) - before) / (time.perf_counter() - began)
+
+
+def _family(pid: int) -> list[int]:
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _weights(browser: Any, url: str) -> list[Figure]:

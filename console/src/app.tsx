@@ -29,6 +29,8 @@ const client = new QueryClient({
     queries: {
       // A refusal stays one; a runtime that is busy or away may come back.
       retry: (tries, error) => mayTryAgain() && tries < MOST_TRIES && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
+      // Whether there is a network says nothing about the service, which may be on this machine.
+      networkMode: "always",
       refetchOnWindowFocus: false,
       refetchIntervalInBackground: false,
     },

@@ -23,6 +23,8 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       retry: (tries, error) => mayTryAgain() && tries < 2 && !(error instanceof RequestError && error.status >= 400 && error.status < 500),
+      // Whether there is a network says nothing about the service, which may be on this machine.
+      networkMode: "always",
       refetchOnWindowFocus: false,
     },
   },
