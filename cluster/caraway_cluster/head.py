@@ -23,10 +23,10 @@ _Result = TypeVar("_Result")
 _DELAYS = Delays(1.0, 5.0)
 _STEADY_S = 60.0
 _FIRST_TRIES = 3
-"""How often the first start is tried. A wrong password fails each time, and must be reported."""
+"""Tries of the first start. A wrong password fails each time, and must be reported."""
 _REDIS_S = 120.0
-"""How long the first start waits for Redis. In a new cluster Redis may have to wait for its image
-and its volume, and the kubelet restarts a head that gave up with growing delays."""
+"""The time for which the first start waits for Redis. In a new cluster Redis may have to wait for
+its image and its volume, and the kubelet restarts a head that gave up with growing delays."""
 
 
 def run(options: HeadOptions) -> int:

@@ -1,4 +1,4 @@
-"""Asks the scheduler of a cluster whether it has its executors, and what is not loaded."""
+"""Asks the scheduler of a cluster for its executors, and for datasets that are not loaded."""
 
 import urllib.error
 import urllib.request

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 _CHECK_S = 0.25
 _READY_S = 240.0
 _LOADING_S = 30.0
-"""How long a start waits for datasets once it has its executors; large ones take hours."""
+"""The wait of a start for datasets once it has its executors; large ones take hours."""
 _START_TRIES = 3
 OnReady = Callable[[LocalClusterStatus, str], None]
 """Called with the status and the components that are not loaded, once the cluster serves."""

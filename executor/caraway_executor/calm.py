@@ -25,7 +25,7 @@ class Calm:
 class Idle:
     """Adds up the time in which a process has no work, and the processor time it wants then.
 
-    What other work wants tells nothing of work that was cancelled.
+    The time of other work says nothing about cancelled work.
     """
 
     def __init__(self) -> None:

@@ -152,7 +152,7 @@ class ChannelServer:
             return self.failure(exc)
 
     def failure(self, exc: Exception) -> CarawayError:
-        """Return the error for a failure that is nobody's intention."""
+        """Return the error for an unexpected failure."""
         cause = f"{type(exc).__name__}: {exc}".split("\n")[0]
         return ExecutionError(f"executor '{self._executor_id}': {cause}")
 
@@ -174,7 +174,7 @@ class _Caller:
         self._server._channels.add(self._channel)
 
     def _lost(self) -> None:
-        # Nobody waits for the answers any more, and the work may already run elsewhere.
+        # The answers are not awaited any more, and the work may already run elsewhere.
         self._tasks.cancel()
         if self._channel is not None:
             self._server._channels.discard(self._channel)

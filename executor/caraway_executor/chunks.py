@@ -81,7 +81,7 @@ class KeptChunks:
 
     def keep(self, key: str, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> None:
         """Keep a chunk that was just stored for a while, if there is room."""
-        # Nothing is evicted for it, least of all what was kept before.
+        # Nothing is evicted for it, least of all earlier chunks.
         has_room = self._room.has(chunk.size_bytes)
         if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
@@ -119,7 +119,7 @@ class KeptChunks:
         self._fresh.let_go(keys)
 
     def close(self) -> None:
-        """Release chunks that nobody reads, and cancel reads in progress."""
+        """Release chunks without readers, and cancel reads in progress."""
         self._fresh.clear()
         for task in list(self._reading.values()):
             task.cancel()

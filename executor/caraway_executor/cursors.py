@@ -1,4 +1,4 @@
-"""Results that are read page by page, and closed when nobody reads the next page."""
+"""Results that are read page by page, and closed when the next page is not read."""
 
 import asyncio
 import logging

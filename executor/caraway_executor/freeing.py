@@ -15,7 +15,7 @@ from caraway_engine.execution import returning
 FEWEST_ROWS = 16_384
 """Smaller indexes leave little behind, and the heap is locked meanwhile."""
 CALM_S = 12.0
-"""How long a process is idle before it returns memory, which the next statement would need again.
+"""The idle time before a process returns memory, which the next statement would need again.
 Threads of the engine that read files end after 10 s without work, and leave what they have."""
 
 

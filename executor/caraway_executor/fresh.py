@@ -36,7 +36,7 @@ class FreshChunks:
         made.timer = loop.call_later(self._held_s, self.let_go, (key,))
 
     def let_go(self, keys: Collection[str]) -> None:
-        """Release the chunks of these keys: others reference them, or nobody wants them."""
+        """Release the chunks of these keys: others reference them, or they are not needed."""
         for key in keys:
             made = self._made.pop(key, None)
             if made is not None and made.timer is not None:

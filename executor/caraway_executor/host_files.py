@@ -21,7 +21,7 @@ from caraway_core.table_specs import TableSpec
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ARRIVING = ".arriving-"
 _EXPECTED_S = 600.0
-"""How long a received file is kept for a catalog that follows."""
+"""The time for which a received file is kept for a catalog that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Localized:
 class HostFiles:
     """Keeps copies of files by content hash in a directory; without one it keeps none.
 
-    A file that is visible on this host is read in place. `has` tells whether a path exists.
+    A file that is visible on this host is read in place. `has` returns whether a path exists.
     """
 
     def __init__(

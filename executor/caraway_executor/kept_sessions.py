@@ -86,7 +86,7 @@ class KeptSessions:
         others: Sequence["KeptSessions"],
         note: Callable[[TableName | None], None],
     ) -> Mapping[TableName, str]:
-        """Register a snapshot, and reuse what is unchanged; statements see it after `publish`.
+        """Register a snapshot, and reuse its unchanged tables; statements see it after `publish`.
 
         Returns an error message for each table that failed.
         """

@@ -108,7 +108,7 @@ class LocalExecutor:
     def install(
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
-        """Install a snapshot, and reuse what is unchanged from the last one or from `others`."""
+        """Install a snapshot, and reuse unchanged tables from the last one or from `others`."""
         failed = self.prepare(snapshot, others)
         self.publish()
         self.release(None)

@@ -51,6 +51,6 @@ class MemoryInUse:
             self._was_busy = False
             await asyncio.to_thread(self._give_back)
             resident = self._resident()
-        # What is resident and not counted: code, caches and memory that is kept for later.
+        # Resident memory that is not counted: code, caches and memory that is kept for later.
         self._idle_bytes = max(0, resident - counted)
         return counted

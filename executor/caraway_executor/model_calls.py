@@ -17,7 +17,7 @@ _FORGOTTEN_S = 60.0
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A call under way, and the parts of its answer that nobody has read."""
+    """A call under way, and the unread parts of its answer."""
 
     key: str
     touched_s: float
@@ -111,7 +111,7 @@ class ModelCalls:
             call.changed.set()
 
     async def end_forgotten(self) -> None:
-        """End the calls whose answers nobody reads any more."""
+        """End the calls whose answers are not read any more."""
         oldest_s = self._clock() - _FORGOTTEN_S
         for name, call in list(self._calls.items()):
             if call.touched_s < oldest_s and not call.reading:

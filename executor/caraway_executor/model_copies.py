@@ -144,7 +144,7 @@ class ModelCopies:
         return await self._calls.next(call)
 
     async def end(self, call: str) -> None:
-        """End a call whose answer nobody reads."""
+        """End a call whose answer is not read."""
         await self._calls.end(call)
 
     async def tend(self) -> None:

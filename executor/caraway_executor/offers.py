@@ -30,10 +30,10 @@ from caraway_serving.formats import columns
 
 MOST_OFFERS = 256
 STALLED_S = 300.0
-"""How long the reader of an offer may take for one batch."""
+"""The time that the reader of an offer may take for one batch."""
 _MOST_ENDED = 4096
 _AHEAD = 2
-"""How many batches are read ahead of the client."""
+"""The number of batches that are read ahead of the client."""
 Start = Callable[[], Awaitable[BatchStream]]
 Place = Callable[[], AbstractAsyncContextManager[object]]
 """Gives a slot for running work."""

@@ -1,4 +1,4 @@
-"""How an executor serves parts of answers, as values that its actor is given.
+"""The options of serving parts of answers, as values that its actor is given.
 
 They name files and hold no secrets: Ray keeps what an actor is made with.
 """

@@ -19,7 +19,7 @@ class TaskMemory:
     limit_bytes: int | None = None
     taken_bytes: int = field(default=0, init=False)
     reclaim: Callable[[], None] = field(default=lambda: None, init=False, repr=False)
-    """Frees what is only cached; called by any thread when memory is short."""
+    """Frees cached data; called by any thread when memory is short."""
     # Reentrant, because finalizers return bytes at any point.
     _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 

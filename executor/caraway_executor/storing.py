@@ -19,7 +19,7 @@ from caraway_engine.rows import plain
 from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunker
 
 _PROGRESS_S = 1.0
-"""How often the rows that were read are reported while no chunk is complete."""
+"""The interval in which the rows that were read are reported while no chunk is complete."""
 _WRITES = 3
 """The most chunks written at once, while the next rows are read."""
 Keep = Callable[[ChunkInfo, Chunk], None]

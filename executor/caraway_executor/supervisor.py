@@ -42,7 +42,7 @@ Installing catalogs is work, too, but never continuous.
 _LEAVE_S = 5.0
 _END_S = 20.0
 _ALONE_S = 2.0
-"""How long shutdown may take when there is nothing to wait for, with and without a head."""
+"""The time that shutdown may take when there is nothing to wait for, with and without a head."""
 _DELAYS = Delays(1.0, 10.0)
 
 

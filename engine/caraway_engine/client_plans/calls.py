@@ -155,7 +155,7 @@ def _of_type(term: PlanTerm, type_: Type | None) -> PlanTerm:
 
 
 def _common(name: str, arguments: Terms, is_standard: bool) -> PlanTerm | None:
-    """Write what is an operator in SQL."""
+    """Write a call as an operator of SQL."""
     _check_zones(name, arguments)
     infix = (_INFIX if is_standard else _ENGINE_INFIX).get(name)
     if infix is not None and len(arguments) == 2:

@@ -18,7 +18,7 @@ def written(encoded: bytes, schema_of: SchemaOf) -> str:
     """Write a plan as SQL whose columns have the names of the plan's root.
 
     Raises:
-        InvalidQueryError: it is no plan, or a part of it is wrong or not supported.
+        InvalidQueryError: it is not a plan, or a part of it is wrong or not supported.
     """
     plan = Plan()
     try:

@@ -14,7 +14,7 @@ from caraway_engine.errors import type_words
 
 
 class FaultOwner(Enum):
-    """Who caused an error."""
+    """The party that caused an error."""
 
     STATEMENT = "statement"
     SOURCE = "source"

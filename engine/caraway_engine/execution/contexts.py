@@ -23,7 +23,7 @@ CALLING_PARTITIONS = 2
 """The most partitions of such a plan. A model is called for a few batches at once at most, and each
 partition that waits for it occupies a worker thread, which passes on no rows meanwhile."""
 _PRODUCTS_SHARE = 0.25
-"""Fraction of the memory limit. Products have their own pool, so that they starve nothing else."""
+"""Fraction of the memory limit. Products have a pool of their own, and do not starve statements."""
 
 # The filter that a join makes for its other side waits until all partitions of the join have begun.
 _ONE_AFTER_ANOTHER = {"datafusion.optimizer.enable_join_dynamic_filter_pushdown": "false"}

@@ -48,7 +48,7 @@ class OwnStream(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Cancel what is running; never blocks."""
+        """Cancel the statement; never blocks."""
 
 
 class EngineStream:
@@ -84,7 +84,7 @@ class EngineStream:
         self._crowd = crowd if crowd is not None else Crowd(1)
         self._start_again = start_again
         self._translate = translate
-        # Whoever reads the stream may know nothing of the statement, and errors are logged.
+        # The reader of the stream may not know the statement, and errors are logged.
         self._ids = logs.query_id.get(), logs.trace_id.get()
         self._holds = holds
         self.schema = schema

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Remedy(Enum):
-    """How users are protected from a fault."""
+    """The protection of users from a fault."""
 
     REWRITTEN = "the statement is rewritten"
     GUARDED = "a check of the values fails the statement"

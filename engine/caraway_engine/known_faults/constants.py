@@ -181,7 +181,7 @@ def _orders_or_groups(scope: SelectScope) -> bool:
 
 
 def _form(witnesses: list[Tree], names: frozenset[str]) -> Tree:
-    """Return an expression with the value of `__column` that nobody takes for a constant."""
+    """Return an expression with the value of `__column` that is not taken for a constant."""
     known = {columns.spelling(each)[-1] for each in witnesses}
     if not known - names:
         return syntax.filled(_BY_CHANCE)
@@ -191,7 +191,7 @@ def _form(witnesses: list[Tree], names: frozenset[str]) -> Tree:
 
 
 def _witnesses(scope: SelectScope, types: Types, joins: list[Tree]) -> list[Tree]:
-    """Return the columns that tell whether a row was matched: all that the conditions name."""
+    """Return the columns that show whether a row was matched: all that the conditions name."""
     found: dict[str, Tree] = {}
     for join in joins:
         on = scopes.on(join)

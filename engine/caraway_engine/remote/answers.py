@@ -104,7 +104,7 @@ class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is unty
         return _Scan(self, names, locally.LocalCondition.of(filter))
 
     def taken(self) -> AnswerReading:
-        """Return a read that nobody has taken yet."""
+        """Return a read that is not taken yet."""
         # Threads of the engine may scan at once; two that share a read would each miss rows.
         with self._lock:
             reading = AnswerReading(self._answer) if self._is_taken else self.reading

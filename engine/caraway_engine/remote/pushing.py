@@ -86,7 +86,7 @@ class _Pushing:
         self._answers: dict[str, SourceQuery] = {}
 
     def of(self, rel: Rel) -> PushedPlan | None:
-        """Push what is possible, starting at the root of the plan."""
+        """Push as much as possible, starting at the root of the plan."""
         try:
             answer = self._answer(rel, self._query(rel))
         except NotPushableError:

@@ -17,7 +17,7 @@ from caraway_engine.rows.uniqueness import DuplicateError
 
 _ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
 Group = tuple[str | None, tuple[str, ...]]
-"""What is merged together: one partition, or all pieces that are not partitioned by the key."""
+"""The unit of merging: one partition, or all pieces that are not partitioned by the key."""
 SLICE_ROWS = 16 * 1024
 """The number of rows that are indexed or applied before other threads get a turn."""
 

@@ -20,7 +20,7 @@ _NOTHING = "EmptyExec"
 
 @dataclass(frozen=True, slots=True)
 class SingleFiles:
-    """What must exist for a statement: local files by table, and tables in object stores."""
+    """The files that a statement needs: local files by table, and tables in object stores."""
 
     local: Mapping[str, TableName]
     remote: frozenset[TableName]

@@ -13,7 +13,7 @@ from caraway_engine.scans.readers import files, memory, remote
 TableReader = Callable[[Any, Sequence[TableSplit]], Table]
 """Makes a table of all rows of a spec, or of those of some splits."""
 
-# Versions of accelerated datasets and views are no tables by themselves: see `sessions`.
+# Versions of accelerated datasets and views are not tables by themselves: see `sessions`.
 _READERS: dict[type[TableSpec], TableReader] = {
     FilesTable: files.read,
     MemoryTable: memory.read,

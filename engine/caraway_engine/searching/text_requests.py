@@ -1,4 +1,4 @@
-"""What is searched in texts, in the form in which it crosses to engines: a constant of SQL."""
+"""A search in texts, in the form in which it crosses to engines: a constant of SQL."""
 
 import functools
 import json
@@ -48,7 +48,7 @@ class TextRequest:
 
     @property
     def spec(self) -> TextIndexSpec:
-        """What an index over the columns covers."""
+        """Return the spec of an index over the columns."""
         return TextIndexSpec(dict(zip(self.columns, self.boosts, strict=True)), self.language)
 
     @property
@@ -63,7 +63,7 @@ class TextRequest:
 
     @property
     def sought(self) -> tuple[CountedTerm, ...]:
-        """What is counted for the query, in the order of the statistics."""
+        """Return the counted terms of the query, in the order of the statistics."""
         found = (each for leaf in leaves(self.query) for each in counted(leaf))
         return tuple(dict.fromkeys(found))
 

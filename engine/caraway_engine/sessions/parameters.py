@@ -34,7 +34,7 @@ def types(registered: Registered, statement: Statement) -> dict[str, pa.DataType
             logical = context.sql(sql, options=_READ_WRITE).logical_plan()
         one = context.sql("SELECT 1")
         for name, expression in _placeholders(logical):
-            # The engine tells the type of an expression by the column that it makes.
+            # The engine shows the type of an expression by the column that it makes.
             inferred = plain.plain_type(one.select(Expr(expression)).schema().field(0).type)
             before = known.get(name)
             if before is not None and pa.types.is_null(before):

@@ -61,7 +61,7 @@ class ShortResults:
         try:
             rows = _read(stream)
         except BaseException:  # noqa: BLE001 -- the caller may know a remedy
-            # Whoever reads it may know a remedy, such as to use less memory.
+            # Its reader may know a remedy, such as to use less memory.
             self._forget(plan)
             return made.start(), None
         took_s = time.monotonic() - began_s

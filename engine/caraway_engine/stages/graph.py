@@ -13,7 +13,7 @@ from caraway_engine.stages.policy import Policy
 
 
 class ReadMode(StrEnum):
-    """How a stage reads the tables that another stage made."""
+    """The way in which a stage reads the tables of another stage."""
 
     ALL = "all"
     """Every task reads every table: a gather if there is one task, otherwise a broadcast."""

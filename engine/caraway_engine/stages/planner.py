@@ -172,7 +172,7 @@ class Planner:
             schema = schema.remove(len(schema) - 1)
         rel = self.schemas.leaf(name, schema)
         if stage.name in self._without_columns:
-            # An exchange of rows without columns has one column that nobody reads.
+            # An exchange of rows without columns has one column that is not read.
             del rel.read.projection.select.struct_items[:]
         reading = ExchangeRead(stage.name, mode, name, schema, top)
         if mode in (ReadMode.ALL, ReadMode.TOP_K):

@@ -7,7 +7,7 @@ MIB = 2**20
 _MEMORY_SHARE = 8
 """A broadcast or a build side takes at most this fraction (1/8) of an executor's memory."""
 _LARGE = 4
-"""Rows that seem so many times too large for a broadcast are partitioned at once."""
+"""Rows that seem this many times too large for a broadcast are partitioned at once."""
 _DECODED = 3.0
 """The approximate ratio of rows in memory to the file columns that they come from."""
 _FILTERED = 0.3

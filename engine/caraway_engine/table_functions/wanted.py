@@ -69,7 +69,7 @@ def _subqueries(node: PlanNode) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Needed:
-    """How many rows an operator needs: the greatest of the column `by`, or any."""
+    """The number of rows that an operator needs: the greatest of the column `by`, or any."""
 
     most: int | None = None
     by: str | None = None

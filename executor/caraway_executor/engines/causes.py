@@ -37,7 +37,7 @@ class Cause(Enum):
 
     @property
     def blamed(self) -> suspects.Cause | None:
-        """What the statements that ran there are suspected of."""
+        """The suspicion against statements that ran there."""
         return _BLAMED.get(self)
 
 
@@ -45,7 +45,7 @@ _BLAMED: dict[Cause, suspects.Cause] = {
     Cause.MEMORY: "memory",
     Cause.HUNG: "hung",
     Cause.CRASH: "crash",
-    # If nobody else did, the system killed it for using the most memory.
+    # Without another cause, the system killed it for using the most memory.
     Cause.KILLED: "memory",
 }
 

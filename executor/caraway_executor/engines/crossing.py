@@ -47,7 +47,7 @@ class CrossingStatement(NamedTuple):
 
 
 class Outward:
-    """The sending end: encodes values, and remembers what was sent."""
+    """The sending end: encodes values, and records the sent ones."""
 
     def __init__(self) -> None:
         self._tables: Mapping[TableName, TableSpec] = {}
@@ -80,7 +80,7 @@ class Outward:
 
 
 class Inward:
-    """The receiving end: restores values from what was received."""
+    """The receiving end: restores values from messages."""
 
     def __init__(
         self, show: Callable[[TableName], SystemTable], models: TextVectors | None = None

@@ -337,7 +337,7 @@ class _Run:
         return await (self.begin() if isinstance(lost, EngineMovedError) else self.begin_alone())
 
     async def begin_alone(self) -> BatchStream:
-        """Start the statement in a process that runs nothing else."""
+        """Start the statement in a process of its own."""
         self._engines.suspects.check(self._key)
         seat, self._leave = await self._engines.trials.take()
         try:

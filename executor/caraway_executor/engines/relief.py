@@ -1,4 +1,4 @@
-"""Engine processes beside the engine of an executor, for when its own threads take no work."""
+"""Engine processes next to the engine of an executor, for when its own threads take no work."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHARE = 0.25
 """The share of the executor's memory limit that each of its other engine processes has."""
 _RESTING_S = 120.0
-"""Processes that nobody used for this long end, to give back their memory."""
+"""Processes that were idle for this long end, to give back their memory."""
 _FOLDER = "relief"
 
 
@@ -64,7 +64,7 @@ class Relief:
             self._tasks.spawn(self._over(catalog), "start an engine process")
 
     def rest(self) -> None:
-        """End processes that nobody used for long."""
+        """End processes that were idle for long."""
         engines, used_s = self._engines, self._used_s
         if engines is None or used_s is None or self._clock() - used_s < _RESTING_S:
             return

@@ -1,4 +1,4 @@
-"""What an engine process serves, by method name."""
+"""The methods of an engine process, by name."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -50,7 +50,7 @@ CREDIT = 4
 """The number of messages with rows of a stream that may be in transit to its reader."""
 _LARGE_BYTES = 64 * 1024
 _SOON_S, _AT_ONCE_S = 0.05, 0.002
-"""How long to wait for the first rows of a result, and after them for its end, before it is said
+"""The wait for the first rows of a result, and after them for its end, before it is said
 that it has begun."""
 _SHOW_S = 10.0
 

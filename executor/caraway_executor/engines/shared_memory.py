@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def create(size_bytes: int = ROOM_BYTES) -> int:
-    """Return the descriptor of new memory, whose size nobody can change.
+    """Return the descriptor of new memory, whose size cannot change.
 
     Raises:
         OSError: the system provides none.

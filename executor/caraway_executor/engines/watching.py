@@ -20,7 +20,7 @@ _IDLE_LOOK_S = 0.25
 _START_S = 20.0
 _LATE_S = 0.03
 _STOP_S = 4.0
-"""How long cancelled work may take to stop before its process is ended."""
+"""The time that cancelled work may take to stop before its process is ended."""
 _LONGEST_STOP_S = 20.0
 _CALM_S = 1.0
 _CALM_CORES = 0.5
@@ -57,7 +57,7 @@ class Watch:
     """The processor time of each process at its last probe."""
     _stopped: dict[int, Calm] = field(default_factory=dict)
     _idle: dict[int, Idle] = field(default_factory=dict)
-    """What processes did without work, since something was cancelled in them."""
+    """The activity of processes without work, since work was cancelled in them."""
     _tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""What an engine process was given to do."""
+"""The work of an engine process."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class Work:
 
     @property
     def is_users(self) -> bool:
-        """True if a user's statement decides what it does. Such work can run again elsewhere."""
+        """True if a user's statement decides its course. Such work can run again elsewhere."""
         return self.statement is not None or self.task is not None
 
     @property
