@@ -29,6 +29,7 @@ from caraway_scheduler.dispatch.functions import ManifestFunctions
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.recent import RecentSamples
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.history.verdicts import VerdictFile
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries import active
@@ -106,6 +107,7 @@ class Services:
     nsql: NsqlService
     workers: WorkerService
     tables: IcebergTables
+    verdicts: VerdictFile
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

@@ -32,6 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "odd.json").write_text(
         json.dumps([{"id": 1, "name": HOSTILE}, {"id": 2, "name": None}])
     )
+    notes = ["How to rotate a key", "Pianos have keys", "Nothing of that"]
+    (made / "notes.json").write_text(
+        json.dumps([{"id": number, "body": body} for number, body in enumerate(notes)])
+    )
     (made / "caraway.yaml").write_text(
         "version: v1\nkind: Caraway\nname: shop\ndatasets:\n"
         "  - {from: 'file:numbers.parquet', name: numbers}\n"
@@ -41,6 +45,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "    name: kept\n"
         "    params: {file_format: json}\n"
         "    acceleration: {enabled: true, primary_key: id}\n"
+        "  - from: file:notes.json\n"
+        "    name: notes\n"
+        "    acceleration: {enabled: true, primary_key: id}\n"
+        "    columns: [{name: body, full_text_search: {enabled: true, row_id: id}}]\n"
         "views:\n"
         "  - {name: few, sql: SELECT t FROM numbers WHERE n < 3}\n"
     )
@@ -250,6 +258,53 @@ def test_a_statement_that_runs_shows_its_stages(watched: Watched) -> None:
     watched.page.get_by_role("button", name="Cancel").click()
     watched.page.get_by_text("cancelled").wait_for()
     assert watched.page.get_by_role("region", name="Stages").count() == 0
+
+
+def test_a_search_shows_what_matched_and_why(watched: Watched) -> None:
+    watched.open("Search")
+    watched.page.get_by_role("searchbox", name="Text").fill("rotate key")
+    watched.page.get_by_role("combobox", name="In").select_option("notes")
+    watched.page.get_by_role("button", name="Search", exact=True).click()
+    first = watched.page.get_by_role("article").first
+    first.get_by_role("button", name="Show in its text").click()
+    first.locator("mark").get_by_text("How to rotate a key").wait_for()
+    first.get_by_role("button", name="Explain the score").click()
+    score = first.get_by_role("region", name="Score").get_by_role("row").nth(1)
+    assert (score.text_content() or "").startswith("by wordsbody1")
+    watched.page.get_by_role("checkbox", name="rankings side by side").check()
+    ranking = watched.page.get_by_role("region", name="by words: body")
+    ranking.get_by_text("How to rotate a key").wait_for()
+    assert ranking.get_by_role("listitem").count() == 2
+
+
+def test_a_chat_lists_the_tools_and_keeps_verdicts(watched: Watched) -> None:
+    """The model is played; the verdict goes to the runtime."""
+    call = '\n[sql {"query": "SELECT 42 AS a"}]\n'
+    chunks = [("", call), ("m", "It is "), ("m", "42, <b>really</b>.")]
+    body = "".join(
+        f"data: {json.dumps({'model': model, 'choices': [{'delta': {'content': text}}]})}\n\n"
+        for model, text in chunks
+    )
+    watched.page.route("**/v1/models**", lambda route: route.fulfill(json={"data": [{"id": "m"}]}))
+    watched.page.route(
+        "**/v1/chat/completions",
+        lambda route: route.fulfill(
+            body=f"{body}data: [DONE]\n\n", content_type="text/event-stream"
+        ),
+    )
+    watched.open("Chat and questions")
+    watched.page.get_by_role("combobox", name="As").select_option("chat")
+    watched.page.get_by_role("textbox", name="Question").fill("What is it?")
+    watched.page.get_by_role("button", name="Ask").click()
+    watched.page.get_by_text("It is 42, <b>really</b>.").wait_for()
+    used = watched.page.locator(".tool-use")
+    assert (used.text_content() or "").startswith("called sql SELECT 42 AS a")
+    with watched.page.expect_response("**/v1/verdicts") as kept:
+        watched.page.get_by_role("button", name="Good answer").click()
+    assert kept.value.status == 204
+    watched.page.get_by_text("Kept by the runtime.").wait_for()
+    used.get_by_role("link", name="Open in SQL").click()
+    watched.page.locator(".cm-content").get_by_text("SELECT 42").wait_for()
 
 
 def test_the_cluster_page_has_charts_of_the_last_hour(watched: Watched) -> None:

@@ -1,18 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useEffect, useRef, useState, type FormEvent } from "react";
 import { fetchJson } from "../api/client";
-import { Answer, Empty, Failure, Page, Table } from "../parts/basics";
-import { encodeLink } from "../parts/links";
-import { place } from "../parts/route";
+import { chat, type Message } from "../chat/streaming";
+import { TurnView, type Turn } from "../chat/turn";
+import { Answer, Empty, Page } from "../parts/basics";
 
 interface Models { data: { id: string; status?: string; error_message?: string | null }[] }
-interface Turn {
-  question: string;
-  answer?: string;
-  sql?: string;
-  rows?: Record<string, unknown>[];
-  error?: unknown;
-}
 const NSQL = "application/vnd.caraway.nsql.v1+json";
 
 export function useModels() {
@@ -37,58 +30,51 @@ function Chat({ names }: { names: string[] }) {
   const [kind, setKind] = useState<"question" | "chat">("question");
   const [text, setText] = useState("");
   const [turns, setTurns] = useState<Turn[]>([]);
-  const [isAsking, setAsking] = useState(false);
+  const [control, setControl] = useState<AbortController | null>(null);
+  const running = useRef<AbortController | null>(null);
+  useEffect(() => () => running.current?.abort(), []);
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     const question = text.trim();
-    if (question === "" || isAsking) return;
+    if (question === "" || control !== null) return;
     setText("");
-    setAsking(true);
-    let turn: Turn = { question };
+    const own = (running.current = new AbortController());
+    setControl(own);
+    let turn: Turn = { model, question };
     setTurns((all) => [...all, turn]);
+    const show = (part: Partial<Turn>): void => {
+      turn = { ...turn, ...part };
+      setTurns((all) => [...all.slice(0, -1), turn]);
+    };
     try {
-      turn = kind === "question" ? { question, ...(await ask(model, question)) } : { question, answer: await chat(model, turns, question) };
+      if (kind === "question") show(await ask(model, question, own.signal));
+      else for await (const written of chat(model, [...before(turns), { role: "user", content: question }], own.signal)) show({ answer: written.text, tools: written.tools });
     } catch (error) {
-      turn = { question, error };
+      show({ error: own.signal.aborted ? new Error("cancelled") : error });
     }
-    setTurns((all) => [...all.slice(0, -1), turn]);
-    setAsking(false);
+    setControl(null);
   };
   return (
     <>
       <div className="turns" aria-live="polite">
-        {turns.map((turn, at) => (
-          <article key={at}>
-            <p className="question" dir="auto">{turn.question}</p>
-            {turn.answer !== undefined && <p className="answer" dir="auto">{turn.answer}</p>}
-            {turn.sql !== undefined && <p><a href={`${place("sql")}?${encodeLink(turn.sql)}`}>Open in SQL</a> <code>{turn.sql}</code></p>}
-            {turn.rows && turn.rows.length > 0 && (
-              <Table label="Rows" head={Object.keys(turn.rows[0] as object)}>
-                {turn.rows.slice(0, 100).map((row, number) => <tr key={number}>{Object.values(row).map((value, column) => <td key={column} dir="auto">{value === null ? "null" : typeof value === "object" ? JSON.stringify(value) : String(value)}</td>)}</tr>)}
-              </Table>
-            )}
-            {turn.error !== undefined && <Failure error={turn.error} />}
-            {isAsking && at === turns.length - 1 && <p className="quiet" role="status">The model works …</p>}
-          </article>
-        ))}
+        {turns.map((turn, at) => <TurnView key={at} turn={turn} isDone={control === null || at < turns.length - 1} />)}
       </div>
       <form className="toolbar" onSubmit={(event) => void submit(event)}>
         <label>Model{" "}<select value={model} onChange={(event) => setModel(event.target.value)}>{names.map((name) => <option key={name}>{name}</option>)}</select></label>
         <label>As{" "}<select value={kind} onChange={(event) => setKind(event.target.value as "question" | "chat")}><option value="question">a question about the data</option><option value="chat">a chat</option></select></label>
         <label className="grow"><span className="hidden">Question</span><input placeholder="Ask" value={text} onChange={(event) => setText(event.target.value)} /></label>
-        <button type="submit" className="main-button" disabled={isAsking}>Ask</button>
+        {control === null ? <button type="submit" className="main-button">Ask</button> : <button type="button" className="main-button" onClick={() => control.abort()}>Cancel</button>}
       </form>
     </>
   );
 }
 
-async function ask(model: string, query: string): Promise<Partial<Turn>> {
-  const found = await fetchJson<{ sql: string; data: Record<string, unknown>[] }>("v1/nsql", { json: { model, query }, accept: NSQL });
-  return { sql: found.sql, rows: found.data };
+/** Return the turns before as messages. */
+function before(turns: Turn[]): Message[] {
+  return turns.filter((turn) => turn.answer !== undefined).flatMap((turn): Message[] => [{ role: "user", content: turn.question }, { role: "assistant", content: turn.answer ?? "" }]);
 }
 
-async function chat(model: string, turns: Turn[], question: string): Promise<string> {
-  const messages = turns.filter((turn) => turn.answer !== undefined).flatMap((turn) => [{ role: "user", content: turn.question }, { role: "assistant", content: turn.answer }]);
-  const found = await fetchJson<{ choices: { message: { content: string | null } }[] }>("v1/chat/completions", { json: { model, messages: [...messages, { role: "user", content: question }] } });
-  return found.choices[0]?.message.content ?? "";
+async function ask(model: string, query: string, signal: AbortSignal): Promise<Partial<Turn>> {
+  const found = await fetchJson<{ sql: string; data: Record<string, unknown>[] }>("v1/nsql", { json: { model, query }, accept: NSQL, signal });
+  return { sql: found.sql, rows: found.data };
 }

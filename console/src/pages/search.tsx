@@ -4,9 +4,9 @@ import { fetchJson } from "../api/client";
 import { useDatasets } from "../api/queries";
 import type { SearchAnswer } from "../api/types";
 import { Answer, Empty, Failure, Page } from "../parts/basics";
-import { datasetPlace } from "../parts/route";
+import { MatchView } from "../search/match_view";
+import { SideBySide } from "../search/side_by_side";
 
-type Match = SearchAnswer["results"][number];
 interface Wanted { text: string; datasets?: string[]; where?: string; keywords?: string[]; limit: number }
 
 export default function SearchPage() {
@@ -15,6 +15,7 @@ export default function SearchPage() {
   const [dataset, setDataset] = useState("");
   const [where, setWhere] = useState("");
   const [keywords, setKeywords] = useState("");
+  const [isBeside, setBeside] = useState(false);
   const [wanted, setWanted] = useState<Wanted | null>(null);
   const asked = useQuery({
     queryKey: ["search", wanted],
@@ -44,33 +45,25 @@ export default function SearchPage() {
         </label>
         <label><span className="hidden">Filter</span><input placeholder="Filter, as in WHERE" value={where} onChange={(event) => setWhere(event.target.value)} /></label>
         <label><span className="hidden">Keywords</span><input placeholder="Keywords" value={keywords} onChange={(event) => setKeywords(event.target.value)} /></label>
+        <label><input type="checkbox" checked={isBeside} disabled={dataset === ""} onChange={(event) => setBeside(event.target.checked)} /> rankings side by side</label>
         <button type="submit" className="main-button">Search</button>
       </form>
       {wanted === null ? (
         <Empty>Datasets with embeddings or a full-text index are searched by meaning and by words; the guide “Search” of the documentation shows how a column gets one.</Empty>
+      ) : isBeside && wanted.datasets?.[0] !== undefined ? (
+        <SideBySide dataset={wanted.datasets[0]} text={wanted.text} where={wanted.where ?? ""} />
       ) : asked.error ? <Failure error={asked.error} /> : (
         <Answer of={asked} what="results">
           {(found) => (
             <>
               <p className="quiet" role="status">{found.results.length} results in {found.duration_ms} ms</p>
               <ol className="results">
-                {found.results.map((each, at) => <li key={at}><MatchView match={each} /></li>)}
+                {found.results.map((each, at) => <li key={at}><MatchView match={each} text={wanted.text} where={wanted.where ?? ""} /></li>)}
               </ol>
             </>
           )}
         </Answer>
       )}
     </Page>
-  );
-}
-
-function MatchView({ match }: { match: Match }) {
-  const facts = { ...match.primary_key, ...match.data };
-  return (
-    <article>
-      <header><a href={datasetPlace(match.dataset)}>{match.dataset}</a> <span className="quiet">score {match._score.toFixed(4)}</span></header>
-      {Object.entries(match.matches ?? {}).map(([column, texts]) => texts.map((text, at) => <p key={`${column} ${at}`} dir="auto"><span className="quiet">{column}:</span> {text}</p>))}
-      {Object.keys(facts).length > 0 && <dl className="facts">{Object.entries(facts).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`} dir="auto">{typeof value === "object" ? JSON.stringify(value) : String(value)}</dd>])}</dl>}
-    </article>
   );
 }

@@ -32,6 +32,7 @@ from caraway_gateway.api import (
     snapshots,
     status,
     tools,
+    verdicts,
     workers,
 )
 from caraway_gateway.api.chat import routes as chat
@@ -87,6 +88,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     tools.router,
     mcp.router,
     nsql.router,
+    verdicts.router,
     packages.router,
     iceberg_config.router,
     namespaces.router,

@@ -38,6 +38,7 @@ from caraway_scheduler.dispatch.functions import FunctionDispatch, ManifestFunct
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.history.verdicts import VerdictFile
 from caraway_scheduler.jobs.opening import open_jobs
 from caraway_scheduler.jobs.owners import JobOwner
 from caraway_scheduler.membership import listing
@@ -176,6 +177,7 @@ async def services(
         nsql=NsqlService(models, tools, queries, history, functions),
         workers=workers,
         tables=tables,
+        verdicts=VerdictFile(data.path / "verdicts.jsonl"),
         keyring=keyring,
         max_body_bytes=settings.http.max_body_size_bytes,
         max_message_bytes=settings.flight.max_message_size_bytes,

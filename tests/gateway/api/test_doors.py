@@ -66,6 +66,7 @@ DOORS: Mapping[str, Door] = {
     "scan_tasks": Door("/v1/caraway/namespaces/public/tables/t/tasks", b'{"x": %b}'),
     "signing": Door("/v1/caraway/namespaces/public/tables/t/sign", b'{"x": %b}'),
     "package": Door("/v1/packages/generate", b'{"x": %b}'),
+    "verdicts": Door("/v1/verdicts", b'{"verdict": "up", "x": %b}'),
     "snapshot": Door(
         "/v1/datasets/orders/acceleration/snapshots/current", b'{"x": %b}'
     ),
@@ -78,7 +79,7 @@ HAVE_NO_BODY = {
     ("POST", "/v1/sql/{query_id}/cancel"),
     ("POST", "/v1/queries/{query_id}/cancel"),
 }
-PARSE_NOTHING_LARGE = {"mcp", "package"}
+PARSE_NOTHING_LARGE = {"mcp", "package", "verdicts"}
 _DEEP = {"deep": b'[{"a":' * 100 + b"1" + b"}]" * 100, "endless": b"[" * 20_000}
 _MANY = {
     "empty lists": b"[" + b"[]," * 300_000 + b"[]]",

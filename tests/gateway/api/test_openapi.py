@@ -53,7 +53,7 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
         assert document["info"]["license"]["identifier"] == "Apache-2.0"
         assert set(document["paths"]) == {
             "/health", "/v1/ready", "/v1/sql", "/v1/sql/active", "/v1/sql/{query_id}/cancel",
-            "/v1/sql/{query_id}/stages", "/v1/datasets/{name}/details",
+            "/v1/sql/{query_id}/stages", "/v1/datasets/{name}/details", "/v1/verdicts",
             "/v1/datasets", "/v1/catalogs", "/v1/models", "/v1/models/{name}", "/v1/workers",
             "/v1/functions", "/v1/chat/completions", "/v1/responses", "/v1/messages",
             "/v1/responses/{response_id}", "/v1/embeddings", "/v1/pods",
@@ -173,7 +173,7 @@ def test_generated_requests_get_what_the_description_promises(
         for result in schema.get_all_operations():
             conformance(result.ok(), examples)()
             operations += 1
-        assert operations == 71
+        assert operations == 72
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

@@ -134,6 +134,7 @@ async def serving(
         unused,
         unused,
         unused,
+        unused,
         keyring=keys,
         max_body_bytes=max_body_bytes,
         max_message_bytes=max_message_bytes,
