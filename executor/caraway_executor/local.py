@@ -18,8 +18,8 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ChunkWriter
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import CatalogSnapshot, Statement, TableWrite, ViewFacts
+from caraway_core.statement_questions import Answer, SearchQuestion, StatementQuestion
+from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
@@ -246,25 +246,13 @@ class LocalExecutor:
             return None
         return RowsStream(rows, reads_only_catalog=is_steady)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement writes, or None. Checks no permissions."""
-        session = self._sessions.current()
-        return await self.in_planning_thread(partial(session.write_of, statement))
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        session = self._sessions.current()
-        return await self.in_planning_thread(partial(session.parameters, statement))
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        session = self._sessions.current()
-        return await self.in_planning_thread(partial(session.sql_of, statement, plan))
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
-        session = await self._sessions.of(statement)
-        return await self.in_planning_thread(partial(session.searches, statement))
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Executor.ask`."""
+        if isinstance(question, SearchQuestion):
+            session = await self._sessions.of(question.statement)
+        else:
+            session = self._sessions.current()
+        return await self.in_planning_thread(partial(session.answer, question))
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.

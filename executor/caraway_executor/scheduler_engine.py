@@ -9,8 +9,8 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import CatalogSnapshot, Statement, TableWrite
+from caraway_core.statement_questions import Answer, StatementQuestion
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.routing.router import Router
 from caraway_engine.stages import Measured, StageGraph
@@ -68,21 +68,9 @@ class SchedulerEngine:
         """Run a statement here; see `Executor.execute`."""
         return await self._local.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement would write; see `Executor.write_of`."""
-        return await self._local.write_of(statement)
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        return await self._local.parameters_of(statement)
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        return await self._local.sql_of(statement, plan)
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
-        return await self._local.searches_of(statement)
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Executor.ask`."""
+        return await self._local.ask(question)
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Run a task here; see `LocalExecutor.run`."""

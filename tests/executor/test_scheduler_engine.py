@@ -10,6 +10,7 @@ import pytest
 from caraway_core.errors import CatalogMovedError, ShuttingDownError, TableNotFoundError
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, TableName, new_query_id
 from caraway_core.protocols.fleet import Pinned
+from caraway_core.statement_questions import WriteQuestion
 from caraway_core.statements import Statement, TableWrite, ViewFacts
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Here, PlanId, Question, Staged, Whole, Workers
@@ -112,8 +113,8 @@ async def test_what_would_be_written_is_told(make: Make) -> None:
         await of.prepare(snapshot({"t": memory(a=[1])}))
         await of.publish()
         insertion = Statement("INSERT INTO t VALUES (2)", {}, may_write=True)
-        assert await of.write_of(insertion) == TableWrite(T, "Insert Into")
-        assert await of.write_of(Statement("SELECT 1", {})) is None
+        assert await of.ask(WriteQuestion(insertion)) == TableWrite(T, "Insert Into")
+        assert await of.ask(WriteQuestion(Statement("SELECT 1", {}))) is None
 
 
 async def test_rows_that_are_there_are_stored(make: Make, tmp_path: Path) -> None:

@@ -27,13 +27,12 @@ from caraway_core.protocols.dispatch import (
     StatementProgress,
 )
 from caraway_core.protocols.state import StateEntry, StateStore
-from caraway_core.statement_searches import StatementSearch
+from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
     ReadPoint,
     Statement,
-    TableWrite,
     ViewFacts,
 )
 from caraway_core.tables import ResultPlace, StoredTable
@@ -163,17 +162,8 @@ class GatedDispatch:
             raise self.fails.pop(0)
         return await self._inner.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        return await self._inner.write_of(statement)
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        return await self._inner.parameters_of(statement)
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        return await self._inner.sql_of(statement, plan)
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        return await self._inner.searches_of(statement)
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        return await self._inner.ask(question)
 
     def reading(self) -> AbstractContextManager[ReadPoint]:
         return self._inner.reading()

@@ -13,8 +13,8 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.embedding import NO_EMBEDDING
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import CatalogSnapshot, Statement, SystemTable, TableWrite
+from caraway_core.statement_questions import Answer, StatementQuestion
+from caraway_core.statements import CatalogSnapshot, Statement, SystemTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph
@@ -67,21 +67,9 @@ class WalledEngine:
         with _Errors():
             return _Crossing(await self.inner.execute(crossed(query_id), crossed(statement)))
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
         with _Errors():
-            return crossed(await self.inner.write_of(crossed(statement)))
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        with _Errors():
-            return crossed(await self.inner.parameters_of(crossed(statement)))
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        with _Errors():
-            return crossed(await self.inner.sql_of(crossed(statement), crossed(plan)))
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        with _Errors():
-            return crossed(await self.inner.searches_of(crossed(statement)))
+            return crossed(await self.inner.ask(crossed(question)))
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         with _Errors():

@@ -24,6 +24,7 @@ from caraway_core.errors import (
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.sqltext import writing
+from caraway_core.statement_questions import WriteQuestion
 from caraway_core.statements import GivenRows, Statement, TableWrite
 from caraway_scheduler.catalog.states import source_of
 from caraway_scheduler.dispatch.wrapping import WrappedDispatch, WrappedStream
@@ -84,7 +85,7 @@ class SourceDispatch(WrappedDispatch):
                 f"dataset '{given.target}' no longer has a log; nothing is written; try again"
             )
         if statement.writable and written and writing.may_change(statement.sql):
-            write = await self._inner.write_of(statement)
+            write = await self._inner.ask(WriteQuestion(statement))
             if write is not None and write.table in sources.logged:
                 return await self._changed(query_id, statement, write, known)
             if write is not None and write.table in sources.taking:

@@ -10,13 +10,12 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.offers import OfferedPart
-from caraway_core.statement_searches import StatementSearch
+from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
     ReadPoint,
     Statement,
-    TableWrite,
     ViewFacts,
 )
 from caraway_core.tables import StoredTable
@@ -167,36 +166,12 @@ class Executor(Protocol):
         """
         ...
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan the statement and return what it would change; None if it only reads.
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """Plan a statement as far as its question needs, and answer it.
 
         Raises:
-            QueryError: the statement cannot be planned.
-        """
-        ...
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of the statement's parameters; null where none can be inferred.
-
-        Raises:
-            QueryError: the statement cannot be planned without values.
-        """
-        ...
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL with the same answer; `statement` has its limits.
-
-        Raises:
-            QueryError: no SQL that is known to mean the same can be written.
-        """
-        ...
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it.
-
-        Raises:
-            CatalogMovedError: the catalog version that it names is not available.
-            QueryError: a search is wrong, or the statement cannot be planned.
+            CatalogMovedError: the catalog version that the statement names is not available.
+            QueryError: the statement cannot be planned, or what is asked cannot be answered.
         """
         ...
 
@@ -269,36 +244,12 @@ class Dispatch(Protocol):
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads.
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """Plan a statement as far as its question needs, and answer it.
 
         Raises:
-            QueryError: the statement cannot be planned.
-        """
-        ...
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of the statement's parameters; null where none can be inferred.
-
-        Raises:
-            QueryError: the statement cannot be planned without values.
-        """
-        ...
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL with the same answer; `statement` has its limits.
-
-        Raises:
-            QueryError: no SQL that is known to mean the same can be written.
-        """
-        ...
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it.
-
-        Raises:
-            CatalogMovedError: the catalog version that it names is not available.
-            QueryError: a search is wrong, or the statement cannot be planned.
+            CatalogMovedError: the catalog version that the statement names is not available.
+            QueryError: the statement cannot be planned, or what is asked cannot be answered.
         """
         ...
 

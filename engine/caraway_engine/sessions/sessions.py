@@ -2,12 +2,21 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any, cast
 
 import pyarrow as pa
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.statement_questions import (
+    Answer,
+    ParameterQuestion,
+    SearchQuestion,
+    SqlQuestion,
+    StatementQuestion,
+    WriteQuestion,
+)
 from caraway_core.statement_searches import StatementSearch
 from caraway_core.statements import CatalogSnapshot, GivenRows, Statement, TableWrite, ViewFacts
 from caraway_core.work import BatchCall, SourceQuery
@@ -128,6 +137,27 @@ class Session:
             QueryError: it cannot be planned.
         """
         return self._statements.analyse(statement)
+
+    def answer(self, question: StatementQuestion[Answer]) -> Answer:
+        """Answer a question about a statement.
+
+        Raises:
+            QueryError: the statement cannot be planned, or what is asked cannot be answered.
+        """
+        of = question.statement
+        answer: Any
+        match question:
+            case WriteQuestion():
+                answer = self.write_of(of)
+            case ParameterQuestion():
+                answer = self.parameters(of)
+            case SqlQuestion():
+                answer = self.sql_of(of, question.plan)
+            case SearchQuestion():
+                answer = self.searches(of)
+            case _:
+                raise TypeError(f"no engine answers a {type(question).__name__}")
+        return cast("Answer", answer)
 
     def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions.

@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from caraway_core.changes import Log
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import CatalogSnapshot, Statement, TableWrite, ViewFacts
+from caraway_core.statement_questions import Answer, StatementQuestion
+from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.tables import StoredTable
 from caraway_executor import ceilings
 from caraway_executor.engines.engines import Engines
@@ -69,29 +67,11 @@ class IsolatedExecutor:
         """Run a statement; see `Engines.execute`."""
         return await self._engines.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement would write, or None."""
-        write: TableWrite | None
-        write, _ = await self._engines.ask(statement, "write_of", statement)
-        return write
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        types: Mapping[str, pa.DataType]
-        types, _ = await self._engines.ask(statement, "parameters_of", statement)
-        return types
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        sql: str
-        sql, _ = await self._engines.ask(statement, "sql_of", statement, plan)
-        return sql
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
-        searches: tuple[StatementSearch, ...]
-        searches, _ = await self._engines.ask(statement, "searches_of", statement)
-        return searches
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Executor.ask`."""
+        answer: Answer
+        answer, _ = await self._engines.ask(question.statement, "ask", question)
+        return answer
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Load a version of a dataset; see `LocalExecutor.load`."""

@@ -14,8 +14,8 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import CatalogSnapshot, Statement, TableWrite
+from caraway_core.statement_questions import Answer, StatementQuestion
+from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph
@@ -88,29 +88,11 @@ class IsolatedPlanner:
         """Run a statement; see `Executor.execute`."""
         return await self._engines.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Return what a statement would write; see `Executor.write_of`."""
-        write: TableWrite | None
-        write, _ = await self._engines.ask(statement, "write_of", statement)
-        return write
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        types: Mapping[str, pa.DataType]
-        types, _ = await self._engines.ask(statement, "parameters_of", statement)
-        return types
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        sql: str
-        sql, _ = await self._engines.ask(statement, "sql_of", statement, plan)
-        return sql
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; see `Executor.searches_of`."""
-        searches: tuple[StatementSearch, ...]
-        searches, _ = await self._engines.ask(statement, "searches_of", statement)
-        return searches
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Executor.ask`."""
+        answer: Answer
+        answer, _ = await self._engines.ask(question.statement, "ask", question)
+        return answer
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Run a task over rows in this process; see `LocalExecutor.run`."""

@@ -42,10 +42,7 @@ class ServedExecutor:
             "install": self._install,
             "load": self._load,
             "put_back": executor.put_back,
-            "write_of": executor.write_of,
-            "searches_of": executor.searches_of,
-            "parameters_of": executor.parameters_of,
-            "sql_of": executor.sql_of,
+            "ask": executor.ask,
         }
         self.streams: Streams = {"execute": executor.execute, "run": executor.run}
 
@@ -75,10 +72,7 @@ class ServedScheduler:
             "advance": engine.advance,
             "describe": engine.describe,
             "forget": engine.forget,
-            "write_of": engine.write_of,
-            "searches_of": engine.searches_of,
-            "parameters_of": engine.parameters_of,
-            "sql_of": engine.sql_of,
+            "ask": engine.ask,
         }
         self.streams: Streams = {
             "execute": engine.execute,

@@ -23,6 +23,7 @@ from caraway_core.searching import FUNCTIONS
 from caraway_core.sql_functions import FunctionParameter, SqlFunction
 from caraway_core.sqltext import mentions, table_calls
 from caraway_core.sqltext.expanding import Expander
+from caraway_core.statement_questions import SearchQuestion
 from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import MemoryTable, ViewTable
@@ -187,7 +188,7 @@ async def _failed(
             try:
                 # Types are checked when a statement reads the view.
                 sql = f"SELECT * FROM {_quoted(name)}"
-                await engine.searches_of(Statement(sql, {}, sources=frozenset()))
+                await engine.ask(SearchQuestion(Statement(sql, {}, sources=frozenset())))
             except QueryError as exc:
                 failed[name] = exc.message
     finally:

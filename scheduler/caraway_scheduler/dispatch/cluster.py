@@ -9,8 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
-import pyarrow as pa
-
 from caraway_core.changes import Log
 from caraway_core.errors import (
     AnswerCutError,
@@ -29,13 +27,12 @@ from caraway_core.protocols.dispatch import (
     StatementProgress,
 )
 from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
-from caraway_core.statement_searches import StatementSearch
+from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
     ReadPoint,
     Statement,
-    TableWrite,
     ViewFacts,
 )
 from caraway_core.table_specs import TableSpec
@@ -202,21 +199,9 @@ class ClusterDispatch:
         except ExecutorLostError as exc:
             raise AnswerCutError(f"{exc.message}; run the query again") from exc
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads."""
-        return await self._local.write_of(statement)
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        return await self._local.parameters_of(statement)
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        return await self._local.sql_of(statement, plan)
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it."""
-        return await self._local.searches_of(statement)
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Dispatch.ask`."""
+        return await self._local.ask(question)
 
     @contextmanager
     def reading(self) -> Iterator[ReadPoint]:

@@ -5,16 +5,14 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import pyarrow as pa
-
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.sql_functions import SqlFunction
 from caraway_core.sqltext.expanding import ExpandedSql, Expander
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import Statement, TableWrite
+from caraway_core.statement_questions import Answer, SqlQuestion, StatementQuestion
+from caraway_core.statements import Statement
 from caraway_scheduler.dispatch.wrapping import WrappedDispatch
 
 _SHORT = 8 * 1024
@@ -70,17 +68,12 @@ class FunctionDispatch(WrappedDispatch):
         except InvalidQueryError as exc:
             raise _explained(exc, made) from None
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads."""
-        return await self._inner.write_of(await self._with_bodies(statement))
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        return await self._inner.parameters_of(await self._with_bodies(statement))
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it."""
-        return await self._inner.searches_of(await self._with_bodies(statement))
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Dispatch.ask`. A plan calls no functions of the manifest."""
+        if not isinstance(question, SqlQuestion):
+            statement = await self._with_bodies(question.statement)
+            question = replace(question, statement=statement)
+        return await self._inner.ask(question)
 
     async def _with_bodies(self, statement: Statement) -> Statement:
         made = await self._expanded(statement.sql)

@@ -21,13 +21,12 @@ from caraway_core.protocols.dispatch import (
     StatementProgress,
 )
 from caraway_core.protocols.versions import PROTOCOL_VERSION
-from caraway_core.statement_searches import StatementSearch
+from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
     ReadPoint,
     Statement,
-    TableWrite,
     ViewFacts,
 )
 from caraway_core.tables import StoredTable
@@ -92,21 +91,9 @@ class InProcessDispatch:
             raise
         return PinnedStream(_Counted(stream, self._count), release)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads."""
-        return await self._executor.write_of(statement)
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        return await self._executor.parameters_of(statement)
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        return await self._executor.sql_of(statement, plan)
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it."""
-        return await self._executor.searches_of(statement)
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Dispatch.ask`."""
+        return await self._executor.ask(question)
 
     @contextmanager
     def reading(self) -> Iterator[ReadPoint]:

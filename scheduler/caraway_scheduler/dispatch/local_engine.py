@@ -1,6 +1,6 @@
 """The interface of the scheduler's own engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -9,8 +9,8 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.statement_searches import StatementSearch
-from caraway_core.statements import Statement, TableWrite
+from caraway_core.statement_questions import Answer, StatementQuestion
+from caraway_core.statements import Statement
 from caraway_engine.routing import Planning
 
 
@@ -30,28 +30,12 @@ class LocalEngine(Planning, Protocol):
         """
         ...
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads.
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """Plan a statement as far as its question needs, and answer it.
 
         Raises:
-            QueryError: the statement cannot be planned.
-        """
-        ...
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        ...
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        ...
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it.
-
-        Raises:
-            CatalogMovedError: the statement's catalog version is gone.
-            QueryError: a search is wrong, or the statement cannot be planned.
+            CatalogMovedError: the catalog version that the statement names is not available.
+            QueryError: the statement cannot be planned, or what is asked cannot be answered.
         """
         ...
 

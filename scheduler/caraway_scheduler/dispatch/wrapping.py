@@ -14,13 +14,12 @@ from caraway_core.protocols.dispatch import (
     StageProgress,
     StatementProgress,
 )
-from caraway_core.statement_searches import StatementSearch
+from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import (
     ActiveStatement,
     CatalogSnapshot,
     ReadPoint,
     Statement,
-    TableWrite,
     ViewFacts,
 )
 from caraway_core.tables import StoredTable
@@ -41,21 +40,9 @@ class WrappedDispatch:
         """Plan a statement and start it."""
         return await self._inner.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads."""
-        return await self._inner.write_of(statement)
-
-    async def parameters_of(self, statement: Statement) -> Mapping[str, pa.DataType]:
-        """Return the types of a statement's parameters; see `Dispatch.parameters_of`."""
-        return await self._inner.parameters_of(statement)
-
-    async def sql_of(self, statement: Statement, plan: bytes) -> str:
-        """Write a Substrait plan as SQL; see `Dispatch.sql_of`."""
-        return await self._inner.sql_of(statement, plan)
-
-    async def searches_of(self, statement: Statement) -> tuple[StatementSearch, ...]:
-        """Return the searches whose rows a statement reads; they run before it."""
-        return await self._inner.searches_of(statement)
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Dispatch.ask`."""
+        return await self._inner.ask(question)
 
     def reading(self) -> AbstractContextManager[ReadPoint]:
         """Keep the newest catalog and logs, so that several statements read the same rows."""

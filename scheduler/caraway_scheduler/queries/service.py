@@ -13,6 +13,7 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, leave_plain
+from caraway_core.statement_questions import ParameterQuestion, SqlQuestion
 from caraway_core.statements import Statement
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries import active, texts, time_limits
@@ -145,7 +146,7 @@ class QueryService:
         statement, _ = self._statement(request)
 
         async def asked() -> Mapping[str, pa.DataType]:
-            return await self._dispatch.parameters_of(statement)
+            return await self._dispatch.ask(ParameterQuestion(statement))
 
         return await self.limited(request.sql, request.principal, asked, request.protocol)
 
@@ -160,7 +161,7 @@ class QueryService:
         statement, _ = self._statement(request)
 
         async def asked() -> str:
-            return await self._dispatch.sql_of(statement, plan)
+            return await self._dispatch.ask(SqlQuestion(statement, plan))
 
         return await self.limited(request.sql, request.principal, asked, request.protocol)
 

@@ -27,6 +27,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.manifest.acceleration import SnapshotSettings
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.statement_questions import WriteQuestion
 from caraway_core.statements import Statement, TableWrite
 from caraway_core.tables import ResultPlace
 from tests.acceleration.versions.test_interleaving import PHASES, SEEDS, play, settled
@@ -73,7 +74,8 @@ class Adding:
         self._member = member
         self.number = 0
 
-    async def write_of(self, _statement: Statement) -> TableWrite:
+    async def ask(self, question: WriteQuestion) -> TableWrite:
+        assert isinstance(question, WriteQuestion)
         return TableWrite(NAME, "INSERT")
 
     async def execute(self, _query_id: QueryId, statement: Statement) -> BatchStream:

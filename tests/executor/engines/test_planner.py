@@ -18,6 +18,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, new_query_id
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.statement_questions import SqlQuestion
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, PlanId, Question, Staged, Whole, Workers
@@ -96,11 +97,11 @@ async def test_plan_is_lost_with_its_process_and_made_again(tmp_path: Path) -> N
 async def test_a_substrait_plan_is_written_in_a_process(tmp_path: Path) -> None:
     encoded = plan(read("m", a="i64"), "found")
     async with planner(tmp_path) as made:
-        sql = await made.sql_of(Statement("-- a plan", {}), encoded)
+        sql = await made.ask(SqlQuestion(Statement("-- a plan", {}), encoded))
         end(made)
-        assert await made.sql_of(Statement("-- a plan", {}), encoded) == sql
+        assert await made.ask(SqlQuestion(Statement("-- a plan", {}), encoded)) == sql
         with pytest.raises(InvalidQueryError, match="no column 'b'"):
-            await made.sql_of(Statement("-- another", {}), plan(read("m", b="i64"), "b"))
+            await made.ask(SqlQuestion(Statement("-- another", {}), plan(read("m", b="i64"), "b")))
     assert sql == 'SELECT q0."a" AS "found" FROM "m" AS q0'
 
 

@@ -9,6 +9,7 @@ import pytest
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import new_query_id
 from caraway_core.manifest import load
+from caraway_core.statement_questions import ParameterQuestion, SearchQuestion, WriteQuestion
 from caraway_core.statements import Statement
 from caraway_scheduler.dispatch.functions import FunctionDispatch, ManifestFunctions
 from tests.kit.clusters import in_process_cluster
@@ -66,10 +67,12 @@ async def test_every_method_sees_the_bodies(tmp_path: Path) -> None:
     tables = {"t": parquet(tmp_path / "t", TABLE, 1)}
     async with in_process_cluster(tmp_path, tables) as cluster:
         dispatch = FunctionDispatch(cluster.dispatch, functions(tmp_path))
-        types = await dispatch.parameters_of(Statement("SELECT net(?), v FROM groups(?), t", {}))
+        types = await dispatch.ask(
+            ParameterQuestion(Statement("SELECT net(?), v FROM groups(?), t", {}))
+        )
         assert types.keys() == {"1", "2"}
-        assert await dispatch.write_of(Statement("SELECT net(v) FROM t", {})) is None
-        assert await dispatch.searches_of(Statement("SELECT net(v) FROM t", {})) == ()
+        assert await dispatch.ask(WriteQuestion(Statement("SELECT net(v) FROM t", {}))) is None
+        assert await dispatch.ask(SearchQuestion(Statement("SELECT net(v) FROM t", {}))) == ()
         long = f"SELECT net(1) AS n, {', '.join(f'{n} AS a{n}' for n in range(900))}"
         assert len(long) > 8 * 1024
         stream = await dispatch.execute(new_query_id(), Statement(long, {}))

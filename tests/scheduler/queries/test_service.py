@@ -17,6 +17,7 @@ from caraway_core.errors import (
     UnavailableError,
 )
 from caraway_core.ids import CatalogVersion, NodeId, PrincipalId, QueryId, TableName
+from caraway_core.statement_questions import ParameterQuestion
 from caraway_core.statements import Statement
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.queries.admission import Admission
@@ -63,8 +64,8 @@ class FakeDispatch:
     statements: list[Statement] = field(default_factory=list)
     may_begin: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def parameters_of(self, statement: Statement) -> dict[str, pa.DataType]:
-        self.statements.append(statement)
+    async def ask(self, question: ParameterQuestion) -> dict[str, pa.DataType]:
+        self.statements.append(question.statement)
         await self.may_begin.wait()
         return {"1": pa.int64()}
 

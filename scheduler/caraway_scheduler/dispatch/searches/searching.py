@@ -14,12 +14,18 @@ from caraway_core.protocols.dispatch import BatchStream, Dispatch
 from caraway_core.protocols.searching import SearchTables
 from caraway_core.searching import FUNCTIONS, MOST_HITS, TableSearch
 from caraway_core.sqltext import explained, table_calls, writing
+from caraway_core.statement_questions import (
+    Answer,
+    SearchQuestion,
+    StatementQuestion,
+    WriteQuestion,
+)
 from caraway_core.statement_searches import (
     FusedSearches,
     RerankedRows,
     StatementSearch,
 )
-from caraway_core.statements import GivenRows, ReadPoint, Statement, TableWrite, ViewFacts
+from caraway_core.statements import GivenRows, ReadPoint, Statement, ViewFacts
 from caraway_scheduler.dispatch.explaining import ExplainedStream
 from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch
@@ -69,11 +75,13 @@ class SearchDispatch(WrappedDispatch):
                     raise
         return await self._searched(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> TableWrite | None:
-        """Plan a statement and return what it would change; None if it only reads."""
-        if statement.found is None and self._may_search(statement.sql):
-            statement = replace(statement, found=())
-        return await self._inner.write_of(statement)
+    async def ask(self, question: StatementQuestion[Answer]) -> Answer:
+        """See `Dispatch.ask`. A write is found without the rows of searches."""
+        statement = question.statement
+        is_write = isinstance(question, WriteQuestion)
+        if is_write and statement.found is None and self._may_search(statement.sql):
+            question = replace(question, statement=replace(statement, found=()))
+        return await self._inner.ask(question)
 
     def _may_search(self, sql: str) -> bool:
         views = self._inner.views()
@@ -87,7 +95,7 @@ class SearchDispatch(WrappedDispatch):
         with self._point(statement) as at:
             if at.catalog_version is not None:
                 statement = replace(statement, catalog_version=at.catalog_version, logs=at.logs)
-            searches = await self._inner.searches_of(statement)
+            searches = await self._inner.ask(SearchQuestion(statement))
             for each in searches:
                 if isinstance(each.work, RerankedRows):
                     # A wrong name is refused before anything runs, and by EXPLAIN, too.
