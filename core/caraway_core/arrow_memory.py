@@ -56,7 +56,7 @@ def _set(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _may_reserve() -> bool:
-    """Return whether the system gives address space that nobody uses, and does not count it."""
+    """Return whether the system gives unused address space, and does not count it."""
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         return False
     try:

@@ -46,7 +46,7 @@ _FOUND_BY_WORDS: tuple[tuple["GitFailure", tuple[str, ...]], ...] = (
 GitFailure = Literal[
     "no_git", "no_repository", "no_commit", "redirected", "too_large", "timed_out", "away"
 ]
-"""`no_repository` also stands for one that may not be read: hosts do not tell them apart."""
+"""`no_repository` also stands for one that may not be read: hosts do not distinguish them."""
 
 
 class GitError(CarawayError):
@@ -154,7 +154,7 @@ class _Commands:
         # Not every system has a limit of memory.
         memory = f"{{ ulimit -v {_MOST_MEMORY_KIB} 2>/dev/null || :; }}"
         limits = f"ulimit -f {_MOST_FILE_BLOCKS} && {memory}"
-        # What it writes goes to files, whose size the system limits.
+        # Its output goes to files, whose size the system limits.
         with (
             tempfile.TemporaryFile(dir=self.folder) as output,
             tempfile.TemporaryFile(dir=self.folder) as said,

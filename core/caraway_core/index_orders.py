@@ -1,4 +1,4 @@
-"""What a statement of a search asks for, so that an index can answer it.
+"""The order of a statement of a search, so that an index can answer it.
 
 The statement alone means the same: an order may be ignored, and is where there is no index.
 """

@@ -23,7 +23,7 @@ class JsonTooDeepError(ValueError):
 
 
 def check(text: bytes, most_values: int, most_depth: int | None = None) -> int:
-    """Return at least the number of values of a text. A text that is no JSON passes.
+    """Return at least the number of values of a text. A text that is not JSON passes.
 
     Raises:
         JsonTooLargeError: it has more values.
@@ -52,7 +52,7 @@ def check(text: bytes, most_values: int, most_depth: int | None = None) -> int:
 
 
 def _structure(text: bytes) -> Iterator[bytes]:
-    """Yield what is outside of strings, piece by piece."""
+    """Yield the text outside of strings, piece by piece."""
     start, is_in_string = 0, False
     while start < len(text):
         piece = text[start : start + _PIECE_BYTES]

@@ -91,7 +91,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = {**_fields(record), **_ids()}
         pairs = "".join(f" {key}={_quoted(value)}" for key, value in fields.items())
-        # A text of somebody else in it must not look like the next line.
+        # A foreign text in it must not look like the next line.
         line = f"{_time(record)} {record.levelname:<7} {_printable(record.getMessage())}{pairs}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 

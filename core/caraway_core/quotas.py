@@ -87,12 +87,12 @@ class Quota(Generic[K]):
 
     @property
     def holders(self) -> int:
-        """How many holders have an entry."""
+        """The number of holders that have an entry."""
         return len(self._held)
 
     @property
     def most_held(self) -> int:
-        """How many entries the holder has that has most."""
+        """The number of entries of the holder with the most."""
         return max((len(each.keys) for each in self._held.values()), default=0)
 
     def add(self, holder: str, key: K, size_bytes: int = 0) -> list[K]:

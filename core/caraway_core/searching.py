@@ -1,4 +1,4 @@
-"""What a search asks for: the values that HTTP, SQL and tools share."""
+"""A search: the values that HTTP, SQL and tools share."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +19,7 @@ RRF_K = 60.0
 
 
 class SearchMethod(StrEnum):
-    """How rows are ranked."""
+    """The ranking of rows."""
 
     VECTOR = "vector"
     TEXT = "text"

@@ -48,7 +48,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class JoinOptions:
-    """How a process joins a cluster: where its head is, and who it is among the others.
+    """The connection of a process to a cluster: where its head is, and who it is among the others.
 
     `node_ip` of None is the address of the host. `token_file` is the cluster's secret.
     """
@@ -198,10 +198,10 @@ class ManagementOptions:
     platform: Path | None = None
     deployer: Literal["local", "kubernetes", "none"] = "local"
     installation: str = "caraway"
-    """Tells its namespaces from those of other management services in a Kubernetes cluster."""
+    """Distinguishes its namespaces from those of other services in a Kubernetes cluster."""
     allow_local_files: bool = False
     public_url: str | None = None
-    """How users and clients reach the service; None for the address that it listens on."""
+    """The address of the service for users and clients; None for the address that it listens on."""
     trusted_proxies: tuple[str, ...] = ()
     """The networks of proxies that name the addresses of clients."""
     oidc_issuer: str | None = None

@@ -30,7 +30,7 @@ def sign(token: str, method: str, target: str, now: float | None = None) -> str:
 
 
 def mac(token: str, purpose: str, text: str) -> str:
-    """Return proof that whoever wrote a text knows the token; for one purpose only."""
+    """Return proof that the author of a text knows the token; for one purpose only."""
     # No HTTP method has a space, so this is never the signature of a request.
     keyed = f"{purpose} \n{text}"
     return hmac.new(token.encode(), keyed.encode(), hashlib.sha256).hexdigest()

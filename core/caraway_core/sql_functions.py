@@ -63,12 +63,12 @@ class SqlFunction:
 
     @property
     def kind(self) -> Literal["scalar", "table"]:
-        """What it returns: a value for each row, or rows."""
+        """The kind of its result: a value for each row, or rows."""
         return "table" if self.is_table else "scalar"
 
     @property
     def signature(self) -> str:
-        """How it is called, for people: `net_price(gross double, rate double = 0.19)`."""
+        """Its signature, for people: `net_price(gross double, rate double = 0.19)`."""
         told = ", ".join(_told(each) for each in self.parameters)
         return f"{self.name}({told})"
 

@@ -15,7 +15,7 @@ SCORE, FUSED_SCORE, RERANK_SCORE = "score", "fused_score", "rerank_score"
 
 @dataclass(frozen=True, slots=True)
 class RecencyDecay:
-    """How much the age of a row lowers its fused score; see `recency_decay` of rrf."""
+    """The decay of the fused score of a row by its age; see `recency_decay` of rrf."""
 
     column: str
     kind: Literal["exponential", "linear"] = "exponential"

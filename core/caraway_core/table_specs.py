@@ -1,4 +1,4 @@
-"""What every kind of table has: the base classes of tables and of the parts that are read alone."""
+"""The base classes of every kind of table, of tables and of the parts that are read alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TableSplit:
 
     @property
     def size_bytes(self) -> int:
-        """How large its rows are, as far as that is known."""
+        """The size of its rows, as far as it is known."""
         return 0
 
 
@@ -44,17 +44,17 @@ class TableSpec:
 
     @property
     def size_bytes(self) -> int:
-        """How large the table is at its source; 0: not known."""
+        """The size of the table at its source; 0: not known."""
         return 0
 
     @property
     def column_bytes(self) -> Mapping[str, int]:
-        """How many bytes of it each column takes at its source; empty: not known."""
+        """The bytes of each column at its source; empty: not known."""
         return {}
 
     @property
     def row_count(self) -> int | None:
-        """How many rows it has, as far as that is known without reading it; may be an estimate."""
+        """The number of rows, as far as it is known without reading it; may be an estimate."""
         return None
 
     @property
@@ -99,7 +99,7 @@ class TableSpec:
 
     @property
     def first_rows(self) -> pa.Table | None:
-        """What a table in the memory of one executor starts with."""
+        """The first rows of a table in the memory of one executor."""
         return None
 
     @property

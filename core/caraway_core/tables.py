@@ -29,7 +29,7 @@ StoreKind = Literal["s3", "gs", "abfss", "caraway"]
 @growing
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """How the text of a delimited file is cut into fields."""
+    """The format of a delimited file."""
 
     has_header: bool = True
     delimiter: str = ","
@@ -224,7 +224,7 @@ class StoredTable(TableSpec):
     cut: PartitionBy = field(default_factory=PartitionBy)
     is_mapped: bool = False
     replicas: int = 1
-    """How many executors have each partition in memory; the first of them answers."""
+    """The number of executors with each partition in memory; the first of them answers."""
 
     @property
     def size_bytes(self) -> int:

@@ -1,6 +1,6 @@
 """Background tasks with an owner, which logs, counts and reports their failures.
 
-Nobody sees a failure in a bare `asyncio.create_task`, so code that waits for its work may wait
+A failure is not seen in a bare `asyncio.create_task`, so code that waits for its work may wait
 forever. Use `Tasks` for work that nobody awaits, and `begin` for work that the caller awaits.
 """
 
@@ -16,7 +16,7 @@ from caraway_core.errors import CarawayError
 
 logger = logging.getLogger(__name__)
 FAILURES: Counter[str] = Counter()
-"""How often background tasks of this process failed, by the kind of their work."""
+"""Counts of failed background tasks of this process, by the kind of their work."""
 OnFailure = Callable[[BaseException], None]
 _DELAYS = backoff.USUAL
 _STEADY_S = 60.0
@@ -41,7 +41,7 @@ class Tasks:
         on_failure: OnFailure | None = None,
         **fields: object,
     ) -> "asyncio.Task[_Result]":
-        """Run work that nobody awaits; a failure is logged with the fields, then reported."""
+        """Run work that is not awaited; a failure is logged with the fields, then reported."""
         task = asyncio.get_running_loop().create_task(work, name=kind)
         self._tasks.add(task)
 

@@ -25,7 +25,7 @@ class SubstraitFragment:
 class SourceQuery:
     """A statement for the database that keeps `table`, and the columns of its answer.
 
-    `is_reducing` tells that it does more than to read and filter. The statement has no secrets:
+    `is_reducing` is true if it does more than to read and filter. The statement has no secrets:
     those are in the table, which does not show them.
     """
 

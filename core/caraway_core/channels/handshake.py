@@ -26,7 +26,7 @@ class NoProofError(CarawayError):
 
 
 async def as_listener(end: socket.socket, token: str) -> None:
-    """Check whoever connected, and prove to know the token.
+    """Check the peer that connected, and prove to know the token.
 
     Raises:
         NoProofError: the caller does not know the token, or went away.
@@ -40,7 +40,7 @@ async def as_listener(end: socket.socket, token: str) -> None:
 
 
 async def as_caller(end: socket.socket, token: str) -> None:
-    """Prove to know the token, and check whoever listens.
+    """Prove to know the token, and check the listener.
 
     Raises:
         NoProofError: the listener does not know the token, refuses, or went away.
@@ -66,7 +66,7 @@ async def _sent(end: socket.socket, text: str) -> None:
 
 
 async def _received(end: socket.socket, count: int) -> str:
-    """Read so many characters."""
+    """Read a number of characters."""
     read = b""
     try:
         async with asyncio.timeout(LIMIT_S):

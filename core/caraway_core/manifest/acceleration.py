@@ -65,7 +65,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """What is written to object storage, and read from it at startup.
+    """The snapshots that are written to object storage, and read from it at startup.
 
     `every_s` belongs to the trigger `time_interval`, `every_batches` to `stream_batches`.
     """

@@ -42,7 +42,7 @@ def is_on(document: Document) -> bool:
 
 
 def dataset(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a dataset's acceleration."""
+    """Yield the contradictions between the keys of a dataset's acceleration."""
     yield from _time_column(document)
     if is_on(document):
         for key, message in _problems(document):
@@ -50,7 +50,7 @@ def dataset(document: Document) -> Iterator[Problem]:
 
 
 def view(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a view's acceleration."""
+    """Yield the contradictions between the keys of a view's acceleration."""
     yield from dataset(document)
     if is_on(document) and _section(document).get("refresh_mode") == "changes":
         message = "a view has no changes; it is loaded whole: write 'full'"

@@ -1,4 +1,4 @@
-"""API keys as the manifest writes them: the key, and after a colon what it may do."""
+"""API keys as the manifest writes them: the key, and after a colon its rights."""
 
 from typing import Literal
 

@@ -15,11 +15,11 @@ WITHOUT_COLUMNS = ("cdc", "debezium")
 _OWN = "cdc"
 """The connector whose rows exist only here, so statements may change them too."""
 CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
-"""Connectors that support changes; those in `WITHOUT_COLUMNS` support nothing else."""
+"""Connectors that support changes; those in `WITHOUT_COLUMNS` support only changes."""
 
 
 def dataset(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between a dataset's connector and its refresh mode."""
+    """Yield the contradictions between a dataset's connector and its refresh mode."""
     try:
         connector = names.split_origin(str(document.value.get("from"))).connector
     except ValueError:

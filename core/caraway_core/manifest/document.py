@@ -65,7 +65,7 @@ class Document:
         return line
 
     def problem(self, location: Location, message: str) -> Problem:
-        """Word a problem with what stands at the location."""
+        """Word a problem with the value at the location."""
         return Problem(str(self.path), self.line(location), dotted(self.prefix + location), message)
 
 

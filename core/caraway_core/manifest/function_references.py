@@ -35,7 +35,7 @@ class FunctionReferences:
         self._found[made.name] = made, found
 
     def problems(self, tables: Mapping[str, str], tools: Mapping[str, object]) -> Iterator[Problem]:
-        """Yield what is wrong with names and bodies, given the places of tables and the tools."""
+        """Yield the problems of names and bodies, given the places of tables and the tools."""
         for made, found in self._found.values():
             if (place := tables.get(names.identity(made.name))) is not None:
                 message = f"the name '{made.name}' is taken: a table is declared at {place}"

@@ -25,7 +25,7 @@ _HTTP = ("http", "https", "wasm")
 
 
 def function(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a function, apart from its body."""
+    """Yield the contradictions between the keys of a function, apart from its body."""
     content = document.value
     origin = str(content.get("from", "sql")).strip()
     kind = origin.partition(":")[0].lower()
@@ -197,7 +197,7 @@ def _of_the_time(body: str) -> str | None:
 
 
 def false_volatility(made: SqlFunction) -> str:
-    """Return why a function is not what it says to the optimizer; empty if it is."""
+    """Return why a function contradicts its declaration to the optimizer; empty if it is."""
     if made.volatility == "volatile":
         return ""
     if (name := function_bodies.called(made.body, builtin_functions.RANDOM)) is not None:

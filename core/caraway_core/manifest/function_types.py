@@ -104,7 +104,7 @@ def _struct(inside: str, text: str) -> _Type:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield what is between commas outside of brackets."""
+    """Yield the parts between commas outside of brackets."""
     depth = start = 0
     for place, each in enumerate(text):
         depth += (each in "<([") - (each in ">)]")

@@ -76,7 +76,7 @@ def load(path: Path, checks_params: bool = False) -> Manifest:
 def load_alone(content: Document) -> Manifest:
     """Check a manifest that was read already, and that refers to no other file.
 
-    Nothing is read: whoever wrote it may not be allowed to see what this process can.
+    Nothing is read: its author may not be allowed to see the files of this process.
 
     Raises:
         ManifestError: it cannot be used; the error holds every problem.
@@ -87,7 +87,7 @@ def load_alone(content: Document) -> Manifest:
 
 
 class _Loading:
-    """The state of one load: what was read so far, and what was wrong with it."""
+    """The state of one load: the documents that were read, and their problems."""
 
     def __init__(self, file: Path, content: Document | None = None, *, checks_params: bool) -> None:
         self._file = file
@@ -240,7 +240,7 @@ class _Loading:
                 self._add_function(shape, found)
 
     def _follow(self, section: str, item: Document) -> Document | None:
-        """Read what stands behind a `ref`."""
+        """Read the target of a `ref`."""
         text = item.value["ref"]
         for key in set(item.value) - {"ref", "dependsOn"}:
             self._add(

@@ -70,7 +70,7 @@ def default_of(provider: str, param: str) -> str | None:
 
 
 def fault(provider: str, param: str) -> str:
-    """Say what is wrong with the name of a param; empty if the provider takes it.
+    """Return the problem of the name of a param; empty if the provider takes it.
 
     Providers of other packages know theirs themselves.
     """

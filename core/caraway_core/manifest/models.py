@@ -20,7 +20,7 @@ class ModelFile:
 
 
 LOCAL_PROVIDERS = frozenset({"file", "huggingface"})
-"""Whose models run on machines of the runtime."""
+"""The providers whose models run on machines of the runtime."""
 
 LOCAL_EMBEDDERS = frozenset({"builtin", "file", "huggingface"})
 """The same for embedding models."""
@@ -28,13 +28,13 @@ LOCAL_EMBEDDERS = frozenset({"builtin", "file", "huggingface"})
 
 @dataclass(frozen=True, slots=True)
 class ModelResources:
-    """What each copy of a local model may use; None means that the runtime decides."""
+    """The resources of each copy of a local model; None means that the runtime decides."""
 
     cpu: int | None = None
     memory_bytes: int | None = None
     gpu: int = 0
     copies: int = 1
-    """How many executors of a cluster have a copy."""
+    """The number of executors of a cluster with a copy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class SecretStore(Protocol):
 
 
 class SecretStoreFactory(Protocol):
-    """How a class of the registry's secret stores is made."""
+    """The constructor of a class of the registry's secret stores."""
 
     def __call__(
         self, params: Mapping[str, str], base_dir: Path, environ: Mapping[str, str]
@@ -48,7 +48,7 @@ class SecretResolver:
         """Return the text with every reference replaced by its secret.
 
         Raises:
-            CarawayError: a secret or its store does not exist. Only names are told.
+            CarawayError: a secret or its store does not exist. The message has names only.
         """
         return _REFERENCE.sub(lambda match: self._look_up(match[1], match[2].strip()), text)
 
@@ -92,7 +92,7 @@ class SecretResolver:
 
 
 def has_references(text: str) -> bool:
-    """Tell whether a text holds a reference to a secret."""
+    """Return whether a text holds a reference to a secret."""
     return _REFERENCE.search(text) is not None
 
 

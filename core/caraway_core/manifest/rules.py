@@ -17,7 +17,7 @@ from caraway_core.manifest.document import Document, Location
 
 
 def manifest(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong with the top level of a manifest."""
+    """Yield the problems of the top level of a manifest."""
     yield from _auth(document)
     yield from _tls(document)
     yield from _exclusive(document, ("runtime", "auth"), "api-key", "api_key")
@@ -28,7 +28,7 @@ def manifest(document: Document) -> Iterator[Problem]:
 
 
 def references(document: Document) -> Iterator[Problem]:
-    """Yield what refers to other files, where the manifest must stand alone."""
+    """Yield references to other files, where a manifest must not have any."""
     message = "is one manifest without other files here; write out what the file holds"
     if document.value.get("dependencies"):
         yield document.problem(("dependencies",), message)
@@ -38,7 +38,7 @@ def references(document: Document) -> Iterator[Problem]:
 
 
 def dataset(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a dataset."""
+    """Yield the contradictions between the keys of a dataset."""
     yield from _acceleration(document)
     yield from acceleration_rules.dataset(document)
     yield from change_rules.dataset(document)
@@ -47,7 +47,7 @@ def dataset(document: Document) -> Iterator[Problem]:
 
 
 def view(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a view."""
+    """Yield the contradictions between the keys of a view."""
     yield from _acceleration(document)
     yield from acceleration_rules.view(document)
     yield from search_rules.view(document)

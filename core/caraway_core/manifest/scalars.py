@@ -40,7 +40,7 @@ def resolve(text: str) -> Scalar:
         whole = WrittenInt(int(text, 0 if text[:2] in ("0o", "0x") else 10))
         whole.text = text
         return whole
-    # An infinite number could not be told to clients, whose JSON has none.
+    # An infinite number could not be sent to clients, whose JSON has none.
     if _FLOAT.fullmatch(text) and math.isfinite(number := WrittenFloat(text)):
         number.text = text
         return number

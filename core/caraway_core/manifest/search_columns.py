@@ -24,7 +24,7 @@ LANGUAGES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How a long text is cut into chunks, each with its own vector; sizes are in characters."""
+    """The cutting of a long text into chunks, each with its own vector; sizes are in characters."""
 
     target_size: int = 512
     overlap_size: int = 0
@@ -65,7 +65,7 @@ class KeywordColumn:
 
 @dataclass(frozen=True, slots=True)
 class VectorSettings:
-    """How vectors are searched. Without an index every search compares all of them.
+    """The settings of a search of vectors. Without an index every search compares all of them.
 
     `recall` is the part of the true nearest rows that an index must find; 1 means all.
     """
@@ -77,7 +77,7 @@ class VectorSettings:
 
 @dataclass(frozen=True, slots=True)
 class KeywordSettings:
-    """How words are searched. `language` is one of `LANGUAGES`."""
+    """The settings of a search of words. `language` is one of `LANGUAGES`."""
 
     language: str = "english"
 

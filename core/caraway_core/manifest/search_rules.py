@@ -19,7 +19,7 @@ _TEXT_TYPES = ("string", "large_string")
 
 
 def dataset(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of search in a dataset or view."""
+    """Yield the contradictions between the keys of search in a dataset or view."""
     for index, column in enumerate(_list(document.value.get("columns"))):
         if isinstance(column, dict):
             yield from _column(document, ("columns", index), column)
@@ -29,7 +29,7 @@ def dataset(document: Document) -> Iterator[Problem]:
 
 
 def view(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of search in a view."""
+    """Yield the contradictions between the keys of search in a view."""
     yield from dataset(document)
     for index, column in enumerate(_list(document.value.get("columns"))):
         if isinstance(column, dict) and column.get("type") is not None:
@@ -38,7 +38,7 @@ def view(document: Document) -> Iterator[Problem]:
 
 
 def embedding(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of an embedding model."""
+    """Yield the contradictions between the keys of an embedding model."""
     name = document.value.get("name")
     if isinstance(name, str) and name.startswith(f"{BUILTIN}:") and name != _origin(document):
         message = f"names that begin with '{BUILTIN}:' are those of built-in models"

@@ -68,10 +68,10 @@ def search_columns(
 
 
 def metric(text: str) -> values.Metric:
-    """Read how near two vectors are measured.
+    """Read the metric of two vectors.
 
     Raises:
-        ValueError: it is no metric.
+        ValueError: it is not a metric.
     """
     for known in METRICS:
         if text == known:
@@ -83,7 +83,7 @@ def recall(text: str) -> float:
     """Read the part of the nearest rows that an index must find.
 
     Raises:
-        ValueError: it is no number from 0.5 to 1.
+        ValueError: it is not a number from 0.5 to 1.
     """
     try:
         value = float(text)

@@ -11,7 +11,7 @@ from caraway_core.sql_functions import GROUP, SqlFunction
 _MODES = frozenset({"", "all", "disabled", "none", "search_registry"})
 _GROUPS = ("auto", "builtin", "manifest", "memory", GROUP)
 _OF_SERVER = "__"
-"""Stands between the name of a tool and that of its MCP server."""
+"""Separates the name of a tool from that of its MCP server."""
 
 
 class ToolReferences:

@@ -48,7 +48,7 @@ def kind_of(origin: str) -> tuple[ToolKind, str]:
 
 
 def tool(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a tool."""
+    """Yield the contradictions between the keys of a tool."""
     content = document.value
     try:
         kind, target = kind_of(str(content.get("from", "")))

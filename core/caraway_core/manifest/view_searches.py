@@ -11,7 +11,7 @@ from caraway_core.sqltext.table_calls import TableCall
 
 
 def problems(manifest: Manifest) -> Iterator[Problem]:
-    """Yield what is wrong with the calls of search functions in the texts of views.
+    """Yield the problems of the calls of search functions in the texts of views.
 
     Each call must be well formed, and its table one with columns that can be searched so.
     """

@@ -20,7 +20,7 @@ PARAMS: Mapping[WorkerType, tuple[str, ...]] = {"load_balance": ("prompt", "cool
 
 
 def worker(document: Document) -> Iterator[Problem]:
-    """Yield what is wrong between the keys of a worker."""
+    """Yield the contradictions between the keys of a worker."""
     content = document.value
     at, routed = _routed(document)
     has_models, has_sql = bool(routed), content.get("sql") is not None
@@ -89,7 +89,7 @@ class WorkerReferences:
             self._found.append((made, found))
 
     def problems(self, models: Mapping[str, str]) -> Iterator[Problem]:
-        """Yield what is wrong with the names, given where each model is declared."""
+        """Yield the problems of the names, given where each model is declared."""
         for made, found in self._found:
             if (place := models.get(made.name)) is not None:
                 message = f"the name '{made.name}' is taken: a model is declared at {place}"

@@ -12,7 +12,7 @@ _STAMP = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, zlib.error)
-"""Errors of the library for bytes that are no zip file, or a damaged or encrypted one."""
+"""Errors of the library for bytes that are not a zip file, or a damaged or encrypted one."""
 
 
 def zipped(package: Package) -> bytes:
@@ -43,7 +43,7 @@ def unzipped(content: bytes) -> Package:
             files: dict[str, bytes] = {}
             for each in entries:
                 name = paths.inside("", each.filename, "a path of the package")
-                # What an entry says of its size may be wrong.
+                # The size that an entry states may be wrong.
                 with archive.open(each) as stream:
                     files[name] = stream.read(each.file_size + 1)
     except _BROKEN as exc:

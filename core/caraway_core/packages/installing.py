@@ -1,4 +1,4 @@
-"""Installs packages beside a manifest, which then depends on them."""
+"""Installs packages next to a manifest, which then depends on them."""
 
 import os
 import posixpath
@@ -25,7 +25,7 @@ def name_of(source: PackageSource) -> str:
 
 
 def install(package: Package, name: str, manifest: Path, *, replaces: bool) -> str:
-    """Write a package beside a manifest, and add it to its dependencies. Return what was added.
+    """Write a package next to a manifest, and add it to its dependencies. Return what was added.
 
     Either both is done, or nothing.
 

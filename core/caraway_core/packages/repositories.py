@@ -45,7 +45,7 @@ class GitRepositories:
     def __init__(
         self, kept: contextlib.AsyncExitStack, git_url: str, token: str | None = None
     ) -> None:
-        """Create it; what is fetched is removed when `kept` ends."""
+        """Create it; fetched files are removed when `kept` ends."""
         self._kept = kept
         self._git_url = git_url
         self._token = token
@@ -80,7 +80,7 @@ class GitRepositories:
 
 @contextlib.asynccontextmanager
 async def opened(git_url: str, token: str | None) -> AsyncIterator[GitRepositories]:
-    """Yield the repositories of a host, and remove what was fetched of them."""
+    """Yield the repositories of a host, and remove their fetched files."""
     async with contextlib.AsyncExitStack() as kept:
         yield GitRepositories(kept, git_url, token)
 

@@ -1,4 +1,4 @@
-"""What partitions are called: the values of their terms as text, the same in every process.
+"""The names of partitions: the values of their terms as text, the same in every process.
 
 A name is a JSON array with a value for each term: the number of a bucket, or what a column or an
 expression holds. Values that JSON has no form for are texts as Arrow writes them; bytes are in
@@ -37,7 +37,7 @@ def values_of(name: str) -> Values:
     """Return the values in a partition name; the inverse of `name_of`.
 
     Raises:
-        ValueError: it is no name of a partition.
+        ValueError: it is not the name of a partition.
     """
     values = json.loads(name)
     if not isinstance(values, list):

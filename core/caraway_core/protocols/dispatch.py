@@ -55,7 +55,7 @@ class OfferedAnswer(Protocol):
 
     @property
     def rows_read(self) -> int:
-        """How many rows clients have read; known at the end."""
+        """The number of rows that clients have read; known at the end."""
         ...
 
 
@@ -213,7 +213,7 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """What one stage of a running statement has done so far.
+    """The progress of one stage of a running statement.
 
     `reads` names the stages, and `tables` the tables, whose rows it reads. The times are those of
     completed tasks, in milliseconds since 1970.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedTexts:
-    """The vectors of some texts, in their order, and what they cost.
+    """The vectors of some texts, in their order, and their cost.
 
     `vectors` is a FixedSizeList of 32-bit floats, without NULL.
     """
@@ -32,7 +32,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """The length of each vector. A remote model may have to be asked for it."""
+        """The length of each vector. A remote model may need a request for it."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class EmbedderSpec:
     base_dir: Path = field(default_factory=Path)
     files: tuple[str, ...] = ()
     threads: int | None = None
-    """How many texts a local model embeds at once; None means one for each core."""
+    """The number of texts that a local model embeds at once; None means one for each core."""
     stored: StoredVectorsPlace | None = field(default=None, repr=False)
     """Where the vectors of datasets are also looked for; the model is the same without it."""
 
@@ -148,6 +148,6 @@ NO_EMBEDDING = CatalogEmbedding()
 
 
 class EmbedderFactory(Protocol):
-    """How a member of `registry.EMBEDDERS` makes a model."""
+    """The way in which a member of `registry.EMBEDDERS` makes a model."""
 
     def __call__(self, spec: EmbedderSpec) -> Embedder: ...

@@ -100,7 +100,7 @@ class Description:
     catalogs: Mapping[str, CatalogVersion] = field(default_factory=dict)
     holds: tuple[TableName, ...] = ()
     last_end: End | None = None
-    """How the previous process ended, if a statement may have ended it."""
+    """The end of the previous process, if a statement may have ended it."""
     flight: FlightPlace | None = None
     """Where it serves parts of answers, if it does."""
     channels: Address | None = None
@@ -328,12 +328,12 @@ class Fleet(Protocol):
     async def host(self, executor_id: ExecutorId, order: CopyOrder) -> CopyStatus:
         """Let the executor host a copy of a model, and return its state.
 
-        Orders are repeated: an executor ends a copy that nobody has ordered for a minute.
+        Orders are repeated: an executor ends a copy without an order for a minute.
         """
         ...
 
     async def dismiss(self, executor_id: ExecutorId, holder: str, key: str) -> None:
-        """Tell an executor that this scheduler needs a copy no more. Does not wait for it."""
+        """Inform an executor that this scheduler needs a copy no more. Does not wait for it."""
         ...
 
     def ask(self, executor_id: ExecutorId, key: str, request: bytes) -> AsyncGenerator[bytes, None]:

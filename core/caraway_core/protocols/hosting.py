@@ -16,7 +16,7 @@ CopyState = Literal["loading", "ready", "failed", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class HostRoom:
-    """What a hosted model may use of its executor: a folder for files, and GPUs by number."""
+    """The resources of an executor for a hosted model: a folder for files, and GPUs by number."""
 
     folder: Path
     gpus: tuple[int, ...] = ()
@@ -27,7 +27,7 @@ class HostedModel(Protocol):
 
     @property
     def progress(self) -> str:
-        """What loading does now, in a few words."""
+        """The current step of loading, in a few words."""
         ...
 
     async def load(self) -> bytes:
@@ -52,7 +52,7 @@ class HostedModel(Protocol):
 
 
 class HostedSpec:
-    """What an executor builds a model from. A frozen dataclass extends this."""
+    """The recipe from which an executor builds a model. A frozen dataclass extends this."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class HostedSpec:
 
     @property
     def key(self) -> str:
-        """A text that is the same for equal specs of all schedulers, and tells nothing of them."""
+        """A text, the same for equal specs of all schedulers, and reveals no part of them."""
         raise NotImplementedError
 
     def build(self, room: HostRoom) -> HostedModel:

@@ -58,7 +58,7 @@ class OfferOrder:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What an executor keeps for a client: the rows of a task, in the columns of the statement.
+    """The offer of an executor to a client: the rows of a task, in the columns of the statement.
 
     The task of one that is not `is_eager` starts when it is taken.
     """
@@ -81,14 +81,14 @@ class OfferedPart:
 
 @dataclass(frozen=True, slots=True)
 class OfferOutcome:
-    """What was read of an offer."""
+    """The part of an offer that was read."""
 
     rows: int
     size_bytes: int
 
 
 def new_offer_id() -> str:
-    """Return the id of a new offer, which nobody can guess."""
+    """Return the id of a new offer, which cannot be guessed."""
     return secrets.token_hex(16)
 
 

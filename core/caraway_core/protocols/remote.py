@@ -1,4 +1,4 @@
-"""Reading tables that a database keeps: the engine words the statement, a plug-in sends it."""
+"""Reading tables that a database keeps: the engine generates the statement, a plug-in sends it."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -12,7 +12,7 @@ class RemoteRows(Protocol):
     """Rows of a statement that runs in a database. Its methods block; one thread reads."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows with the types of the schema that was asked for.
+        """Yield the rows with the types of the requested schema.
 
         Raises:
             QueryError: the database cannot be reached, refuses the statement or fails, or a value

@@ -55,6 +55,6 @@ class RerankerSpec:
 
 
 class RerankerFactory(Protocol):
-    """How a member of `registry.RERANKERS` makes a reranker."""
+    """The way in which a member of `registry.RERANKERS` makes a reranker."""
 
     def __call__(self, spec: RerankerSpec) -> LoadedReranker: ...

@@ -12,7 +12,7 @@ from caraway_core.statements import ReadPoint
 
 @dataclass(frozen=True, slots=True)
 class SearchWay:
-    """How a search runs, for EXPLAIN: `index` is the kind of index, or "none".
+    """The course of a search, for EXPLAIN: `index` is the kind of index, or "none".
 
     `details` are further facts, such as `probes`, by name.
     """

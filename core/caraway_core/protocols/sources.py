@@ -34,7 +34,7 @@ class SourceRequest:
 
 @dataclass(frozen=True, slots=True)
 class SourceCapabilities:
-    """What the tables of a source can be asked for; what they cannot do, the engine does."""
+    """The abilities of the tables of a source; the engine does the rest."""
 
     scan: bool = True
     """Its rows can be read. Without it they come only from changes."""
@@ -59,7 +59,7 @@ class Source(Protocol):
 
     @property
     def capabilities(self) -> SourceCapabilities:
-        """What its tables can be asked for. This is the same for all datasets of the source."""
+        """The abilities of its tables, which are the same for all datasets of the source."""
         ...
 
     def resolve(self, request: SourceRequest) -> TableSpec:

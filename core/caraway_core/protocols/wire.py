@@ -38,7 +38,7 @@ class ActorStatus:
     pid: int = 0
     """The process id of the actor, which the parent process watches."""
     stopped: int = 0
-    """How often work was stopped there; some of that work may still run."""
+    """The number of stops of work there; some of that work may still run."""
 
 
 @dataclass(frozen=True, slots=True)

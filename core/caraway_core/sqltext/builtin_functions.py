@@ -19,7 +19,7 @@ WINDOWS = frozenset(
     cume_dist dense_rank lag lead ntile percent_rank rank row_number
     """.split()
 )
-"""Functions that need OVER, beside the aggregates."""
+"""Functions that need OVER, besides the aggregates."""
 SCALARS = frozenset(
     """
     abs acos acosh array_add array_any_value array_append array_avg array_cat array_compact

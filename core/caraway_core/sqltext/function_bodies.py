@@ -20,7 +20,7 @@ KEYWORDS = frozenset(
     "NULL OR PLACING REGEXP RLIKE SAFE_CAST SIMILAR STRUCT THEN TIME TIMESTAMP TO TRAILING TRUE "
     "TRY_CAST UNKNOWN WHEN XOR ZONE".split()
 )
-"""Words that may stand in an expression, so that parameters cannot have their names."""
+"""Words that may be in an expression, so that parameters cannot have their names."""
 _NOT_ALLOWED = frozenset(
     "FILTER GROUP HAVING INTO JOIN LATERAL LIMIT ORDER OVER PARTITION SELECT UNION WHERE "
     "WINDOW".split()

@@ -25,9 +25,9 @@ _AFTER_TABLES = _ENDS_FROM | frozenset(
     "ANTI ASOF CROSS FOR FULL GLOBAL INNER JOIN LATERAL LEFT NATURAL ON OUTER RIGHT SEMI "
     "TABLESAMPLE USING WHEN".split()
 )
-"""Words that may follow a table, and that are no alias of it."""
+"""Words that may follow a table, and that are not its alias."""
 _WORDS = _ENDS_FROM | _ENDS_SELECT_LIST | _QUERIES | {"JOIN", "LATERAL", "USING", "WITH"}
-"""Words that say what stands behind them."""
+"""Words that determine the text behind them."""
 _BEGIN_ITEMS = ("SELECT", "ALL", "DISTINCT")
 _READ = ("word", "operator", "open", "other")
 """The kinds of tokens whose text matters."""
@@ -66,7 +66,7 @@ class FunctionCall:
 
 @dataclass(slots=True)
 class _Level:
-    """What the finder knows of one level of brackets."""
+    """The state of the finder for one level of brackets."""
 
     call: FunctionCall | None = None
     calls: list[FunctionCall] = field(default_factory=list)

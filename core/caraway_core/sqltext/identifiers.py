@@ -14,7 +14,7 @@ RESERVED = frozenset(
     "references right select session_user similar some struct symmetric table then to top "
     "trailing trim true union unique user using values variadic when where window with".split()
 )
-"""Words that mean something else where a name may stand; in quotes they are names everywhere."""
+"""Words that mean something else where a name may be; in quotes they are names everywhere."""
 
 
 def is_plain(name: str) -> bool:

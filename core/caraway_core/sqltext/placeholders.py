@@ -118,7 +118,7 @@ def replaced(sql: str, by_name: Mapping[str, str]) -> str:
 
 
 class _WrittenValues:
-    """Tells which placeholders of a statement that writes are new values of an UPDATE."""
+    """Finds the placeholders that are new values of an UPDATE, in a statement that writes."""
 
     def __init__(self) -> None:
         self._is_in_set = False
@@ -168,7 +168,7 @@ def by_name(values: Mapping[str, object] | list[object]) -> dict[str, object]:
 
 
 def _natural(name: str) -> tuple[int, str]:
-    # Names come from clients: other digits and thousands of them are no numbers.
+    # Names come from clients: other digits and thousands of them are not numbers.
     is_number = name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS
     return (int(name), "") if is_number else (0, name)
 

@@ -1,7 +1,7 @@
 """Finds the calls of table functions in SQL text, with their arguments.
 
 The engine's parser knows no nested calls, subqueries or bare table names as arguments. So calls are
-read here, where a table may stand, and replaced by the names of tables before the text is planned.
+read here, where a table may be, and replaced by the names of tables before the text is planned.
 """
 
 import re
@@ -85,10 +85,10 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def read(sql: str, functions: Collection[str]) -> tuple[TableCall, ...]:
-    """Return the calls of these functions where a table may stand, in the order of the text.
+    """Return the calls of these functions where a table may be, in the order of the text.
 
     Raises:
-        InvalidQueryError: a call is not well formed, is not where a table may stand, or there are
+        InvalidQueryError: a call is not well formed, is not where a table may be, or there are
             too many.
     """
     return _Reader(sql, frozenset(functions)).calls()
@@ -106,7 +106,7 @@ def replaced(sql: str, calls: Collection[TableCall], name: Callable[[int, TableC
 
 @dataclass(slots=True)
 class _Level:
-    """What the reader knows of one level of parentheses."""
+    """The state of the reader for one level of parentheses."""
 
     is_from: bool = False
     """True if the next comma separates tables."""
@@ -131,7 +131,7 @@ class _Reader:
         self._step()
 
     def calls(self) -> tuple[TableCall, ...]:
-        """Return the calls where a table may stand."""
+        """Return the calls where a table may be."""
         found: list[TableCall] = []
         levels = [_Level()]
         before, before_that = "", ""
