@@ -131,7 +131,7 @@ def _exports(folder: Path) -> Iterator[Figure]:
 def _beside(
     title: str, url: str, work: Callable[[], object], theirs: Callable[[], object]
 ) -> Figure:
-    """Compare small statements beside our work and beside that of another process."""
+    """Compare small statements during our work and during that of another process."""
     connection = asking.Connection(url)
     alone = statistics.median(connection.time(_SMALL) for _ in range(200))
     ours, other = (statistics.median(_while(connection, each)) for each in (work, theirs))

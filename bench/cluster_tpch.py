@@ -20,7 +20,7 @@ class _Rival:
     start: _Start
     goal: float
     query_goal: float | None = None
-    """How many times as long as the rival each query may take."""
+    """The longest time of each query, as a multiple of the rival's."""
 
 
 _RIVALS: Mapping[str, _Rival] = {

@@ -61,7 +61,7 @@ def measure(settings: Settings) -> Section:
 
 
 def _idle(browser: Any, url: str, pid: int) -> list[Figure]:
-    """Measure what open pages cost the runtime, just opened and after nobody used them."""
+    """Measure what open pages cost the runtime, just opened and after a time without use."""
     pages = [browser.new_context().new_page() for _ in range(_CONSOLES)]
     rest = pages[0].wait_for_timeout
     alone = _cpu_share(pid, rest)

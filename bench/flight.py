@@ -28,7 +28,7 @@ _UPLOADED = 1_000_000
 _LOADED_S = 300.0
 _LINEITEM = "SELECT * FROM lineitem"
 _LINEITEM_ROWS = 6_001_215
-# A proxy of the machine is no way to this machine.
+# A proxy of the machine does not lead to this machine.
 _DIRECT = [("grpc.enable_http_proxy", 0)]
 Timed = Callable[[], float]
 

@@ -132,7 +132,7 @@ class _Bare:
         self._pipe, theirs = spawning.Pipe()
         self._process = spawning.Process(target=_answer, args=(str(self._model), theirs))
         self._process.start()
-        # With no other end here, the pipe tells of the end of the process.
+        # With no other end here, the pipe shows the end of the process.
         theirs.close()
         return self
 

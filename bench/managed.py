@@ -71,7 +71,7 @@ class Rows:
 
 @contextlib.contextmanager
 def places() -> Iterator[Mapping[str, Place]]:
-    """Give a new database of each kind, with tables and plans. PostgreSQL syncs what it commits."""
+    """Give a new database of each kind, with tables and plans. PostgreSQL syncs its commits."""
     with tempfile.TemporaryDirectory() as folder, postgres.serving(fsync="on") as server:
         made = {
             "sqlite": Place(Path(folder), database.embedded(Path(folder))),
@@ -97,7 +97,7 @@ async def fill(place: Place, projects: int = PROJECTS, activity: int = ACTIVITY)
             await accounts.add_plans(session, now)
             owner = await accounts.add_user(session, now, "owner", is_administrator=True)
             org = await accounts.add_organization(session, now, "acme", owner, "enterprise")
-            # Several, since each may send only so many requests in a minute.
+            # Several, since each may send a limited number of requests in a minute.
             tokens = [
                 (await accounts.add_token(session, now, owner, f"bench {each}")).value
                 for each in range(_TOKENS)

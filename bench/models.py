@@ -1,4 +1,4 @@
-"""What the chat endpoint adds to a provider: to the first token, and to many streams at once."""
+"""The time that the chat endpoint adds to a provider: first tokens, and many streams at once."""
 
 import asyncio
 import contextlib

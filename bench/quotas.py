@@ -28,7 +28,7 @@ class HeldProcesses:
 
 @contextlib.contextmanager
 def held(roots: Sequence[int], cores: float) -> Iterator[list[HeldProcesses]]:
-    """Hold each process and its descendants to so many cores, until the block ends.
+    """Hold each process and its descendants to a number of cores, until the block ends.
 
     Raises:
         NoQuotasError: quotas need root, and a cgroup hierarchy with the `cpu` controller.

@@ -229,7 +229,7 @@ def _embedded(texts: Sequence[str]) -> searched.Vectors:
 
 
 def executors_mb(cluster: clusters.Cluster) -> float:
-    """The resident memory of the executors, as they tell it."""
+    """The resident memory of the executors, as they report it."""
     connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=30)
     connection.request("GET", "/v1/cluster/executors")
     found = json.loads(connection.getresponse().read())
