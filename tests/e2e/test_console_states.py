@@ -187,6 +187,18 @@ def test_everything_works_below_the_prefix_of_a_proxy(browser: Any, runtime: Chi
         closed(watched)
 
 
+def test_rows_that_end_early_are_said_to_be_incomplete(browser: Any, runtime: Child) -> None:
+    target = f"http://{runtime.addresses['http']}"
+    with prefix_proxy.proxied(target, "/broken", breaks="/v1/sql") as base:
+        watched = opened(browser, base, "#/sql")
+        give_key(watched, "reader")
+        watched.run(f"SELECT value AS n FROM generate_series(1, {MILLION})")
+        alert = watched.page.get_by_role("alert")
+        alert.get_by_text("run the statement again").wait_for()
+        assert watched.page.locator(".outcome-line").get_by_text("failed").count() == 1
+        closed(watched)
+
+
 def test_a_million_rows_are_scrolled(browser: Any, runtime: Child) -> None:
     watched = opened(browser, f"http://{runtime.addresses['http']}/", "#/sql")
     give_key(watched, "reader")

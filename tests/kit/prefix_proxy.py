@@ -13,8 +13,11 @@ _OF_CONNECTIONS = frozenset(
 
 
 @contextlib.contextmanager
-def proxied(target: str, prefix: str) -> Iterator[str]:
-    """Serve `target` below `prefix` until the block ends. Yields the URL, which ends in a slash."""
+def proxied(target: str, prefix: str, breaks: str = "") -> Iterator[str]:
+    """Serve `target` below `prefix` until the block ends. Yields the URL, which ends in a slash.
+
+    Responses of the path `breaks` end in their middle.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -38,6 +41,9 @@ def proxied(target: str, prefix: str) -> Iterator[str]:
                 for part in answer.iter_raw():
                     self.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
                     self.wfile.flush()
+                    if breaks and self.path.endswith(breaks):
+                        self.close_connection = True
+                        return
                 self.wfile.write(b"0\r\n\r\n")
 
         do_POST = do_PUT = do_DELETE = do_GET

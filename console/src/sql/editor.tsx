@@ -1,6 +1,6 @@
 /** The editor of statements. It is in a shadow tree, where its styles need no exception of the policy. */
 
-import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { acceptCompletion, autocompletion, closeBrackets, closeCompletion, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { PostgreSQL, sql, type SQLNamespace } from "@codemirror/lang-sql";
 import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
@@ -37,7 +37,9 @@ export default function Editor(props: Props) {
   useEffect(() => {
     const shadow = shadowOf(host.current as HTMLDivElement);
     const run = (): boolean => {
-      const state = (view.current as EditorView).state;
+      const { state } = view.current as EditorView;
+      // A list that was just offered would cover the rows.
+      closeCompletion(view.current as EditorView);
       const { from, to, head } = state.selection.main;
       const text = state.doc.toString();
       const found = from === to ? statementAt(text, head) : { text: text.slice(from, to), begin: from };
@@ -52,7 +54,7 @@ export default function Editor(props: Props) {
         extensions: [
           Prec.highest(keymap.of([{ key: "Mod-Enter", run }, { key: "Ctrl-Enter", run }])),
           lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(),
-          autocompletion(), highlightActiveLine(), EditorView.lineWrapping,
+          autocompletion({ icons: false }), highlightActiveLine(), EditorView.lineWrapping,
           placeholder("SELECT … — Ctrl+Enter runs the statement at the cursor"),
           keymap.of([
             { key: "Tab", run: acceptCompletion },

@@ -44,8 +44,13 @@ export async function* readResult({ path, sql, parameters, headers: given, signa
         ? await send("v1/sql", { body: sql ?? "", accept: ARROW, headers, signal: either })
         : await send("v1/sql", { json: { sql, parameters }, accept: ARROW, headers, signal: either });
   if (response.body === null) throw new Error("the answer has no rows");
-  const reader = await RecordBatchReader.from(response.body);
+  // Arrow takes a stream that breaks for one that ends.
+  let broken: unknown = null;
+  const through = new TransformStream<Uint8Array, Uint8Array>();
+  response.body.pipeTo(through.writable).catch((error: unknown) => { broken = error; });
+  const reader = await RecordBatchReader.from(through.readable);
   await reader.open();
+  if ((reader.schema as Schema | undefined) === undefined) throw new Error("the answer has no schema");
   const result: Result = {
     schema: reader.schema, batches: [], begins: [], rows: 0, bytes: 0, isCut: false, isDone: false,
   };
@@ -75,6 +80,10 @@ export async function* readResult({ path, sql, parameters, headers: given, signa
     else if (performance.now() - pausedAt > SLICE_MS) await turn();
     else continue;
     pausedAt = performance.now();
+  }
+  if (!result.isCut) {
+    await turn();
+    if (broken !== null) throw broken;
   }
   yield { ...result, isDone: true };
 }
