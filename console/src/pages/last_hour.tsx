@@ -61,9 +61,9 @@ export function EngineEnds() {
   const asked = useLastHour();
   return (
     <Answer of={asked} what="restarts">
-      {({ engine_ends: ends, engine_refusals: refusals }) => {
+      {({ engine_ends: ends, engine_refusals: refusals, schedulers }) => {
         const causes = [...new Set([...Object.keys(ends), ...Object.keys(refusals)])].sort();
-        if (causes.length === 0) return <p className="quiet">No engine process of this scheduler has ended since its start.</p>;
+        if (causes.length === 0) return <p className="quiet">No engine process of this scheduler{schedulers > 1 && `, one of ${schedulers},`} has ended since its start.</p>;
         return (
           <Table label="Restarts of engine processes" head={["cause", "ended", "refused statements"]}>
             {causes.map((each) => (
