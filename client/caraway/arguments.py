@@ -5,6 +5,8 @@ from typing import Any
 
 from caraway_core.errors import CarawayError, ParametersError
 
+# A mapping binds parameters by name, a sequence by position.
+Parameters = Mapping[str, Any] | Sequence[Any]
 QUERY_STATUSES = (
     "pending",
     "queued",

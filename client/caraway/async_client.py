@@ -12,12 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from caraway.arguments import Parameters
 from caraway.async_handles import AsyncQueryHandle, AsyncReader
 from caraway.async_routes import AsyncRoutes
 from caraway.client import Client
 from caraway.parsing import Row
 from caraway.readers import RecordReader
-from caraway.statements import Parameters
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway.statements import Parameters
+from caraway.arguments import Parameters
 from caraway_core.errors import ParametersError
 
 

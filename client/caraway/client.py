@@ -12,13 +12,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from caraway import addresses, arguments, asking, chatting, parsing, queries, retries
+from caraway.arguments import Parameters
 from caraway.errors import InvalidEndpointError
 from caraway.formats import Format
 from caraway.parsing import Row
 from caraway.queries import QueryApi, QueryCalls, QueryHandle
 from caraway.readers import RecordReader
 from caraway.routes import RuntimeRoutes
-from caraway.statements import Parameters, StatementRunner, statement_request
+from caraway.statements import StatementRunner, statement_request
 from caraway.transport import Transport
 from caraway.transport import user_agent as full_user_agent
 from caraway_core.sqltext import writing

@@ -6,20 +6,18 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import flight
 
 from caraway import bound_rows, flight_feeds
 from caraway.addresses import FlightAddress, parse_flight_url
+from caraway.arguments import Parameters
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway.prepared import PreparedPool, close_all
 from caraway.pumps import BatchPump
 from caraway_core.errors import CarawayError
-
-if TYPE_CHECKING:
-    from caraway.statements import Parameters
 
 CONNECT_TIMEOUT_S = 5.0
 _REUSE = "arrow-flight-reuse-connection:"
@@ -78,7 +76,7 @@ class FlightTransport:
         self,
         sql: str,
         timeout_s: float | None = None,
-        parameters: "Parameters | None" = None,
+        parameters: Parameters | None = None,
     ) -> BatchPump:
         """Begin a statement. Its batches and errors come from the pump.
 

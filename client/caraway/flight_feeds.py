@@ -2,8 +2,9 @@
 
 import contextlib
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyarrow import flight
@@ -14,8 +15,23 @@ from caraway.endpoints import EndpointReader, OrderedEndpoints, ParallelEndpoint
 from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway.pumps import BatchPump, PumpSource
 
-if TYPE_CHECKING:
-    from caraway.flight import FlightTransport
+
+class FlightConnections(Protocol):
+    """The connections that feeds read from: those of a `FlightTransport`."""
+
+    @property
+    def address(self) -> FlightAddress: ...
+
+    @property
+    def thread_name(self) -> str: ...
+
+    def connect(self, address: FlightAddress) -> Any: ...
+
+    def options(self, timeout_s: float | None) -> Any: ...
+
+    def choose(self, locations: list[Any]) -> list[FlightAddress]: ...
+
+    def mapped_errors(self, at: FlightAddress | None = None) -> AbstractContextManager[None]: ...
 
 
 _OFFERED = b"caraway-bound-tickets"
@@ -26,7 +42,7 @@ class EndpointFeed(PumpSource):
     """One endpoint of an answer."""
 
     def __init__(
-        self, transport: "FlightTransport", endpoint: Any, timeout_s: float | None
+        self, transport: FlightConnections, endpoint: Any, timeout_s: float | None
     ) -> None:
         self._transport = transport
         self._endpoint = endpoint
@@ -71,7 +87,7 @@ class EndpointFeed(PumpSource):
 class AnswerFeed(PumpSource):
     """All endpoints of an answer."""
 
-    def __init__(self, transport: "FlightTransport", timeout_s: float | None) -> None:
+    def __init__(self, transport: FlightConnections, timeout_s: float | None) -> None:
         self._transport = transport
         self._timeout_s = timeout_s
         self._batches: EndpointReader | None = None
@@ -134,7 +150,7 @@ class DescribedFeed(AnswerFeed):
     """The answer to a descriptor: the text of a statement, or the path of a finished query."""
 
     def __init__(
-        self, transport: "FlightTransport", descriptor: Any, timeout_s: float | None
+        self, transport: FlightConnections, descriptor: Any, timeout_s: float | None
     ) -> None:
         super().__init__(transport, timeout_s)
         self._descriptor = descriptor
@@ -151,7 +167,7 @@ class PreparedFeed(AnswerFeed):
 
     def __init__(
         self,
-        transport: "FlightTransport",
+        transport: FlightConnections,
         pool: prepared.PreparedPool,
         sql: str,
         row: pa.RecordBatch,
@@ -204,7 +220,7 @@ class PreparedFeed(AnswerFeed):
 
 
 def of_bound(
-    transport: "FlightTransport",
+    transport: FlightConnections,
     pool: prepared.PreparedPool,
     sql: str,
     row: pa.RecordBatch,
@@ -220,11 +236,11 @@ def of_bound(
     return EndpointFeed(transport, ticket, timeout_s)
 
 
-def of_text(transport: "FlightTransport", sql: str, timeout_s: float | None) -> PumpSource:
+def of_text(transport: FlightConnections, sql: str, timeout_s: float | None) -> PumpSource:
     """Return the feed of a statement without parameters."""
     return DescribedFeed(transport, flight.FlightDescriptor.for_command(sql), timeout_s)
 
 
-def of_query(transport: "FlightTransport", query_id: str) -> PumpSource:
+def of_query(transport: FlightConnections, query_id: str) -> PumpSource:
     """Return the feed of the stored rows of an asynchronous query."""
     return DescribedFeed(transport, flight.FlightDescriptor.for_path("queries", query_id), None)

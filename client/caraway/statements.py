@@ -3,10 +3,11 @@
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from caraway import arguments, retries
+from caraway.arguments import Parameters
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway.readers import RecordReader, opened
 from caraway.transport import ApiRequest, Transport
@@ -16,8 +17,6 @@ from caraway_core.sqltext import writing
 if TYPE_CHECKING:
     from caraway.flight import FlightTransport
 
-# A mapping binds parameters by name, a sequence by position.
-Parameters = Mapping[str, Any] | Sequence[Any]
 # UNIMPLEMENTED, and an UNAVAILABLE for which HTTP has the exact status and Retry-After.
 _OTHER_WAY = frozenset({501, 503})
 

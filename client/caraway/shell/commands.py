@@ -1,13 +1,10 @@
 """The dot commands of the shell."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from caraway.formats import Format
-from caraway.shell.answers import PRESENTATIONS
-
-if TYPE_CHECKING:
-    from caraway.shell.session import Shell
+from caraway.shell.answers import PRESENTATIONS, Presentation
 
 HELP = """\
 .tables            list tables and views
@@ -37,7 +34,21 @@ SCHEMA_SQL = (
 )
 
 
-def run_command(shell: "Shell", line: str) -> None:
+class CommandedShell(Protocol):
+    """What commands change and use of a shell."""
+
+    format: Format
+    is_timed: bool
+    has_ended: bool
+
+    def print_line(self, text: str) -> None: ...
+
+    def print_error(self, text: str) -> None: ...
+
+    def run_statement(self, statement: str, presentation: Presentation) -> None: ...
+
+
+def run_command(shell: CommandedShell, line: str) -> None:
     """Run one dot command, or one of psql's with the same meaning."""
     name, _, argument = line.partition(" ")
     if name == "\\d" and not argument.strip():
@@ -49,11 +60,11 @@ def run_command(shell: "Shell", line: str) -> None:
         handler(shell, argument.strip())
 
 
-def _tables(shell: "Shell", argument: str) -> None:
+def _tables(shell: CommandedShell, argument: str) -> None:
     shell.run_statement(TABLES_SQL, PRESENTATIONS[Format.TABLE])
 
 
-def _schema(shell: "Shell", argument: str) -> None:
+def _schema(shell: CommandedShell, argument: str) -> None:
     if argument:
         statement = SCHEMA_SQL.format(condition=_named(argument))
         shell.run_statement(statement, PRESENTATIONS[Format.TABLE])
@@ -71,7 +82,7 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _format(shell: "Shell", argument: str) -> None:
+def _format(shell: CommandedShell, argument: str) -> None:
     if argument in PRESENTATIONS:
         shell.format = Format(argument)
     elif argument:
@@ -81,20 +92,20 @@ def _format(shell: "Shell", argument: str) -> None:
     shell.print_line(f"format is {shell.format}")
 
 
-def _timing(shell: "Shell", argument: str) -> None:
+def _timing(shell: CommandedShell, argument: str) -> None:
     shell.is_timed = {"on": True, "off": False}.get(argument, not shell.is_timed)
     shell.print_line(f"timing is {'on' if shell.is_timed else 'off'}")
 
 
-def _help(shell: "Shell", argument: str) -> None:
+def _help(shell: CommandedShell, argument: str) -> None:
     shell.print_line(HELP)
 
 
-def _quit(shell: "Shell", argument: str) -> None:
+def _quit(shell: CommandedShell, argument: str) -> None:
     shell.has_ended = True
 
 
-_HANDLERS: Mapping[str, Callable[["Shell", str], None]] = {
+_HANDLERS: Mapping[str, Callable[[CommandedShell, str], None]] = {
     ".tables": _tables,
     ".schema": _schema,
     ".format": _format,

@@ -27,6 +27,7 @@ from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Measured, StageGraph
 from caraway_engine.stages.planner import Planner
+from caraway_engine.stages.visits import VISITS
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -211,7 +212,7 @@ class Router:
         divided = cluster.divided(analysis.reads)
         try:
             schemas = session.stage_schemas(question.statement.found or ())
-            planner = Planner(analysis.plan, cluster, schemas, divided)
+            planner = Planner(analysis.plan, cluster, schemas, divided, VISITS)
             graph = planner.advance({})
             under_way = StagedStatement(planner, graph, analysis, session.snapshot.tables)
             if not (_is_staged(graph) or _is_answered(under_way)):

@@ -1,17 +1,14 @@
 """Plans joins: colocated, by broadcast, after a reduction, or by hash exchange."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel
 
 from caraway_engine.stages import joins
 from caraway_engine.stages.graph import Measured, ReadMode, Stage
 from caraway_engine.stages.parts import StagePart, joined
+from caraway_engine.stages.planner import Planner
 from caraway_engine.stages.relations import children, field_of, join_type, width, with_children
-
-if TYPE_CHECKING:
-    from caraway_engine.stages.planner import Planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class _Side:
     may_be_spread: bool
 
 
-def visit_join(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def visit_join(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     """Plan a join, or return None while an input must be measured first."""
     inputs = children(rel)
     left, right = planner.visit(inputs[0], path + ".0"), planner.visit(inputs[1], path + ".1")
@@ -41,7 +38,7 @@ def visit_join(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
 
 
 def _placed(
-    planner: "Planner", rel: Rel, sides: tuple[_Side, _Side], equalities: list[str]
+    planner: Planner, rel: Rel, sides: tuple[_Side, _Side], equalities: list[str]
 ) -> tuple[StagePart, StagePart] | None:
     """Bring matching rows together, and move as few rows as possible."""
     left, right = sides
@@ -68,13 +65,13 @@ def _placed(
     return (placed[1], placed[0]) if swap else placed
 
 
-def _measured(planner: "Planner", side: _Side) -> tuple[Stage, float | None]:
+def _measured(planner: Planner, side: _Side) -> tuple[Stage, float | None]:
     stage, measured = planner.kept(side.part, side.path, "one side of a join", side.keys)
     return stage, None if measured is None else float(measured.size_bytes)
 
 
 def _with_small(
-    planner: "Planner",
+    planner: Planner,
     rel: Rel,
     small: _Side,
     large: _Side,
@@ -100,7 +97,7 @@ def _with_small(
 
 
 def _reduced(
-    planner: "Planner",
+    planner: Planner,
     small: _Side,
     large: _Side,
     stage: Stage,
@@ -133,7 +130,7 @@ def _reduced(
 
 
 def _matching(
-    planner: "Planner", small: _Side, large: _Side, whole: StagePart, equalities: list[str]
+    planner: Planner, small: _Side, large: _Side, whole: StagePart, equalities: list[str]
 ) -> StagePart:
     """Semi-join the large side with all rows of the small one."""
     pairs = list(zip(large.keys, small.keys, equalities, strict=True))
@@ -147,7 +144,7 @@ def _matching(
 
 
 def _kept_by_hash(
-    planner: "Planner", stage: Stage, side: _Side, size: float, count: int
+    planner: Planner, stage: Stage, side: _Side, size: float, count: int
 ) -> StagePart:
     """Read a side that was kept by its partitions; make them now if they are not so many."""
     if stage.hashed is not None and stage.hashed.count == count:
@@ -155,14 +152,12 @@ def _kept_by_hash(
     return _by_hash(planner, planner.reading(stage, ReadMode.OWN, size), side, size, count)
 
 
-def _by_hash(
-    planner: "Planner", part: StagePart, side: _Side, size: float, count: int
-) -> StagePart:
+def _by_hash(planner: Planner, part: StagePart, side: _Side, size: float, count: int) -> StagePart:
     made = planner.hashed(part, side.path, side.keys, count, "one side of a hash join")
     return _partitions(planner, made, side, size)
 
 
-def _partitions(planner: "Planner", made: Stage, side: _Side, size: float) -> StagePart:
+def _partitions(planner: Planner, made: Stage, side: _Side, size: float) -> StagePart:
     reading = planner.reading(made, ReadMode.PARTITION, size)
     columns = [field_of(each) for each in side.keys]
     known = tuple(column for column in columns if column is not None)
@@ -188,7 +183,7 @@ def _are_aligned(left: _Side, right: _Side) -> bool:
     return len(left.part.keys) == len(right.part.keys) and all(pair in pairs for pair in wanted)
 
 
-def _put_together(planner: "Planner", rel: Rel, left: StagePart, right: StagePart) -> StagePart:
+def _put_together(planner: Planner, rel: Rel, left: StagePart, right: StagePart) -> StagePart:
     size = max(left.size_bytes, right.size_bytes)
     sides = planner.naming.apart(left.rel, right.rel, join_type(rel))
     part = joined(with_children(rel, sides), (left, right), size)

@@ -6,7 +6,7 @@ exchange is chosen from measured sizes: the graph ends at the stage to be measur
 continues from there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from substrait.algebra_pb2 import Expression, Rel
@@ -41,7 +41,9 @@ from caraway_engine.stages.relations import (
 )
 from caraway_engine.stages.rewriting import lower_semi_joins, reword_own_equalities
 from caraway_engine.stages.schemas import TypeSchemas
-from caraway_engine.stages.visits import VISITS
+
+Visit = Callable[["Planner", Rel, str], StagePart | None]
+"""Plans a relation, at its path in the plan; None while something below it must be measured."""
 
 
 class Planner:
@@ -51,8 +53,14 @@ class Planner:
     """
 
     def __init__(
-        self, plan: Plan, cluster: Cluster, schemas: TypeSchemas, divided: frozenset[TableName]
+        self,
+        plan: Plan,
+        cluster: Cluster,
+        schemas: TypeSchemas,
+        divided: frozenset[TableName],
+        visits: Mapping[str, Visit],
     ) -> None:
+        """Take how each kind of relation is planned: `visits.VISITS`."""
         self.cluster = cluster
         self.schemas = schemas
         self.functions = Functions(plan)
@@ -60,6 +68,7 @@ class Planner:
         root = reword_own_equalities(plan.relations[0].root.input, self.functions)
         self._root = lower_semi_joins(root, self.functions)
         self.divided = divided
+        self._visits = visits
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}
@@ -84,7 +93,7 @@ class Planner:
         filled, extra = self._with_subqueries(rel, path)
         if filled is None:
             return None
-        part = VISITS[kind(rel)](self, filled, path)
+        part = self._visits[kind(rel)](self, filled, path)
         if part is not None:
             part = replace(part, readings=tuple(dict.fromkeys((*part.readings, *extra))))
             self._parts[path] = part

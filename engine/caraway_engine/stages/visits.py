@@ -1,8 +1,7 @@
 """Plans each kind of relation on top of the parts that its inputs became."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel, SortField
 
@@ -10,6 +9,7 @@ from caraway_engine.stages import aggregates, policy
 from caraway_engine.stages.graph import ReadMode, SortKey, TableFacts, TopRows
 from caraway_engine.stages.joining import visit_join
 from caraway_engine.stages.parts import StagePart, joined
+from caraway_engine.stages.planner import Planner, Visit
 from caraway_engine.stages.relations import (
     children,
     field_of,
@@ -21,11 +21,8 @@ from caraway_engine.stages.relations import (
     with_children,
 )
 
-if TYPE_CHECKING:
-    from caraway_engine.stages.planner import Planner
 
-
-def _visit_read(planner: "Planner", rel: Rel, path: str) -> StagePart:
+def _visit_read(planner: Planner, rel: Rel, path: str) -> StagePart:
     table = table_name(rel)
     facts = planner.cluster.tables.get(table)
     if facts is None:
@@ -57,7 +54,7 @@ def _bucket_keys(rel: Rel, facts: TableFacts) -> tuple[int, ...] | None:
     return (columns.index(facts.buckets.column),)
 
 
-def _visit_unary(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def _visit_unary(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(children(rel)[0], path + ".0")
     if child is None:
         return None
@@ -69,7 +66,7 @@ def _visit_unary(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     return child.wrapped(with_children(rel, [child.rel]))
 
 
-def _visit_project(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def _visit_project(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     windows = [each for each in rel.project.expressions if _is_window(each)]
     if not windows:
         return _visit_unary(planner, rel, path)
@@ -92,7 +89,7 @@ def _common_partition(windows: list[Expression]) -> list[Expression]:
 
 
 def _placed(
-    planner: "Planner", child: StagePart, path: str, by: list[Expression], note: str
+    planner: Planner, child: StagePart, path: str, by: list[Expression], note: str
 ) -> StagePart | None:
     """Bring rows with equal `by` to one task: gather few rows, hash-partition many."""
     if child.is_everywhere:
@@ -122,7 +119,7 @@ def _distinct(by: list[Expression]) -> list[Expression]:
 
 
 def parted(
-    planner: "Planner", part: StagePart, path: str, by: list[Expression], size: float, note: str
+    planner: Planner, part: StagePart, path: str, by: list[Expression], size: float, note: str
 ) -> StagePart:
     """Hash-partition rows by the key expressions, into as many partitions as memory requires."""
     count = planner.cluster.partitions(size)
@@ -140,7 +137,7 @@ def with_keys(part: StagePart, by: list[Expression]) -> StagePart:
     )  # fmt: skip
 
 
-def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def _visit_aggregate(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(rel.aggregate.input, path + ".0")
     if child is None:
         return None
@@ -186,7 +183,7 @@ def _aggregated(rel: Rel, child: StagePart, keys: tuple[int, ...]) -> StagePart:
     )  # fmt: skip
 
 
-def _visit_sort(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def _visit_sort(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(rel.sort.input, path + ".0")
     if child is None:
         return None
@@ -194,7 +191,7 @@ def _visit_sort(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     return placed.wrapped(with_children(rel, [placed.rel]))
 
 
-def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def _visit_fetch(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     """Plan LIMIT and OFFSET: each task takes the rows that may be needed, then one task selects."""
     below = rel.fetch.input
     sort = below if kind(below) == "sort" else None
@@ -250,7 +247,7 @@ def _rows_needed(rel: Rel) -> int | None:
     return needed if 0 <= needed < 2**63 else None
 
 
-def _visit_set(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
+def _visit_set(planner: Planner, rel: Rel, path: str) -> StagePart | None:
     visited = [
         planner.visit(each, f"{path}.{number}") for number, each in enumerate(rel.set.inputs)
     ]
@@ -263,7 +260,7 @@ def _visit_set(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     return joined(with_children(rel, [part.rel for part in parts]), parts, size)
 
 
-def _beside(planner: "Planner", part: StagePart, path: str) -> StagePart:
+def _beside(planner: Planner, part: StagePart, path: str) -> StagePart:
     """Spread a part over the slots, so that it can be in a union with shares of tables."""
     if part.layout == "slots":
         return part
@@ -272,7 +269,6 @@ def _beside(planner: "Planner", part: StagePart, path: str) -> StagePart:
     return planner.beside(stage, size)
 
 
-Visit = Callable[["Planner", Rel, str], StagePart | None]
 VISITS: Mapping[str, Visit] = {
     "read": _visit_read,
     "filter": _visit_unary,

@@ -23,6 +23,7 @@ from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.stages.planner import Planner, table_reads
 from caraway_engine.stages.stage_schemas import StageSchemas
+from caraway_engine.stages.visits import VISITS
 from caraway_engine.statements import plan_facts
 
 MB = 2**20
@@ -113,7 +114,7 @@ def planned_from(
     }
     cluster = Cluster(slots, 8 * 1024 * MB, tables)
     divided = cluster.divided(table_reads(plan.relations[0].root.input))
-    planner = Planner(plan, cluster, schemas, divided)
+    planner = Planner(plan, cluster, schemas, divided, VISITS)
     sizes: dict[str, Measured] = {}
     graphs = [planner.advance(sizes)]
     while graphs[-1].root is None:
