@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from caraway_gateway.composition import app
-from tests.gateway.api.sql.test_stages import SQL, holding
 from tests.kit import browsers
 from tests.kit.browsers import Watched
+from tests.kit.held_tasks import SQL, holding
 from tests.kit.listening import listening
 
 pytestmark = [*browsers.NEEDED]

@@ -7,7 +7,7 @@ from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import StageWork
 from caraway_scheduler.dispatch import progressing
 from caraway_scheduler.dispatch.running import Ran
-from tests.scheduler.dispatch.test_driving import Runner, driving, graph, stage, turns
+from tests.kit.driving import Runner, driving, graph, stage, turns
 
 E1, E2 = map(ExecutorId, ("e1", "e2"))
 

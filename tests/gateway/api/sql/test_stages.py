@@ -2,26 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from caraway_core.ids import ExecutorId
-from caraway_core.protocols.fleet import Task
 from caraway_core.quotas import Quota
-from tests.kit.cluster_runtime import Clustered, clustered
+from tests.kit.cluster_runtime import Clustered
 from tests.kit.deadlines import eventually
+from tests.kit.held_tasks import SQL, holding
 from tests.kit.runtime import Running, running
 from tests.kit.shared_runtime import entered
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
-SQL = "SELECT g, count(*) AS n FROM facts GROUP BY g ORDER BY g"
 ADA, BOB, EVE = ({"x-api-key": name} for name in ("ada", "bob", "eve"))
 MANIFEST = """
     runtime:
@@ -30,26 +25,6 @@ MANIFEST = """
     datasets:
       - {from: 'file:facts.parquet', name: facts}
 """
-
-
-@asynccontextmanager
-async def holding(
-    folder: Path, manifest: str = MANIFEST
-) -> AsyncIterator[tuple[Clustered, asyncio.Event]]:
-    """Run a cluster whose second task and those after it wait for an event."""
-    rows = pa.table({"g": [n % 3 for n in range(300)], "v": range(300)})
-    pq.write_table(rows, folder / "facts.parquet", row_group_size=100)
-    gate, begun = asyncio.Event(), 0
-
-    async def before(_executor_id: ExecutorId, _task: Task) -> None:
-        nonlocal begun
-        begun += 1
-        if begun > 1:
-            await gate.wait()
-
-    async with clustered(folder, manifest) as cluster:
-        cluster.fleet.before = before
-        yield cluster, gate
 
 
 async def listed(cluster: Clustered, name: str, key: dict[str, str]) -> Any:
@@ -71,7 +46,7 @@ async def with_work(cluster: Clustered, name: str, key: dict[str, str]) -> Any:
 async def test_stages_are_seen_while_the_statement_runs(
     tmp_path: Path, key: dict[str, str]
 ) -> None:
-    async with holding(tmp_path) as (cluster, gate):
+    async with holding(tmp_path, MANIFEST) as (cluster, gate):
         run = asyncio.create_task(cluster.runtime.sql(SQL, traceparent=PARENT, **key))
         seen = await with_work(cluster, TRACE, key)
         first = seen["stages"][0]
@@ -92,7 +67,7 @@ async def test_stages_are_seen_while_the_statement_runs(
 
 
 async def test_events_follow_a_statement_to_its_end(tmp_path: Path) -> None:
-    async with holding(tmp_path) as (cluster, gate):
+    async with holding(tmp_path, MANIFEST) as (cluster, gate):
         run = asyncio.create_task(cluster.runtime.sql(SQL, traceparent=PARENT, **ADA))
         await with_work(cluster, TRACE, ADA)
         headers = {**ADA, "accept": "text/event-stream"}
@@ -113,7 +88,7 @@ async def test_events_follow_a_statement_to_its_end(tmp_path: Path) -> None:
 
 
 async def test_a_key_follows_only_so_many_statements(tmp_path: Path) -> None:
-    async with holding(tmp_path) as (cluster, gate):
+    async with holding(tmp_path, MANIFEST) as (cluster, gate):
         run = asyncio.create_task(cluster.runtime.sql(SQL, traceparent=PARENT, **ADA))
         await with_work(cluster, TRACE, ADA)
         streams = cluster.runtime.services.stage_streams
@@ -142,7 +117,7 @@ async def own_id(cluster: Clustered, key: dict[str, str]) -> str:
 
 
 async def test_jobs_have_stages_too(tmp_path: Path) -> None:
-    async with holding(tmp_path) as (cluster, gate):
+    async with holding(tmp_path, MANIFEST) as (cluster, gate):
         submitted = await cluster.runtime.api.post("/v1/queries", json={"sql": SQL}, headers=ADA)
         job = submitted.json()["query_id"]
         seen = await with_work(cluster, job, ADA)
