@@ -66,7 +66,8 @@ def _has(package: str) -> bool:
 def _digest() -> str:
     digest = hashlib.sha256()
     places = [CONSOLE / name for name in _SOURCES]
-    places += sorted(path for path in (CONSOLE / "src").rglob("*") if path.is_file())
+    for folder in ("src", "public"):
+        places += sorted(path for path in (CONSOLE / folder).rglob("*") if path.is_file())
     for path in places:
         if path.name != "schema.d.ts":
             digest.update(path.relative_to(CONSOLE).as_posix().encode())

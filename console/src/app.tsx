@@ -1,13 +1,14 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { RequestError } from "./api/client";
 import { currentKey, useKey } from "./api/key";
+import { useTables } from "./api/queries";
 import HomePage from "./pages/home";
 import { askLessWhenIdle, mayTryAgain } from "./parts/attention";
 import { Page, Waiting } from "./parts/basics";
 import { Boundary, Colours } from "./parts/frame";
 import { KeyDialog } from "./parts/key_dialog";
-import { Palette } from "./parts/palette";
+import { Palette, type Found } from "./parts/palette";
 import { place, useRoute } from "./parts/route";
 
 const PAGES = [
@@ -37,6 +38,18 @@ const client = new QueryClient({
   },
 });
 askLessWhenIdle(client);
+
+function useFoundTables(): Found[] {
+  const { data } = useTables();
+  return useMemo(
+    () =>
+      (data ?? []).map((each) => ({
+        label: each.table_schema === "public" ? each.table_name : `${each.table_schema}.${each.table_name}`,
+        kind: "table", address: place("data", each.table_schema, each.table_name),
+      })),
+    [data],
+  );
+}
 
 export function App() {
   const { parts } = useRoute();
@@ -70,7 +83,7 @@ export function App() {
           )}
         </Boundary>
       </div>
-      <Palette pages={PLACES} />
+      <Palette pages={PLACES} what="a table" useFound={useFoundTables} />
       <KeyDialog />
     </QueryClientProvider>
   );

@@ -109,6 +109,17 @@ def test_a_manifest_is_completed_from_its_schema(watched: Watched, site: Site) -
     watched.page.get_by_text("mode: memory").wait_for(state="detached")
 
 
+def test_the_palette_reaches_projects(watched: Watched, site: Site) -> None:
+    site.add_project("reached")
+    sign_in(watched)
+    watched.page.get_by_role("heading", name="Projects").wait_for()
+    watched.page.keyboard.press("Control+k")
+    watched.page.get_by_role("combobox", name="Go to").fill("reached")
+    watched.page.get_by_role("option", name="reached").wait_for()
+    watched.page.keyboard.press("Enter")
+    watched.page.get_by_role("heading", name="reached", exact=True).wait_for()
+
+
 def test_keys_rotate(watched: Watched, site: Site) -> None:
     place = site.add_project("rotated")
     keys = f"/v1/{place[2:]}/api-keys"

@@ -1,13 +1,14 @@
 import { QueryClient, QueryClientProvider, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useState, useSyncExternalStore, type FormEvent } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore, type FormEvent } from "react";
 import { RequestError } from "../api/client";
 import { asksForKey, subscribe, useKey } from "../api/key";
 import { askLessWhenIdle, mayTryAgain } from "../parts/attention";
 import { Answer, Empty, Failure, Page, Waiting } from "../parts/basics";
 import { Boundary, Colours } from "../parts/frame";
+import { Palette, type Found } from "../parts/palette";
 import { place, useRoute } from "../parts/route";
 import { JoinForm } from "./joining";
-import ProjectsPage from "./projects";
+import ProjectsPage, { useProjects } from "./projects";
 import { allows, RoleHere } from "./rules";
 import { chooseOrganization, currentOrganization, findOrganizations, hasExpired, issuerAddress, signIn, signOut, useWays, type Organization } from "./session";
 
@@ -85,6 +86,11 @@ function SignIn() {
   );
 }
 
+function useFoundProjects(): Found[] {
+  const { data } = useProjects();
+  return useMemo(() => (data?.projects ?? []).map((each) => ({ label: each.name, kind: "project", address: place("projects", String(each.id)) })), [data]);
+}
+
 function Frame({ organizations }: { organizations: Organization[] }) {
   const { parts } = useRoute();
   const queries = useQueryClient();
@@ -141,6 +147,7 @@ function Frame({ organizations }: { organizations: Organization[] }) {
         )}
       </Boundary>
     </div>
+    <Palette pages={pages.map((each) => ({ title: each.title, address: each.name === "" ? "#/" : place(each.name) }))} what="a project" useFound={useFoundProjects} />
     </RoleHere.Provider>
   );
 }

@@ -9,12 +9,16 @@ import type { Project } from "./types";
 const FIRST = "version: v1\nkind: Caraway\nname: NAME\ndatasets: []\n";
 const MOST = 100;
 
-export default function ProjectsPage() {
-  const may = useMay();
-  const projects = useQuery({
+export function useProjects() {
+  return useQuery({
     queryKey: ["projects"],
     queryFn: ({ signal }) => fetchJson<{ projects: Project[] }>(`v1/projects?limit=${MOST}`, { signal }),
   });
+}
+
+export default function ProjectsPage() {
+  const may = useMay();
+  const projects = useProjects();
   return (
     <Page title="Projects">
       {may("apps:write") && <NewProject />}
