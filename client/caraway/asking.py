@@ -43,7 +43,7 @@ def search(transport: Transport, text: str, options: Mapping[str, Any]) -> Row:
 
 
 def _match(sent: Row) -> Row:
-    # The server leaves out what is empty, and calls the score `_score`.
+    # The server leaves out empty fields, and calls the score `_score`.
     score = sent.get("_score", sent.get("score"))
     others = {name: value for name, value in sent.items() if name not in ("_score", "score")}
     return {"matches": {}, "data": {}, "primary_key": {}, **others, "score": score}

@@ -49,7 +49,7 @@ def answer(
         timeout_s=_SILENCE_S,
         extra=_PROGRESS if shows_calls else {},
     )
-    # An answer costs money: it is not asked for twice.
+    # An answer costs money: it is not requested twice.
     chunks = transport.chunks(request, retries.reads(0))
     with closing(chunks):
         is_complete = False

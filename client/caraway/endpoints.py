@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 16
 MOST_AHEAD = 4
-"""How many endpoints of an ordered answer are read at a time."""
+"""The number of endpoints of an ordered answer that are read at a time."""
 _BATCHES_AHEAD = 2
-"""How many batches of each endpoint wait for the caller."""
+"""The number of batches of each endpoint that wait for the caller."""
 
 
 class EndpointReader(Protocol):

@@ -116,7 +116,7 @@ class FlightTransport:
         """Return the connection to an address.
 
         Raises:
-            UnreachableError: nobody listens there.
+            UnreachableError: no server listens there.
         """
         with self._lock:
             if self._is_closed:

@@ -1,4 +1,4 @@
-"""What Flight streams are read by: the feeds of pumps, for one call each."""
+"""Readers of Flight streams: the feeds of pumps, for one call each."""
 
 import contextlib
 from abc import abstractmethod
@@ -114,7 +114,7 @@ class AnswerFeed(PumpSource):
                 [partial(self._pump, endpoint) for endpoint in info.endpoints]
             )
             return made.begin()
-        # Nothing else to read, so this thread reads.
+        # No other stream to read, so this thread reads.
         self._batches = only = self._feed(info.endpoints[0])
         return only.begin()
 

@@ -13,7 +13,7 @@ from caraway.transport import ApiRequest, Transport
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 8 * 1024 * 1024
-"""Maximum size of a batch, which may therefore hold fewer events than asked for."""
+"""Maximum size of a batch, which may therefore hold fewer events than requested."""
 _NDJSON = "application/x-ndjson"
 # The server gives up after a minute and returns an error; wait for that error.
 _TIMEOUT_S = 75.0

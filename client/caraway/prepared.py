@@ -43,7 +43,7 @@ class PreparedPool:
         self._lock = threading.Lock()
 
     def note_short(self, sql: str) -> None:
-        """Note that a statement only reads, had few rows, and can be asked for by one call."""
+        """Note that a statement only reads, had few rows, and can be requested by one call."""
         with self._lock:
             self._short[sql] = None
             if len(self._short) > _MOST_SHORT:

@@ -24,7 +24,7 @@ from caraway_core.errors import CarawayError
 
 @dataclass(frozen=True, slots=True)
 class ConnectionProfile:
-    """One named connection. What is empty has its default."""
+    """One named connection. Empty fields have their defaults."""
 
     url: str = ""
     flight_url: str = ""

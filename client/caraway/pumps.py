@@ -18,7 +18,7 @@ _JOIN_S = 2.0
 
 
 class PumpSource(ABC):
-    """What a pump reads. `begin` and `take` run in its thread, `cancel` in any."""
+    """The stream that a pump reads. `begin` and `take` run in its thread, `cancel` in any."""
 
     has_started = False
     """True if the server may have carried out a statement that writes."""
@@ -108,6 +108,6 @@ class BatchPump:
             with contextlib.suppress(queue.Full):
                 self._ready.put(item, timeout=0.1)
                 return
-        # Nobody reads any more; a reader that was opened meanwhile still has to be cancelled.
+        # No reader is left; one that was opened meanwhile still has to be cancelled.
         with contextlib.suppress(Exception):
             self._feed.cancel()

@@ -68,7 +68,7 @@ class QueryState:
 
 
 class QueryCalls(Protocol):
-    """What handles ask of a server. `status_of` waits up to `wait` seconds, where it can."""
+    """The calls of handles to a server. `status_of` waits up to `wait` seconds, where it can."""
 
     @property
     def sleep(self) -> Callable[[float], None]: ...

@@ -16,7 +16,7 @@ from caraway_core.errors import CarawayError
 
 _FIRST_PAUSE_S = 0.1
 _START_TIMEOUT_S = 15.0
-"""How long a refresh may take to start. After that the server has probably lost the request."""
+"""The limit of the start of a refresh. After that the server has probably lost the request."""
 _START_TIMEOUT_AFTER_FAILURE_S = 3.0
 """The same if the previous refresh failed: this one probably failed too, between two polls."""
 _JSON = "application/json"
@@ -62,7 +62,7 @@ class RefreshTracker:
     before: AccelerationStatus
     has_run: bool = False
     idle_s: float = 0.0
-    """How long no refresh has been running or queued."""
+    """The time for which no refresh has been running or queued."""
 
     def observe(self, now: AccelerationStatus, passed_s: float) -> bool:
         """Record a state seen `passed_s` after the previous one; return whether it is the last.

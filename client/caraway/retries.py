@@ -14,7 +14,7 @@ _DELAYS = Delays(0.1, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often to retry, and after which errors.
+    """The number of retries, and the errors before them.
 
     `retries_broken` also retries after an incomplete response. The server may have carried out
     the request by then, so the request must be safe to repeat.

@@ -55,7 +55,7 @@ class CarawayExecution(default.DefaultExecutionContext):
 
     @property
     def rowcount(self) -> int:
-        """How many rows were written; -1 for statements that read."""
+        """The number of rows that were written; -1 for statements that read."""
         return -1 if self._rows is None else self._rows
 
     def add_rows(self, count: int) -> None:
@@ -123,7 +123,7 @@ class CarawayDialect(default.DefaultDialect):
 
     # Any: what is below the connections of the pool is the driver's own.
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """Execute a statement. One that writes tells its rows as `rowcount`."""
+        """Execute a statement. One that writes has its rows as `rowcount`."""
         if context is not None and context.changes_rows:
             # The driver counts rows only here, and None is one execution without parameters.
             cursor.executemany(statement, [parameters] if parameters else None)

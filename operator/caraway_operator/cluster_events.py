@@ -1,4 +1,4 @@
-"""The Kubernetes Events of a cluster, made from what was decided and written. Pure."""
+"""The Kubernetes Events of a cluster, made from decisions and writes. Pure."""
 
 from collections.abc import Iterator
 

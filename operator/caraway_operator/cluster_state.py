@@ -44,7 +44,7 @@ class ClusterState:
         return workload is not None and workload.present > 0
 
     def is_outdated(self, component: str) -> bool:
-        """Tell whether a workload exists whose template is not the desired one."""
+        """Return whether a workload exists whose template is not the desired one."""
         workload = self.workloads.get(component)
         return workload is not None and workload.template != self.desired_template(component)
 

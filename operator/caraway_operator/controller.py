@@ -46,7 +46,7 @@ class Controller:
 
     @property
     def queue_depth(self) -> int:
-        """How many clusters are due and not being reconciled yet."""
+        """The number of clusters that are due and not being reconciled yet."""
         now = self._clock()
         return sum(due <= now for due in self._due.values())
 

@@ -26,7 +26,7 @@ _KINDS = frozenset({"StatefulSet", "Deployment"})
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What may be written, and what else must be done."""
+    """The allowed writes, and other work."""
 
     replicas: int = 0
     partition: int = 0
@@ -63,7 +63,7 @@ def component_of(object_: Object) -> str:
 
 
 def needs_schedulers(state: ClusterState) -> bool:
-    """Tell whether the decision depends on how schedulers see the executors."""
+    """Return whether the decision depends on how schedulers see the executors."""
     workload = state.workloads.get(EXECUTOR)
     if workload is None:
         return False
@@ -104,7 +104,7 @@ def decide(state: ClusterState) -> Decision:
 
 
 def is_capable_by_pods(state: ClusterState) -> bool:
-    """Tell whether enough executors are ready to replace another one, by what Kubernetes knows."""
+    """Return whether Kubernetes counts enough ready executors to replace another one."""
     least = min_ready_executors(state.spec, state.desired_executors, ())
     return least <= sum(
         pod.is_ready and not pod.is_terminating for pod in state.pods if pod.component == EXECUTOR

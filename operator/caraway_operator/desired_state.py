@@ -135,7 +135,7 @@ class DesiredStateReader:
         return cache.referenced.created
 
     def _is_due(self, cache: ReconcileCache, cluster: Object) -> bool:
-        """Tell whether to read the Secrets and ConfigMaps again."""
+        """Return whether to read the Secrets and ConfigMaps again."""
         spec = cluster.get("spec") or {}
         is_users = bool(spec.get("manifestFrom")) or cache.referenced.has_users
         age = self._clock() - cache.read_at

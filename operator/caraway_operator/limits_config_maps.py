@@ -61,7 +61,7 @@ _PREFIX = "ConfigMap/"
 
 
 def is_config_map(which: Key) -> bool:
-    """Tell whether limits come from a ConfigMap."""
+    """Return whether limits come from a ConfigMap."""
     return which[1].startswith(_PREFIX)
 
 

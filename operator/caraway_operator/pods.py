@@ -88,7 +88,7 @@ TEMPLATE_HASH = "caraway.dev/template-hash"
 
 
 def is_left_behind(pod: Object) -> bool:
-    """Tell whether a pod has been replaced: a Deployment keeps pods that a node evicted."""
+    """Return whether a pod has been replaced: a Deployment keeps pods that a node evicted."""
     component = (pod["metadata"].get("labels") or {}).get(naming.COMPONENT_LABEL)
     phase = (pod.get("status") or {}).get("phase")
     return component == naming.SCHEDULER and phase in ("Failed", "Succeeded")

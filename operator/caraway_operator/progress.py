@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class ExecutorDrain:
-    """An executor that was told to accept no more work."""
+    """An executor that was asked to accept no more work."""
 
     executor: str
     since: float

@@ -1,4 +1,4 @@
-"""What the operator caches of a cluster between reconciliations. Losing it costs a few requests."""
+"""The cache of a cluster between reconciliations. Losing it costs a few requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -28,7 +28,7 @@ _PATIENCE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RolloutStep:
-    """What may be written now, and what must happen first."""
+    """The writes that are allowed now, and the steps before others."""
 
     hold: frozenset[str] = frozenset()
     """Components whose new template is not applied yet."""
@@ -251,7 +251,7 @@ def _problem_of(state: ClusterState, component: str) -> WorkloadProblem | None:
 
 
 def _has_canary(state: ClusterState, executors: RolloutStep) -> bool:
-    """Tell whether an executor with the new template works, or none is needed."""
+    """Return whether an executor with the new template works, or none is needed."""
     workload = state.workloads.get(EXECUTOR)
     if workload is None or not workload.replicas or not executors.is_active:
         return True
@@ -266,7 +266,7 @@ def _has_canary(state: ClusterState, executors: RolloutStep) -> bool:
 
 
 def _waits(state: ClusterState, pod: PodView) -> bool:
-    """Tell whether an executor runs, but waits for schedulers of its own protocol version."""
+    """Return whether an executor runs, but waits for schedulers of its own protocol version."""
     if state.refusal:
         return pod.is_started and pod.problem is None
     return any(each.id == pod.name and each.is_refused for each in state.executors or ())
@@ -300,13 +300,13 @@ def _broken_tail(outdated: Sequence[PodView]) -> list[PodView]:
 
 
 def _serves(state: ClusterState, component: str) -> bool:
-    """Tell whether any pod is ready. A component without one can be replaced at once."""
+    """Return whether any pod is ready. A component without one can be replaced at once."""
     workload = state.workloads.get(component)
     return workload is not None and workload.ready > 0
 
 
 def _is_settled(state: ClusterState) -> bool:
-    """Tell whether the pods that were replaced last are ready, too."""
+    """Return whether the pods that were replaced last are ready, too."""
     return all(workload.is_complete for workload in state.workloads.values())
 
 

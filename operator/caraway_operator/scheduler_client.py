@@ -120,7 +120,7 @@ class SchedulerClient(Protocol):
         ...
 
     async def is_ready(self, endpoint: SchedulerEndpoint, min_ready: int) -> bool:
-        """Tell whether a scheduler serves and at least `min_ready` executors are ready.
+        """Return whether a scheduler serves and at least `min_ready` executors are ready.
 
         Raises:
             SchedulerClientError: no scheduler answers.

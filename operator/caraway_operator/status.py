@@ -17,13 +17,13 @@ _PENDING = frozenset({"Unschedulable", "VolumeNotBound", "SchedulingGated"})
 
 @dataclass(frozen=True, slots=True)
 class SpecFacts:
-    """What the spec of a cluster says, and what is wrong with it."""
+    """The spec of a cluster, and its problems."""
 
     problems: Sequence[str] = ()
     clamped: Sequence[str] = ()
     """Values that limits lowered."""
     refused: Sequence[str] = ()
-    """What limits forbid."""
+    """The problems that limits cause."""
     is_accepted: bool = True
     """The spec is valid, and image and version are those of this generation."""
     is_paused: bool = False
@@ -80,7 +80,7 @@ class _Phase:
 
 
 def is_ready(facts: ClusterFacts) -> bool:
-    """Tell whether every component is complete and all Services exist."""
+    """Return whether every component is complete and all Services exist."""
     if facts.observed.unreachable:
         return False
     return bool(facts.desired_replicas) and all(
@@ -235,7 +235,7 @@ def _conditions(facts: ClusterFacts, phase: _Phase) -> list[dict[str, Any]]:
 
 
 def _serves_meanwhile(facts: ClusterFacts, phase: _Phase) -> bool:
-    """Tell whether a cluster that was ready serves while pods are replaced or added.
+    """Return whether a cluster that was ready serves while pods are replaced or added.
 
     A rollout that stopped, or whose next spec is invalid, changes nothing for clients.
     """
@@ -325,7 +325,7 @@ def _serves(facts: ClusterFacts) -> bool:
 
 
 def _has_lost_pods(facts: ClusterFacts) -> bool:
-    """Tell whether fewer pods are ready than when the cluster was last ready."""
+    """Return whether fewer pods are ready than when the cluster was last ready."""
     full = facts.progress.full or facts.desired_replicas
     return any(
         _ready(facts, component) < min(full.get(component, 0), desired)

@@ -83,12 +83,12 @@ def server(ca: KeyPair, cluster: str, shown: Sequence[str], now: dt.datetime) ->
 
 
 def is_authority_due(certificate: str, now: dt.datetime) -> bool:
-    """Tell whether a CA must be renewed: it expires soon or is malformed."""
+    """Return whether a CA must be renewed: it expires soon or is malformed."""
     return _left(certificate, now) < dt.timedelta(days=_AUTHORITY_LEFT_DAYS)
 
 
 def is_server_due(certificate: str, ca: str, shown: Sequence[str], now: dt.datetime) -> bool:
-    """Tell whether a certificate must be renewed: it expires soon, or CA or names differ."""
+    """Return whether a certificate must be renewed: it expires soon, or CA or names differ."""
     if _left(certificate, now) < dt.timedelta(days=_SERVER_LEFT_DAYS):
         return True
     made = x509.load_pem_x509_certificate(certificate.encode())

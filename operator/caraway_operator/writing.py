@@ -35,7 +35,7 @@ class RejectedWrite:
 
 @dataclass(slots=True)
 class WriteHistory:
-    """What was written for one cluster."""
+    """The writes for one cluster."""
 
     applied: dict[ObjectRef, LastApplied] = field(default_factory=dict)
     rejected: dict[ObjectRef, RejectedWrite] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class WriteHistory:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What was written, and what failed."""
+    """The writes, and the failures."""
 
     created: tuple[ObjectRef, ...] = ()
     changed: tuple[ObjectRef, ...] = ()

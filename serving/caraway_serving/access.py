@@ -1,4 +1,4 @@
-"""Principals: the callers of the API, and what they may do."""
+"""Principals: the callers of the API, and their rights."""
 
 import hashlib
 import hmac

@@ -79,7 +79,7 @@ class JoinedHead:
             self._transport.writelines((head, data))
 
     def close(self) -> None:
-        """Send what is held, and close the connection."""
+        """Send buffered bytes, and close the connection."""
         self._send_head()
         self._transport.close()
 

@@ -1,4 +1,4 @@
-"""What MCP servers answer to pings. Needs the MCP library, which not all installations have."""
+"""The answers of MCP servers to pings. Needs the MCP library, which not all installations have."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ STORED_TYPES: Mapping[str, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A format with the media type that the client asked for."""
+    """A format with the media type that the client requested."""
 
     format: Format
     media_type: str

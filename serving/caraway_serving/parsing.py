@@ -29,7 +29,7 @@ MOST_DEPTH = 128
 INLINE_BYTES = 128 * 1024
 """Smaller bodies are parsed on the event loop: a thread would take as long."""
 _VALUE_BYTES = 64
-"""What a value takes in memory, on average and with its key."""
+"""The memory of a value, on average and with its key."""
 _Parsed = TypeVar("_Parsed")
 
 

@@ -1,4 +1,4 @@
-"""Limits the memory of all request bodies together, and of what they become when parsed."""
+"""Limits the memory of all request bodies together, and of their parsed values."""
 
 import asyncio
 from collections import deque

@@ -37,7 +37,7 @@ def start(traceparent: str | None) -> Span:
     match = _TRACEPARENT.fullmatch(traceparent or "")
     if match:
         version, trace, parent, more = match.groups()
-        # Later versions may add fields; `ff` is no version.
+        # Later versions may add fields; `ff` is not a version.
         is_known = version != "ff" and not (version == "00" and more)
         if is_known and trace != _NO_TRACE and parent != _NO_SPAN:
             return Span(trace, ids.random_hex(8), parent)

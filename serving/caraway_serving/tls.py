@@ -22,7 +22,7 @@ _VERIFY: Mapping[ClientAuth, ssl.VerifyMode] = {
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """What a server needs that cannot take a context, in PEM.
+    """The files for a server that cannot take a context, in PEM.
 
     With `client_ca` it takes only clients whose certificate these authorities have signed.
     """
@@ -58,7 +58,7 @@ class Certificate:
             raise ManifestError([self._problem(exc)]) from exc
 
     def pem_files(self) -> ServerTls:
-        """Return the files as they stand, for a server that cannot take a context."""
+        """Return the files as they are, for a server that cannot take a context."""
         client_ca = None
         if self.client_auth == "required" and self.client_ca_file is not None:
             client_ca = self.client_ca_file.read_bytes()

@@ -51,7 +51,7 @@ class SavedCredentials:
 
 
 def normal(url: str) -> str:
-    """Return a URL in the form in which services are told apart."""
+    """Return a URL in the form in which services are compared."""
     text = url.strip().rstrip("/")
     return text if "://" in text else f"http://{text}"
 
@@ -84,7 +84,7 @@ def load(file: Path) -> SavedCredentials:
 
 
 def save(file: Path, credentials: SavedCredentials) -> None:
-    """Replace the file. Nobody else may read it, not even while it is written."""
+    """Replace the file. Only the user may read it, not even while it is written."""
     services = {url: asdict(each) for url, each in credentials.services.items()}
     text = json.dumps({"current": credentials.current, "services": services}, indent=2) + "\n"
     new = file.with_name(f".{file.name}.{os.getpid()}")

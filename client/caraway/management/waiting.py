@@ -10,7 +10,7 @@ from caraway.parsing import Row
 
 PAGE = 100
 WAIT_S = 2.0
-"""How long the service waits for a change before it answers that there was none."""
+"""The time for which the service waits for a change before it answers that there was none."""
 UNFINISHED = frozenset({"queued", "in_progress"})
 
 
@@ -25,7 +25,7 @@ def next_page(arguments: Mapping[str, Any], answer: Row) -> tuple[list[Row], dic
     """Return the entries of a page, and the arguments for the next one if there may be one.
 
     Raises:
-        BrokenResponseError: the answer is no page.
+        BrokenResponseError: the answer is not a page.
     """
     lists = [each for each in answer.values() if isinstance(each, list)]
     if len(lists) != 1:

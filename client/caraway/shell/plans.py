@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from caraway.parsing import Row
 
 _STEP = 2
-"""How far the server indents the inputs of an operator."""
+"""The number of spaces by which the server indents the inputs of an operator."""
 
 
 def draw(rows: Iterable[Row]) -> str:

@@ -193,7 +193,7 @@ class KubeClient:
         return response.text
 
     async def serves(self, kind: ResourceKind) -> bool:
-        """Tell whether the API server serves the kind."""
+        """Return whether the API server serves the kind."""
         try:
             found = await self._send("GET", kind.root, kind)
         except errors.ObjectNotFoundError:

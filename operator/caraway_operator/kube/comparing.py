@@ -15,7 +15,7 @@ _WHOLE = frozenset(
 
 # Any: JSON values, here and below.
 def covers(desired: Any, live: Any) -> bool:
-    """Tell whether `live` has all fields of `desired`. Its other fields are ignored."""
+    """Return whether `live` has all fields of `desired`. Its other fields are ignored."""
     if _is_empty(desired) and _is_empty(live):
         return True
     match desired, live:

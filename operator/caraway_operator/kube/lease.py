@@ -47,7 +47,7 @@ class ObservedLease:
 def may_acquire(
     sighting: ObservedLease | None, identity: str, now: float, times: LeaseTimes
 ) -> bool:
-    """Tell whether nobody else holds the Lease, or its holder has failed."""
+    """Return whether nobody else holds the Lease, or its holder has failed."""
     if sighting is None or sighting.holder in ("", identity):
         return True
     return now - sighting.since >= times.duration_s

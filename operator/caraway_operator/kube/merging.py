@@ -88,7 +88,7 @@ def settled(desired: Object, live: Object | None) -> Object:
 
 
 def must_recreate(desired: Object, live: Object) -> bool:
-    """Tell whether an update would silently ignore a change of an immutable field."""
+    """Return whether an update would silently ignore a change of an immutable field."""
     if desired["kind"] != "Service":
         return False
     live_spec = live.get("spec") or {}

@@ -36,7 +36,7 @@ class OwnerReference:
 
 @dataclass(frozen=True, slots=True)
 class LastApplied:
-    """What was last written of an object, and how the API server stored it."""
+    """The last write of an object, and the form in which the API server stored it."""
 
     uid: str
     hash: str
@@ -126,13 +126,13 @@ def last_applied(written: Object, answer: Object) -> LastApplied:
 
 
 def is_owned(live: Object, uid: str) -> bool:
-    """Tell whether the cluster with this uid is the controller of the object."""
+    """Return whether the cluster with this uid is the controller of the object."""
     owners = live["metadata"].get("ownerReferences") or ()
     return any(owner.get("uid") == uid and owner.get("controller") for owner in owners)
 
 
 def is_foreign(live: Object, desired: Object) -> bool:
-    """Tell whether a live object with the name of a desired one belongs to somebody else."""
+    """Return whether a live object with the name of a desired one belongs to somebody else."""
     owners = {each["uid"] for each in desired["metadata"].get("ownerReferences") or ()}
     labels = live["metadata"].get("labels") or {}
     mine = {key: desired["metadata"]["labels"][key] for key in (NAME_LABEL, INSTANCE_LABEL)}

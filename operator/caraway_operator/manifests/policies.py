@@ -87,7 +87,7 @@ def _metrics(desired: DesiredCluster) -> Object:
 
 
 def _rules(rule: Object) -> list[Object]:
-    # An empty `from` would allow everybody, but here it means nobody.
+    # An empty `from` would allow all peers, but here it means none.
     return [] if rule.get("from") == [] else [rule]
 
 

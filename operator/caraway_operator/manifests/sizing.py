@@ -29,7 +29,7 @@ _REDIS_PERCENT = 60
 
 @dataclass(frozen=True, slots=True)
 class MemoryShares:
-    """How the memory limit of a container is divided."""
+    """The parts of the memory limit of a container."""
 
     shm_mib: int
     """Size of /dev/shm, which counts towards the limit."""

@@ -1,1 +1,1 @@
-"""What every Arrow Flight server needs: statuses, messages, and the way to the event loop."""
+"""Shared parts of Arrow Flight servers: statuses, messages, and the way to the event loop."""

@@ -35,7 +35,7 @@ class Bridge:
         except RuntimeError as exc:
             work.close()
             raise ShuttingDownError(_STOPPING) from exc
-        # gRPC tells a thread nothing while it waits elsewhere, so it has to look.
+        # gRPC does not inform a thread that waits elsewhere, so it has to look.
         while not concurrent.futures.wait((future,), _LOOK_S).done:
             if context.is_cancelled():
                 future.cancel()

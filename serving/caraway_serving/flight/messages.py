@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 _MOST_BYTES = 1000 * 1024
-"""Many clients refuse messages of more than 4 MiB unless they are told otherwise. And pyarrow's
+"""Many clients refuse messages of more than 4 MiB by default. And pyarrow's
 client needs up to twice the time for larger messages than 1 MiB: it uses no memory again."""
 
 

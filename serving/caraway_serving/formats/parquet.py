@@ -79,7 +79,7 @@ class Parquet:
 
 
 class _Sink(io.RawIOBase):
-    """Buffers what is written until it is taken."""
+    """Buffers written bytes until they are taken."""
 
     def __init__(self) -> None:
         super().__init__()
