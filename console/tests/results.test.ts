@@ -71,6 +71,22 @@ describe("rows that arrive", () => {
     vi.restoreAllMocks();
   });
 
+  it("are no result if the body breaks where Arrow could end", async () => {
+    const bytes = encoded(3, 50);
+    let isSent = false;
+    answer = () => new Response(new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (isSent) controller.error(new TypeError("network error"));
+        else controller.enqueue(bytes.slice(0, bytes.length - 8));
+        isSent = true;
+      },
+    }));
+    const reading = (async () => {
+      for await (const result of readResult({ sql: "", signal: new AbortController().signal })) expect(result.isDone).toBe(false);
+    })();
+    await expect(reading).rejects.toThrow("network error");
+  });
+
   it("are drawn in a page that draws no frames", async () => {
     vi.stubGlobal("requestAnimationFrame", () => 0);
     answer = () => new Response(encoded(2, 5));

@@ -44,11 +44,9 @@ export async function* readResult({ path, sql, parameters, headers: given, signa
         ? await send("v1/sql", { body: sql ?? "", accept: ARROW, headers, signal: either })
         : await send("v1/sql", { json: { sql, parameters }, accept: ARROW, headers, signal: either });
   if (response.body === null) throw new Error("the answer has no rows");
-  // Arrow takes a stream that breaks for one that ends.
   let broken: unknown = null;
-  const through = new TransformStream<Uint8Array, Uint8Array>();
-  response.body.pipeTo(through.writable).catch((error: unknown) => { broken = error; });
-  const reader = await RecordBatchReader.from(through.readable);
+  const parts = partsOf(response.body, (error) => { broken = error; });
+  const reader = await RecordBatchReader.from(parts);
   await reader.open();
   if ((reader.schema as Schema | undefined) === undefined) throw new Error("the answer has no schema");
   const result: Result = {
@@ -81,11 +79,24 @@ export async function* readResult({ path, sql, parameters, headers: given, signa
     else continue;
     pausedAt = performance.now();
   }
-  if (!result.isCut) {
-    await turn();
-    if (broken !== null) throw broken;
-  }
+  if (!result.isCut && broken !== null) throw broken;
   yield { ...result, isDone: true };
+}
+
+/** Yield the parts of a body, and note why it broke: Arrow takes a stream that breaks for one that ends. */
+async function* partsOf(body: ReadableStream<Uint8Array>, note: (error: unknown) => void): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    note(error);
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
 }
 
 /** Return whether a host is this machine: compressing rows takes longer than sending them. */
