@@ -9,6 +9,7 @@ import { go, place, useRoute } from "../parts/route";
 import type { Mark } from "./editor";
 import { exportRows, FORMATS, type Format } from "./exporting";
 import { Grid } from "./grid";
+import LiveStages from "./live_stages";
 import { PlanView } from "./plan_view";
 import { useRuns, type Mode, type Run } from "./running";
 import { placeIn } from "./statements";
@@ -16,7 +17,6 @@ import { chooseTab, clearHistory, closeTab, openTab, renameTab, useHistory, useT
 
 const Editor = lazy(() => import("./editor"));
 const Chart = lazy(() => import("./chart"));
-const LiveStages = lazy(() => import("./live_stages"));
 const MOST_COMPLETED = 20_000;
 
 export default function SqlPage() {
@@ -124,7 +124,7 @@ function Outcome({ run }: { run: Run }) {
       </p>
       {run.error !== null && <Failure error={new Error(run.error)} />}
       {failure !== null && <Failure error={failure} />}
-      {run.state === "running" && (run.result?.rows ?? 0) === 0 && <Suspense><LiveStages key={run.job ?? run.trace} id={run.job ?? run.trace} /></Suspense>}
+      {run.state === "running" && (run.result?.rows ?? 0) === 0 && <LiveStages key={run.job ?? run.trace} id={run.job ?? run.trace} />}
       {run.plans && <PlanView plans={run.plans} />}
       {result && result.schema.fields.length > 0 && (
         <>
