@@ -35,7 +35,7 @@ _SCAN_GOAL, _TASK_GOAL_S, _EXPORT_GOAL, _BESIDE_GOAL = 1.1, 1.0, 0.7, 1.2
 _TEXT = (
     "Medians of three rounds (scans: five), in turn with the alternative, which works in a process "
     "of its own. The table that PyIceberg wrote has two files with row groups of a million rows; "
-    "an export has 34 files with 106,000 each. Small statements go past the results cache."
+    "an export has 34 files with one of 190,000 each. Small statements go past the results cache."
 )
 _SMALL = "SELECT count(*) AS n, sum(v) AS s FROM small WHERE v > 100"
 
