@@ -32,6 +32,8 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, runtime: str, place: str = "", **context: Any) -> Watched:
     watched = Watched(browser.new_context(**context).new_page(), runtime)
     watched.page.goto(runtime + place)
+    # A key that is pressed before the page is there is lost.
+    watched.page.get_by_role("main").wait_for()
     return watched
 
 

@@ -26,12 +26,17 @@ def of(
 ) -> TableLineage:
     """Return the lineage of a dataset or view."""
     queries = _queries(datasets, views)
-    reads = {
-        each: _reads(each, sql, (datasets.keys() | queries.keys()) - {each}, queries, planned)
+    known = (datasets.keys() | queries.keys()) - {name}
+    own = queries.get(name)
+    reads = set() if own is None else _reads(name, own, known, queries, planned)
+    word = name.rpartition(".")[2].lower()
+    read_by = (
+        each
         for each, sql in queries.items()
-    }
-    read_by = (each for each, read in reads.items() if name in read)
-    return TableLineage(tuple(sorted(reads.get(name, ()))), tuple(sorted(read_by)))
+        # Most of ten thousand views do not name it, and their texts need not be read by words.
+        if each != name and word in sql.lower() and _reads(each, sql, {name}, queries, planned)
+    )
+    return TableLineage(tuple(sorted(reads)), tuple(sorted(read_by)))
 
 
 def query_of(declared: Dataset | View) -> str | None:
