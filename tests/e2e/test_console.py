@@ -319,15 +319,16 @@ def test_the_cluster_page_has_charts_of_the_last_hour(watched: Watched) -> None:
     watched.open("Cluster")
     early = watched.page.get_by_text("The first charts come 45 seconds after the start.")
     early.or_(watched.page.get_by_role("img", name="Statements")).first.wait_for()
+    ends = watched.page.get_by_role("region", name="Restarts of engine processes")
     # Statements of other tests may have ended some.
-    watched.page.get_by_role("region", name="Restarts of engine processes").wait_for()
+    none = watched.page.get_by_text("No engine process of this scheduler has ended")
+    none.or_(ends).first.wait_for()
     watched.open("Home")
     watched.page.route("**/v1/cluster/recent", lambda route: route.fulfill(json=found))
     watched.page.reload()
     watched.open("Cluster")
     chart = watched.page.get_by_role("img", name="Statements now 4/s, at most 4/s", exact=True)
     assert chart.locator("path").get_attribute("d") == "M0.0,35.0L300.0,0.0"
-    ends = watched.page.get_by_role("region", name="Restarts of engine processes")
     ends.get_by_text("memory").wait_for()
 
 
