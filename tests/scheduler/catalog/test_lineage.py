@@ -1,5 +1,6 @@
 """The lineage of tables among many views."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,11 @@ def test_a_table_has_what_it_reads_and_what_reads_it(
 def test_texts_that_do_not_name_a_table_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     mentioned = mentions.mentioned
-    monkeypatch.setattr(
-        mentions, "mentioned", lambda sql, known: read.append(sql) or mentioned(sql, known)
-    )
+
+    def noted(sql: str, known: Iterable[TableName]) -> set[TableName]:
+        read.append(sql)
+        return mentioned(sql, known)
+
+    monkeypatch.setattr(mentions, "mentioned", noted)
     lineage.of(SUMS, DATASETS, views(), {})
     assert sorted(read) == sorted((QUERIES[SUMS], QUERIES[TOP]))
