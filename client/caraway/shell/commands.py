@@ -35,7 +35,7 @@ SCHEMA_SQL = (
 
 
 class CommandedShell(Protocol):
-    """What commands change and use of a shell."""
+    """The settings of a shell that commands change, and how they print."""
 
     format: Format
     is_timed: bool
