@@ -25,8 +25,8 @@ from caraway_gateway.iceberg.service import IcebergTables
 from caraway_gateway.mcp.endpoint import McpEndpoint
 from caraway_scheduler import readiness
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.dispatch.functions import ManifestFunctions
-from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
+from caraway_scheduler.dispatch.wrappers.functions import ManifestFunctions
 from caraway_scheduler.history.recent import RecentSamples
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.history.verdicts import VerdictFile

@@ -57,7 +57,7 @@ POLLS: Mapping[str, str] = {
     f"{_ACCELERATION}/upkeep/orphans.py:OrphanCollector.run": "files that nobody needs",
     f"{_GATEWAY}/api/sql/stages.py:_events": "the stages of a statement",
     f"{_GATEWAY}/api/probes.py:ready": "a start that goes on",
-    f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
+    f"{_SCHEDULER}/dispatch/loading/warming.py:Warmer.run": "catalogs that follow each other",
     f"{_GATEWAY}/iceberg/service.py:IcebergTables._sweep_forever": "files that nobody needs",
     f"{_SCHEDULER}/jobs/scheduling.py:JobScheduler._watching": "renewal before owners expire",
     f"{_GATEWAY}/iceberg/scan_plans.py:ScanPlans._page": "a page of another scheduler",

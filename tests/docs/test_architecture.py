@@ -22,6 +22,7 @@ LAYERED = {
     "Layers of models and search": "assist",
     "Layers of acceleration": "acceleration",
     "Layers of the scheduler": "scheduler",
+    "Layers of dispatch": "scheduler/dispatch",
     "Layers of the management service": "management",
 }
 _POINTS = 2

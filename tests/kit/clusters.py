@@ -17,8 +17,8 @@ from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
-from caraway_scheduler.dispatch.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from tests.kit.engine import snapshot
 from tests.kit.faults import HauntedFleet

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage, StageGraph
-from caraway_scheduler.dispatch.driving import Drive
+from caraway_scheduler.dispatch.stages.driving import Drive
 
 SCHEMA = pa.schema({"n": pa.int64()})
 

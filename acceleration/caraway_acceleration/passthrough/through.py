@@ -27,7 +27,7 @@ from caraway_core.sqltext import writing
 from caraway_core.statement_questions import WriteQuestion
 from caraway_core.statements import GivenRows, Statement, TableWrite
 from caraway_scheduler.catalog.states import source_of
-from caraway_scheduler.dispatch.wrapping import WrappedDispatch, WrappedStream
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch, WrappedStream
 
 logger = logging.getLogger(__name__)
 _TRIES = 16

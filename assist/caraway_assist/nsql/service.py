@@ -23,7 +23,7 @@ from caraway_core.errors import CarawayError, InvalidRequestError, ModelInputErr
 from caraway_core.ids import TableName
 from caraway_core.sql_functions import SqlFunction
 from caraway_scheduler.coordination.freshness import Mentions
-from caraway_scheduler.dispatch.functions import ManifestFunctions
+from caraway_scheduler.dispatch.wrappers.functions import ManifestFunctions
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.requests import QueryRequest

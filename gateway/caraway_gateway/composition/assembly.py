@@ -34,8 +34,8 @@ from caraway_gateway.services import Connection, ManifestInForce, Services
 from caraway_scheduler.catalog import descriptions, missing, primary_keys
 from caraway_scheduler.catalog import functions as function_listing
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.dispatch.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.dispatch.searches.later import LaterSearchTables
+from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.history.verdicts import VerdictFile

@@ -17,8 +17,8 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_gateway.services import Operating
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.dispatch.running import Ran
-from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.tasks.running import Ran
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 
 _MEMORY_SHARE = "70%"
 FailedLater = Callable[[CatalogVersion, Mapping[TableName, str]], None]

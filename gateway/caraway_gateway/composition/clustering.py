@@ -24,8 +24,8 @@ from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.joining import RayDriver
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
-from caraway_scheduler.dispatch.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.registrations import others_are_registered, stored_channels
 

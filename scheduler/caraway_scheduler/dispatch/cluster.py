@@ -40,23 +40,23 @@ from caraway_core.tables import StoredTable
 from caraway_core.tasks import Tasks
 from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import following
-from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
-from caraway_scheduler.dispatch.diagnosing import Diagnoses
+from caraway_scheduler.dispatch.explanations.diagnosing import Diagnoses
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
-from caraway_scheduler.dispatch.following import KnownLogs
-from caraway_scheduler.dispatch.indexed import IndexedRunner
-from caraway_scheduler.dispatch.loading import Loader
-from caraway_scheduler.dispatch.local_engine import LocalEngine
-from caraway_scheduler.dispatch.lookups import LookupRunner
-from caraway_scheduler.dispatch.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.pins import PinnedStream, Pins
-from caraway_scheduler.dispatch.quarantine import Quarantine
-from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
-from caraway_scheduler.dispatch.staging import StagedRunner
-from caraway_scheduler.dispatch.tallies import DispatchTallies
-from caraway_scheduler.dispatch.warming import Warmer
-from caraway_scheduler.dispatch.whole import WholeRunner
+from caraway_scheduler.dispatch.indexes.indexed import IndexedRunner
+from caraway_scheduler.dispatch.loading.loading import Loader
+from caraway_scheduler.dispatch.loading.warming import Warmer
+from caraway_scheduler.dispatch.planning import following
+from caraway_scheduler.dispatch.planning.asking import PlannerClient, RunDecision
+from caraway_scheduler.dispatch.planning.following import KnownLogs
+from caraway_scheduler.dispatch.planning.local_engine import LocalEngine
+from caraway_scheduler.dispatch.single.lookups import LookupRunner
+from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.single.whole import WholeRunner
+from caraway_scheduler.dispatch.stages.staging import StagedRunner
+from caraway_scheduler.dispatch.tasks.quarantine import Quarantine
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
+from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
 from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)

@@ -30,8 +30,8 @@ from caraway_core.statements import (
     ViewFacts,
 )
 from caraway_core.tables import StoredTable
-from caraway_scheduler.dispatch.pins import PinnedStream, Pins
-from caraway_scheduler.dispatch.wrapping import WrappedStream
+from caraway_scheduler.dispatch.wrappers.pins import PinnedStream, Pins
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedStream
 
 
 class InProcessDispatch:

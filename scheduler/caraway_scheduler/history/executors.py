@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from caraway_scheduler.dispatch.running import Ran
+from caraway_scheduler.dispatch.tasks.running import Ran
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_serving import spans
 

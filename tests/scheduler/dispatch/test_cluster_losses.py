@@ -12,7 +12,9 @@ from caraway_core.errors import (
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import Statement
-from caraway_scheduler.dispatch import asking, running, staging
+from caraway_scheduler.dispatch.planning import asking
+from caraway_scheduler.dispatch.stages import staging
+from caraway_scheduler.dispatch.tasks import running
 from tests.kit.clusters import InProcessCluster
 from tests.kit.faults import nothing
 from tests.scheduler.dispatch.clustered import E1, E2, E3, JOIN, expected, on_three

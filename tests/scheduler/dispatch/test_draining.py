@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Task
-from caraway_scheduler.dispatch.placing import Slots
+from caraway_scheduler.dispatch.tasks.placing import Slots
 from tests.kit.clusters import in_process_cluster
 from tests.kit.tables import parquet
 from tests.scheduler.dispatch.clustered import JOIN, ROWS, expected

@@ -20,7 +20,7 @@ from caraway_core.table_specs import TableSpec
 from caraway_engine.stages import Policy
 from caraway_executor import worker
 from caraway_executor.cursors import Cursors
-from caraway_scheduler.dispatch import running
+from caraway_scheduler.dispatch.tasks import running
 from tests.kit import storing
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually

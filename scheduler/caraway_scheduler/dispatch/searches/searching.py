@@ -26,11 +26,11 @@ from caraway_core.statement_searches import (
     StatementSearch,
 )
 from caraway_core.statements import GivenRows, ReadPoint, Statement, ViewFacts
-from caraway_scheduler.dispatch.explaining import ExplainedStream
+from caraway_scheduler.dispatch.explanations.explaining import ExplainedStream
 from caraway_scheduler.dispatch.searches import explaining, fusing, reranking
 from caraway_scheduler.dispatch.searches.explaining import RanSearch
 from caraway_scheduler.dispatch.searches.reranking import Rerankers
-from caraway_scheduler.dispatch.wrapping import WrappedDispatch, WrappedStream
+from caraway_scheduler.dispatch.wrappers.wrapping import WrappedDispatch, WrappedStream
 
 _TRIES = 3
 _SEARCH_PLAN = "search_plan"

@@ -1,0 +1,1 @@
+"""Runs and formats EXPLAIN and EXPLAIN ANALYZE of distributed queries."""

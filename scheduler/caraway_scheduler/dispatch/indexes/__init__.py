@@ -1,0 +1,1 @@
+"""Answers searches by indexes of executors, and has executors build them."""

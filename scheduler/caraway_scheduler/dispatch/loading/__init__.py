@@ -1,0 +1,1 @@
+"""Loads accelerated datasets into the memory of executors."""

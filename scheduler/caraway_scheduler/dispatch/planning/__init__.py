@@ -1,0 +1,1 @@
+"""Asks an engine how statements run, over the logs of their catalogs."""

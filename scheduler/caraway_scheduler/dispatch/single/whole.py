@@ -1,0 +1,194 @@
+"""Runs statements whole on one executor, for statements that are small or write."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core.errors import (
+    CarawayError,
+    CatalogMovedError,
+    ExecutionError,
+    ExecutorLostError,
+    ExecutorsLostError,
+    ShuttingDownError,
+)
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.fleet import Fleet
+from caraway_core.statements import Statement
+from caraway_engine.rows import plain
+from caraway_scheduler.dispatch.single.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.tasks.merging import MergedStream
+from caraway_scheduler.dispatch.tasks.placing import none_ready
+from caraway_scheduler.dispatch.tasks.quarantine import OnLoss
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.tasks.storing import Attempts, PersistentWord, StoredTotal
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+
+_Ended = Callable[[int, int], None]
+
+
+class WholeRunner:
+    """Sends whole statements to the least busy executor, or to the owner of their tables."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        membership: Membership,
+        origin: str,
+        tallies: DispatchTallies,
+        owner: MemoryOwner,
+        on_ran: Callable[[Ran], None],
+        on_loss: OnLoss,
+    ) -> None:
+        self._fleet = fleet
+        self._membership = membership
+        self._origin = origin
+        self._tallies = tallies
+        self._owner = owner
+        self._on_ran = on_ran
+        self._on_loss = on_loss
+        self._under_way: Counter[ExecutorId] = Counter()
+
+    async def anywhere(
+        self, query_id: QueryId, statement: Statement, written: TableName | None
+    ) -> BatchStream:
+        """Run a statement on the least busy executor, and on another if that is lost.
+
+        A stored answer of a statement that only reads is rerun even if its executor is lost later.
+        """
+        if statement.store is None or written is not None:
+            return await self._somewhere(query_id, lambda: statement, written)
+        attempts = Attempts(statement.store)
+
+        async def run(_cause: CarawayError | None = None) -> BatchStream:
+            return await self._somewhere(
+                query_id, lambda: replace(statement, store=attempts.another()), written
+            )
+
+        return PersistentWord(await run(), attempts, run, ATTEMPTS - 1)
+
+    async def at_owner(
+        self, query_id: QueryId, statement: Statement, written: TableName | None
+    ) -> BatchStream:
+        """Run a statement on the owner of tables in memory; a write must not run twice."""
+        executor_id = await self._owner.find(self._ready)
+        try:
+            return await self.at(executor_id, query_id, statement)
+        except ExecutorLostError as exc:
+            self._membership.lost(exc.executor_id, exc.cause)
+            wrote = "; it may or may not have written" if written else ""
+            raise ExecutionError(
+                f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
+            ) from exc
+
+    async def _somewhere(
+        self, query_id: QueryId, next_try: Callable[[], Statement], written: TableName | None
+    ) -> BatchStream:
+        last: ExecutorLostError | ShuttingDownError | CatalogMovedError | None = None
+        leaving: set[ExecutorId] = set()
+        for _ in range(ATTEMPTS):
+            ready = [each for each in self._ready() if each not in leaving]
+            if not ready:
+                raise last if isinstance(last, CatalogMovedError) else none_ready()
+            executor_id = self.idlest(ready)
+            try:
+                return await self.at(executor_id, query_id, next_try())
+            except ExecutorLostError as exc:
+                self._membership.lost(exc.executor_id, exc.cause)
+                last = exc
+                if written is not None:
+                    break
+            except (CatalogMovedError, ShuttingDownError) as exc:
+                # Refused before any work was done, so even a statement that writes may run
+                # elsewhere.
+                leaving.add(executor_id)
+                last = exc
+        assert last is not None
+        if isinstance(last, CatalogMovedError):
+            raise last
+        if written is None or not isinstance(last, ExecutorLostError):
+            raise ExecutorsLostError(f"{last.message}; run the statement again") from last
+        raise ExecutionError(f"{last.message}; it may or may not have written") from last
+
+    def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:
+        """Return the executor that runs the fewest whole statements."""
+        return min(executors, key=lambda each: self._under_way[each])
+
+    async def at(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
+    ) -> BatchStream:
+        """Run a statement on one executor.
+
+        Raises:
+            ExecutorLostError, ShuttingDownError: it must be run elsewhere.
+        """
+        ended = self._begun(executor_id, query_id)
+        stream = await self._opened(executor_id, query_id, statement, ended)
+        merged = MergedStream(
+            [stream],
+            stream.schema,
+            stream.reads_only_catalog,
+            ended,
+            on_lost=self._membership.lost,
+        )
+        merged.written = stream.written
+        if statement.store is not None:
+            merged.measure = StoredTotal(statement.store.most_bytes).add
+        return merged
+
+    async def rows_at(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
+    ) -> tuple[pa.Table, bool]:
+        """Run a statement with few rows that only reads; return all of them.
+
+        The last value says whether they stay the same while no table changes.
+
+        Raises:
+            ExecutorLostError, ShuttingDownError: it must be run elsewhere.
+        """
+        ended = self._begun(executor_id, query_id)
+        stream = await self._opened(executor_id, query_id, statement, ended)
+        batches: list[pa.RecordBatch] = []
+        try:
+            async for batch in stream:
+                batches.append(plain.restored(batch, stream.schema))
+        finally:
+            await stream.aclose()
+            sizes = (each.get_total_buffer_size() for each in batches)
+            ended(sum(each.num_rows for each in batches), sum(sizes))
+        return pa.Table.from_batches(batches, stream.schema), stream.reads_only_catalog
+
+    def _begun(self, executor_id: ExecutorId, query_id: QueryId) -> _Ended:
+        """Count a statement as under way; the result is called once, with its rows and bytes."""
+        self._under_way[executor_id] += 1
+        self._tallies.assigned(executor_id)
+        started = time.perf_counter()
+
+        def ended(rows: int, size_bytes: int) -> None:
+            self._under_way[executor_id] -= 1
+            elapsed_ms = (time.perf_counter() - started) * 1000
+            self._on_ran(
+                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
+                    elapsed_ms, time.time_ns())
+            )  # fmt: skip
+
+        return ended
+
+    async def _opened(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, ended: _Ended
+    ) -> BatchStream:
+        try:
+            return await self._fleet.execute(executor_id, query_id, statement, self._origin)
+        except BaseException as exc:
+            ended(0, 0)
+            if isinstance(exc, ExecutorLostError):
+                await self._on_loss(query_id, executor_id)
+            raise
+
+    def _ready(self) -> list[ExecutorId]:
+        return [member.executor_id for member in self._membership.ready()]

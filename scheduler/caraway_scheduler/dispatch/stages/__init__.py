@@ -1,0 +1,1 @@
+"""Runs statements in stages on all executors, and describes their progress."""

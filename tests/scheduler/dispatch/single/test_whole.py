@@ -1,0 +1,221 @@
+"""Statements that run whole: where, how often, and what may not be done twice."""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_core import errors
+from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.protocols import storing
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.protocols.storing import StoredChunk, StoreOrder
+from caraway_core.statements import Statement
+from caraway_core.tables import ResultPlace
+from caraway_scheduler.dispatch.single.whole import WholeRunner
+from caraway_scheduler.dispatch.tasks.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.tasks.tallies import DispatchTallies
+
+E1, E2, E3 = (ExecutorId(f"e{number}") for number in (1, 2, 3))
+Q = QueryId("q")
+BATCH = pa.record_batch({"n": pa.array([1, 2], pa.int64())})
+SELECT = Statement("SELECT 1", {})
+ORDER = StoreOrder(ResultPlace("file", "/results"), "k")
+NOTES = TableName("notes")
+
+
+def lost(executor_id: ExecutorId) -> errors.ExecutorLostError:
+    return errors.ExecutorLostError(executor_id, "it is gone")
+
+
+class Stream:
+    reads_only_catalog = True
+
+    def __init__(self, *steps: pa.RecordBatch | BaseException, written: TableName | None = None):
+        self.schema = next((s.schema for s in steps if isinstance(s, pa.RecordBatch)), BATCH.schema)
+        self.written = written
+        self._steps = iter(steps)
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        step = next(self._steps, None)
+        if step is None:
+            raise StopAsyncIteration
+        if isinstance(step, BaseException):
+            raise step
+        return step
+
+    async def aclose(self) -> None:
+        return
+
+
+@dataclass
+class Site:
+    """A runner over executors whose answers a test gives."""
+
+    ready: list[ExecutorId] = field(default_factory=lambda: [E1, E2, E3])
+    answers: list[Any] = field(default_factory=list)
+    asked: list[tuple[ExecutorId, Statement]] = field(default_factory=list)
+    gone: list[ExecutorId] = field(default_factory=list)
+    suspected: list[ExecutorId] = field(default_factory=list)
+    ran: list[Ran] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        def is_lost(executor_id: ExecutorId, _cause: str) -> None:
+            self.gone.append(executor_id)
+            self.ready = [each for each in self.ready if each != executor_id]
+
+        async def on_loss(_: QueryId, executor_id: ExecutorId) -> None:
+            self.suspected.append(executor_id)
+
+        async def execute(
+            executor_id: ExecutorId, _query_id: QueryId, statement: Statement, _origin: str
+        ) -> Any:
+            self.asked.append((executor_id, statement))
+            answer = self.answers.pop(0) if self.answers else Stream(BATCH)
+            if answer == "lost":
+                raise lost(executor_id)
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+
+        async def find(ready: Any) -> ExecutorId:
+            return E2
+
+        membership: Any = SimpleNamespace(
+            ready=lambda: [SimpleNamespace(executor_id=each) for each in self.ready], lost=is_lost
+        )
+        fleet: Any = SimpleNamespace(execute=execute)
+        owner: Any = SimpleNamespace(find=find)
+        self.runner = WholeRunner(
+            fleet, membership, "here", DispatchTallies(), owner, self.ran.append, on_loss
+        )
+
+
+async def read(stream: Any) -> list[pa.RecordBatch]:
+    return [batch async for batch in stream]
+
+
+async def test_statements_go_where_the_fewest_run_and_count_until_they_are_read() -> None:
+    site = Site()
+    streams = [await site.runner.anywhere(Q, SELECT, None) for _ in range(6)]
+    assert Counter(executor_id for executor_id, _ in site.asked) == {E1: 2, E2: 2, E3: 2}
+    assert site.ran == []
+    busy = site.asked[0][0]
+    for stream, (executor_id, _) in zip(streams, site.asked, strict=True):
+        if executor_id == busy:
+            assert await read(stream) == [BATCH]
+    assert [(each.executor_id, each.rows) for each in site.ran] == [(busy, 2)] * 2
+    assert site.runner.idlest([E3, E2, E1]) == busy
+
+
+@pytest.mark.parametrize("count", [1, ATTEMPTS - 1])
+async def test_statement_that_reads_is_run_again_elsewhere(count: int) -> None:
+    site = Site(answers=["lost"] * count)
+    assert await read(await site.runner.anywhere(Q, SELECT, None)) == [BATCH]
+    assert len({executor_id for executor_id, _ in site.asked}) == count + 1
+    assert site.gone == site.suspected == [each for each, _ in site.asked[:-1]]
+
+
+async def test_statement_that_is_lost_too_often_says_so() -> None:
+    site = Site(ready=[E1, E2, E3, ExecutorId("e4")], answers=["lost"] * 9)
+    with pytest.raises(errors.ExecutionError, match="run the statement again"):
+        await site.runner.anywhere(Q, SELECT, None)
+    assert len(site.asked) == ATTEMPTS
+    assert len(site.ran) == ATTEMPTS, "each attempt gave its place back"
+
+
+async def test_statement_that_writes_is_not_run_again_after_a_loss() -> None:
+    site = Site(answers=["lost"])
+    with pytest.raises(errors.ExecutionError):
+        await site.runner.anywhere(Q, SELECT, NOTES)
+    assert len(site.asked) == 1
+
+
+@pytest.mark.parametrize("written", [None, NOTES])
+@pytest.mark.parametrize(
+    "refusal",
+    [errors.ShuttingDownError("it drains"), errors.CatalogMovedError(CatalogVersion(1))],
+    ids=lambda each: type(each).__name__,
+)
+async def test_refusal_before_the_work_sends_any_statement_elsewhere(
+    refusal: errors.CarawayError, written: TableName | None
+) -> None:
+    site = Site(answers=[refusal])
+    assert await read(await site.runner.anywhere(Q, SELECT, written)) == [BATCH]
+    assert len({executor_id for executor_id, _ in site.asked}) == 2
+    assert site.gone == site.suspected == []
+
+
+async def test_catalog_that_nobody_has_is_for_the_caller_to_plan_over() -> None:
+    site = Site(ready=[E1], answers=[errors.CatalogMovedError(CatalogVersion(1))])
+    with pytest.raises(errors.CatalogMovedError):
+        await site.runner.anywhere(Q, SELECT, None)
+
+
+@pytest.mark.parametrize("ready", [[], [E1]])
+async def test_nobody_who_may_work_is_an_overload(ready: list[ExecutorId]) -> None:
+    site = Site(ready=ready, answers=[errors.ShuttingDownError("it drains")])
+    with pytest.raises(errors.OverloadedError):
+        await site.runner.anywhere(Q, SELECT, None)
+
+
+@pytest.mark.parametrize(("written", "has_warning"), [(None, False), (NOTES, True)])
+async def test_owner_that_is_lost_takes_its_rows_and_nothing_is_tried_again(
+    written: TableName | None, has_warning: bool
+) -> None:
+    site = Site(answers=["lost"])
+    with pytest.raises(errors.ExecutionError, match="memory:") as raised:
+        await site.runner.at_owner(Q, SELECT, written)
+    assert [executor_id for executor_id, _ in site.asked] == [E2]
+    assert ("may or may not have written" in raised.value.message) == has_warning
+
+
+async def test_answer_that_breaks_off_is_not_repeated_for_a_reader_who_saw_rows() -> None:
+    site = Site(answers=[Stream(BATCH, lost(E1))])
+    stream = await site.runner.anywhere(Q, SELECT, None)
+    assert await anext(aiter(stream)) == BATCH
+    with pytest.raises(errors.AnswerCutError):
+        await anext(aiter(stream))
+    assert site.gone == [E1] and len(site.asked) == len(site.ran) == 1
+
+
+def words(count: int) -> pa.RecordBatch:
+    schema = storing.stored_schema(BATCH.schema)
+    return storing.pack([StoredChunk(0, 0, ChunkInfo(0, count, 10 * count, "x"))], schema)
+
+
+async def test_stored_answer_is_made_again_after_a_loss_under_an_attempt_of_its_own() -> None:
+    site = Site(answers=[Stream(words(1), lost(E1)), Stream(words(1))])
+    statement = Statement("SELECT 1", {}, store=ORDER)
+    await read(await site.runner.anywhere(Q, statement, None))
+    orders = [asked.store for _, asked in site.asked]
+    assert [order.attempt for order in orders if order is not None] == [0, 1]
+
+
+async def test_stored_answer_of_a_statement_that_writes_is_not_made_again() -> None:
+    site = Site(answers=[Stream(words(1), lost(E1), written=NOTES)])
+    statement = Statement("INSERT", {}, store=ORDER)
+    with pytest.raises(errors.ExecutionError, match="'notes' may or may not have been written"):
+        await read(await site.runner.anywhere(Q, statement, NOTES))
+    assert len(site.asked) == 1
+
+
+async def test_stored_answer_that_is_too_large_is_refused() -> None:
+    order = StoreOrder(ORDER.place, "k", most_bytes=15)
+    site = Site(answers=[Stream(words(1), words(1))])
+    with pytest.raises(errors.ResultTooLargeError):
+        await read(await site.runner.anywhere(Q, Statement("SELECT 1", {}, store=order), None))
+
+
+async def test_failure_of_a_statement_is_its_own_and_frees_the_place() -> None:
+    site = Site(answers=[errors.InvalidQueryError("no such column")])
+    with pytest.raises(errors.InvalidQueryError):
+        await site.runner.anywhere(Q, SELECT, None)
+    assert len(site.asked) == len(site.ran) == 1 and site.suspected == []
