@@ -30,7 +30,7 @@ from caraway_engine.rows.held import Chunk
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import ChunksAwayError, MissingChunks
 from caraway_executor.chunks import KeptChunks
-from caraway_executor.engines.causes import RunsApartError, RunsInMainError
+from caraway_executor.elsewhere import RunsApartError, RunsInMainError
 from caraway_executor.indexes.running import IndexedSearches
 from caraway_executor.kept_sessions import KeptSessions
 from caraway_executor.looking_up import RowsStream, look_up

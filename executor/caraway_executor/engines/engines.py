@@ -17,13 +17,12 @@ from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.suspects import End, Suspects
 from caraway_executor import usage
+from caraway_executor.elsewhere import RunsApartError, RunsInMainError
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
     EngineMovedError,
     NotBegunError,
-    RunsApartError,
-    RunsInMainError,
     SilentError,
 )
 from caraway_executor.engines.crossing import CrossingTables

@@ -15,12 +15,11 @@ from caraway_core.errors import (
     OutOfMemoryQueryError,
     ShuttingDownError,
 )
+from caraway_executor.elsewhere import RunsApartError, RunsInMainError
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
     NotBegunError,
-    RunsApartError,
-    RunsInMainError,
     SilentError,
 )
 
