@@ -12,7 +12,8 @@ Messages stay readable in both directions by these rules:
   that are new are for manifests after a rollout.
 - The class of the executor's actor has no method, private ones included, that the version before
   does not have: Ray names them all, and a scheduler that lacks one cannot call the executor.
-- Nothing is renamed, moved or removed that the version before sends or reads.
+- Nothing is renamed, moved or removed that the version before sends or reads. That includes the
+  types in the annotations of the actor's methods, which Ray pickles with the class.
 
   17  statements and tasks have trace ids; executors say the newest version that they speak; tables
       of files have names of columns of their own, and decimal separators; executors answer calls by
