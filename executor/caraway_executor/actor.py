@@ -45,13 +45,14 @@ from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor import ceilings, metrics
-from caraway_executor.channel_server import Calling, ChannelServer, Opening
-from caraway_executor.endings import Ending
-from caraway_executor.host_files import HostFiles
+from caraway_executor.endpoints import metrics
+from caraway_executor.endpoints.channel_server import Calling, ChannelServer, Opening
+from caraway_executor.endpoints.tallies import ExecutorTallies
 from caraway_executor.part_options import PartServing
-from caraway_executor.tallies import ExecutorTallies
-from caraway_executor.worker import Worker
+from caraway_executor.resources import ceilings
+from caraway_executor.resources.endings import Ending
+from caraway_executor.tasks.host_files import HostFiles
+from caraway_executor.tasks.worker import Worker
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -97,7 +98,7 @@ class ExecutorActor:
         threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
         if serving is not None:
             # Imported here: its gRPC stack is slow to load, and few executors need it.
-            from caraway_executor.part_server import PartServer
+            from caraway_executor.endpoints.part_server import PartServer
 
             self._parts = PartServer(serving, identity.executor_id, self._worker.offers, self._loop)
             self._worker.serves_at(self._parts.place)

@@ -18,8 +18,8 @@ from caraway_core.ray_nodes import NodeOptions
 from caraway_core.settings import ExecutorOptions
 from caraway_engine.execution import processes
 from caraway_engine.execution.settings import EngineSettings
+from caraway_executor.endpoints.probes import ProbeServer
 from caraway_executor.part_options import PartServing
-from caraway_executor.probes import ProbeServer
 from caraway_executor.supervisor import Supervisor
 
 _MEMORY_SHARE = "50%"

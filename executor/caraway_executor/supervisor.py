@@ -17,14 +17,14 @@ from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address
 from caraway_core.suspects import End
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor import ceilings
 from caraway_executor.actor import ENDING, ActorFailedError, ActorKeeper
-from caraway_executor.calm import AfterStop
-from caraway_executor.ceilings import Ceiling
-from caraway_executor.endings import Ending
+from caraway_executor.endpoints.probes import ActorAnswer
 from caraway_executor.part_options import PartServing
-from caraway_executor.probes import ActorAnswer
-from caraway_executor.usage import wanted_s
+from caraway_executor.resources import ceilings
+from caraway_executor.resources.calm import AfterStop
+from caraway_executor.resources.ceilings import Ceiling
+from caraway_executor.resources.endings import Ending
+from caraway_executor.resources.usage import wanted_s
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")

@@ -16,6 +16,7 @@ BACKOFF = frozenset({"failed", "delay_s"})
 _SCHEDULER = "scheduler/caraway_scheduler"
 _GATEWAY = "gateway/caraway_gateway"
 _ASSIST = "assist/caraway_assist"
+_EXECUTOR = "executor/caraway_executor"
 _MANAGEMENT = "management/caraway_management"
 _ACCELERATION = "acceleration/caraway_acceleration"
 POLLS: Mapping[str, str] = {
@@ -28,11 +29,11 @@ POLLS: Mapping[str, str] = {
     "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
     "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",
     "core/caraway_core/ray_nodes/node.py:_until_head_listens": "a head that starts",
-    "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
-    "executor/caraway_executor/probes.py:_Handler._wait_until_ready": "a start that goes on",
-    "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
-    "executor/caraway_executor/starving.py:OwnThreads._watch": "the threads of the engine",
-    "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
+    f"{_EXECUTOR}/engines/watching.py:Watch._run": "engine processes",
+    f"{_EXECUTOR}/endpoints/probes.py:_Handler._wait_until_ready": "a start that goes on",
+    f"{_EXECUTOR}/statements/products.py:Products._leave_late": "work that ends",
+    f"{_EXECUTOR}/resources/starving.py:OwnThreads._watch": "the threads of the engine",
+    f"{_EXECUTOR}/supervisor.py:Supervisor._drain": "tasks that run",
     f"{_MANAGEMENT}/api/deployments.py:get_deployment": "a deployment that goes on",
     f"{_MANAGEMENT}/deployers/local/deployer.py:LocalDeployer.run": "processes of projects",
     f"{_MANAGEMENT}/monitoring/judging.py:Judge.run": "a period",

@@ -14,7 +14,7 @@ from caraway_core.protocols.sources import SourceRequest
 from caraway_core.table_specs import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.sources.delta import DeltaSource
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, SingleNode, single_node

@@ -16,7 +16,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.remote.words import quoted
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.stages import Policy
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, Opening, Plain, SingleNode, single_node
 from tests.kit.clusters import in_process_cluster

@@ -19,7 +19,7 @@ from caraway_core.tables import FilesTable
 from caraway_engine.execution.crowd import Crowd
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.plain import plain_schema
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from tests.differential.datasets import Dataset
 
 

@@ -23,6 +23,7 @@ LAYERED = {
     "Layers of acceleration": "acceleration",
     "Layers of the scheduler": "scheduler",
     "Layers of dispatch": "scheduler/dispatch",
+    "Layers of the executor": "executor",
     "Layers of the management service": "management",
 }
 _POINTS = 2

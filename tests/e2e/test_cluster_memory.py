@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caraway_executor import usage
+from caraway_executor.resources import usage
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import (
     BOUND_S,

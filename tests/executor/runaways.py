@@ -10,7 +10,7 @@ import os
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from tests.kit.engine import memory, snapshot
 
 RUNAWAY = (

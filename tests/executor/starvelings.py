@@ -16,7 +16,7 @@ import pyarrow as pa
 from caraway_core.ids import new_query_id
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.worker import Worker
+from caraway_executor.tasks.worker import Worker
 from tests.kit.engine import memory
 from tests.kit.fragments import rows_of, task
 from tests.kit.workers import catalog, identity

@@ -21,10 +21,10 @@ from caraway_core.statements import Statement
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import Keys, LookupColumns, StoredTable
 from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
-from caraway_executor.chunks import KeptChunks
-from caraway_executor.local import LocalExecutor
-from caraway_executor.room import TaskMemory
-from caraway_executor.stores import Stores
+from caraway_executor.resources.room import TaskMemory
+from caraway_executor.statements.local import LocalExecutor
+from caraway_executor.storage.chunks import KeptChunks
+from caraway_executor.storage.stores import Stores
 from tests.executor.test_stored_tables import executor
 from tests.kit.changes import bucketed, logged, offset
 from tests.kit.deadlines import eventually

@@ -20,11 +20,11 @@ from caraway_core.table_specs import TableSpec
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import MissingChunks, StoredVersion
-from caraway_executor import chunks
-from caraway_executor.chunks import KeptChunks
-from caraway_executor.local import LocalExecutor
-from caraway_executor.room import TaskMemory
-from caraway_executor.stores import Stores
+from caraway_executor.resources.room import TaskMemory
+from caraway_executor.statements.local import LocalExecutor
+from caraway_executor.storage import chunks
+from caraway_executor.storage.chunks import KeptChunks
+from caraway_executor.storage.stores import Stores
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.fragments import task

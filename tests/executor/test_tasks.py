@@ -18,7 +18,7 @@ from caraway_core.errors import (
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import Pinned, Split, Task, TaskTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.places import Places
+from caraway_executor.tasks.places import Places
 from tests.kit.engine import memory
 from tests.kit.fragments import rows_of, task
 from tests.kit.stored import path_of, stored

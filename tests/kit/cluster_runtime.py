@@ -10,8 +10,8 @@ from caraway_assist.hosting.service import Hosting
 from caraway_core.ids import ExecutorId
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_executor.local import LocalExecutor
-from caraway_executor.scheduler_engine import SchedulerEngine
+from caraway_executor.statements.local import LocalExecutor
+from caraway_executor.statements.scheduler_engine import SchedulerEngine
 from caraway_gateway.composition.backend import Backend
 from caraway_gateway.services import Services
 from caraway_plugins.stores.sqlite import SqliteStateStore

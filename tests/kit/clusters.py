@@ -13,7 +13,7 @@ from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_core.table_specs import TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_executor.scheduler_engine import SchedulerEngine
+from caraway_executor.statements.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles

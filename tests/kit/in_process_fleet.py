@@ -33,7 +33,7 @@ from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.statements import Statement
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.worker import Worker
+from caraway_executor.tasks.worker import Worker
 from caraway_scheduler.dispatch.fleets import model_answers, own_files
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 

@@ -21,7 +21,7 @@ from caraway_core.manifest.runtime import JobSettings as JobSettings
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.stores import folder
 from caraway_plugins.stores.redis import RedisStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

@@ -37,7 +37,7 @@ from caraway_core.statements import (
 )
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory

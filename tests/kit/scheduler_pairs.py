@@ -7,7 +7,7 @@ from pathlib import Path
 
 from caraway_core.ids import ExecutorId
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_gateway.composition.backend import Backend
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

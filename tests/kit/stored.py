@@ -9,7 +9,7 @@ from caraway_core.partitions.keys import PartitionBy, parse
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import kept_schema
 from caraway_core.tables import Keys, ResultPlace, StoredTable
-from caraway_executor.parting import Parting
+from caraway_executor.storage.parting import Parting
 from caraway_plugins.stores.folder import FolderResultStore
 
 

@@ -18,8 +18,8 @@ from caraway_core.statements import CatalogSnapshot, Statement, SystemTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph
-from caraway_executor.local import LocalExecutor
-from caraway_executor.scheduler_engine import SchedulerEngine
+from caraway_executor.statements.local import LocalExecutor
+from caraway_executor.statements.scheduler_engine import SchedulerEngine
 
 _Value = TypeVar("_Value")
 

@@ -8,7 +8,7 @@ from caraway_core.protocols.fleet import Description, TableCatalog
 from caraway_core.protocols.versions import PROTOCOL_VERSION
 from caraway_core.table_specs import TableSpec
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.worker import Worker
+from caraway_executor.tasks.worker import Worker
 from tests.kit.engine import snapshot
 
 

@@ -15,12 +15,12 @@ import uvloop
 from caraway_core import logs
 from caraway_core.channels.channel import Channel
 from caraway_engine.execution import processes
-from caraway_executor import ceilings
 from caraway_executor.engines import served
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.serving import Serving
 from caraway_executor.engines.shared_memory import WritableMemory
 from caraway_executor.engines.threads import CallThreads
+from caraway_executor.resources import ceilings
 
 STACK_BYTES = 256 * 1024 * 1024
 """The stack size of threads that plan or run statements. Only the part in use takes memory."""

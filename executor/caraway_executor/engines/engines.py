@@ -16,8 +16,6 @@ from caraway_core.protocols.engines import EngineReport, EngineStatus
 from caraway_core.protocols.fleet import Task
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.suspects import End, Suspects
-from caraway_executor import usage
-from caraway_executor.elsewhere import RunsApartError, RunsInMainError
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
@@ -36,6 +34,8 @@ from caraway_executor.engines.starting import ForkServer
 from caraway_executor.engines.trials import LongPlanning, Trials
 from caraway_executor.engines.watching import Watch
 from caraway_executor.engines.works import key_of
+from caraway_executor.resources import usage
+from caraway_executor.statements.elsewhere import RunsApartError, RunsInMainError
 
 logger = logging.getLogger(__name__)
 _TRIALS = 3

@@ -12,10 +12,10 @@ from caraway_core.protocols.engines import EngineReport
 from caraway_core.statement_questions import Answer, StatementQuestion
 from caraway_core.statements import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.tables import StoredTable
-from caraway_executor import ceilings
 from caraway_executor.engines.engines import Engines
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.starting import ForkServer
+from caraway_executor.resources import ceilings
 
 if TYPE_CHECKING:
     from caraway_engine.execution.settings import EngineSettings

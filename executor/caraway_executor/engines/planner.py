@@ -19,13 +19,13 @@ from caraway_core.statements import CatalogSnapshot, Statement
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
 from caraway_engine.stages import Measured, StageGraph
-from caraway_executor import ceilings
 from caraway_executor.engines.causes import EngineLostError, NotBegunError
 from caraway_executor.engines.crossing import CrossingTables
 from caraway_executor.engines.engines import Engines
 from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.starting import ForkServer
+from caraway_executor.resources import ceilings
 
 _MOST_PLANS = 10_000
 

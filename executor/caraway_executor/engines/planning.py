@@ -10,7 +10,7 @@ from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
 from caraway_executor.engines.works import Work
-from caraway_executor.usage import used_s
+from caraway_executor.resources.usage import used_s
 
 _NO_REPLY_S = 1.0
 

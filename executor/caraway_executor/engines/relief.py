@@ -10,11 +10,11 @@ from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.statements import CatalogSnapshot, Statement
-from caraway_executor import ceilings
 from caraway_executor.engines.crossing import CrossingTables
 from caraway_executor.engines.engines import Engines
 from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.messages import EngineOptions
+from caraway_executor.resources import ceilings
 
 if TYPE_CHECKING:
     from caraway_engine.execution.settings import EngineSettings

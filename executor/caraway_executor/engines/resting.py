@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from caraway_core.tasks import Tasks
-from caraway_executor import freeing
-from caraway_executor.memory_in_use import own_bytes
+from caraway_executor.resources import freeing
+from caraway_executor.resources.memory_in_use import own_bytes
 
 _WORTH_BYTES = 64 * 1024 * 1024
 """With less to win, the time of a core is worth more."""

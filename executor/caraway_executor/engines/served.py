@@ -11,8 +11,8 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import CatalogSnapshot, ViewFacts
 from caraway_core.tables import StoredTable
 from caraway_executor.engines.messages import EngineOptions
-from caraway_executor.local import LocalExecutor
-from caraway_executor.scheduler_engine import SchedulerEngine
+from caraway_executor.statements.local import LocalExecutor
+from caraway_executor.statements.scheduler_engine import SchedulerEngine
 
 Calls = Mapping[str, Callable[..., Awaitable[Any]]]
 Streams = Mapping[str, Callable[..., Awaitable[BatchStream]]]

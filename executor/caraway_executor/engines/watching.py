@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from caraway_core import tasks
-from caraway_executor.calm import Calm, Idle
 from caraway_executor.engines import planning, withdrawing
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.seats import Seat
-from caraway_executor.starving import PROBE_AFTER_S, SHORTLY_S, STARVED_CORES, STARVED_S
-from caraway_executor.usage import anonymous_bytes, times_s, used_s, waiting_s, wanted_s, worded
+from caraway_executor.resources.calm import Calm, Idle
+from caraway_executor.resources.starving import PROBE_AFTER_S, SHORTLY_S, STARVED_CORES, STARVED_S
+from caraway_executor.resources.usage import (
+    anonymous_bytes,
+    times_s,
+    used_s,
+    waiting_s,
+    wanted_s,
+    worded,
+)
 
 logger = logging.getLogger(__name__)
 _BUSY_LOOK_S = 0.02

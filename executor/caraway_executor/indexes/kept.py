@@ -21,7 +21,7 @@ from caraway_core.errors import CarawayError, NotDistributableError, OutOfMemory
 from caraway_core.ids import TableName
 from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.units import RowUnit
-from caraway_executor import freeing
+from caraway_executor.resources import freeing
 
 logger = logging.getLogger(__name__)
 _LONG_S = 1.0

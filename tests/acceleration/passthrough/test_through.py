@@ -15,7 +15,7 @@ from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.engine import memory, snapshot
 

@@ -26,7 +26,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.statements import Statement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.coordination.schedule import Timetable

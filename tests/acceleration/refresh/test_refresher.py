@@ -23,7 +23,7 @@ from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, StateAway
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.coordination.claims import CLAIM_TTL_S

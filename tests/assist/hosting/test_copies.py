@@ -17,7 +17,7 @@ from caraway_core.errors import ModelAwayError, ModelError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.hosting import CopyOrder
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor import model_copies
+from caraway_executor.models import model_copies
 from tests.kit.deadlines import eventually
 from tests.kit.hosted import Script, ScriptedSpec
 from tests.kit.in_process_fleet import InProcessFleet

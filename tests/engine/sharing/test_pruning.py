@@ -20,7 +20,7 @@ from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.rows.plain import plain_schema
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.sharing import pruning
-from caraway_executor.parting import Parting
+from caraway_executor.storage.parting import Parting
 from tests.kit.engine import memory, rows, session
 
 T = TableName("t")

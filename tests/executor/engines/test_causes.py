@@ -15,13 +15,13 @@ from caraway_core.errors import (
     OutOfMemoryQueryError,
     ShuttingDownError,
 )
-from caraway_executor.elsewhere import RunsApartError, RunsInMainError
 from caraway_executor.engines.causes import (
     Cause,
     EngineLostError,
     NotBegunError,
     SilentError,
 )
+from caraway_executor.statements.elsewhere import RunsApartError, RunsInMainError
 
 
 def status_of(code: str) -> int:

@@ -19,7 +19,7 @@ from caraway_executor.engines.process import EngineProcess
 from caraway_executor.engines.serving import Serving
 from caraway_executor.engines.shared_memory import ReadableMemory, WritableMemory
 from caraway_executor.engines.threads import CallThreads
-from caraway_executor.looking_up import RowsStream
+from caraway_executor.statements.looking_up import RowsStream
 from tests.kit.deadlines import eventually
 from tests.kit.panics import Panic
 

@@ -14,8 +14,8 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.rows import units
 from caraway_engine.rows.held import Chunk
 from caraway_engine.rows.units import RowUnit
-from caraway_executor import freeing
 from caraway_executor.indexes.kept import FoundSegment, KeptSegments, Wanted
+from caraway_executor.resources import freeing
 
 T = TableName("t")
 BATCH = pa.RecordBatch.from_pydict({"k": list(range(10))})

@@ -14,9 +14,9 @@ from caraway_core.ids import ExecutorId
 from caraway_core.manifest.runtime import ParallelReadSettings
 from caraway_core.settings import Address, ExecutorFlight
 from caraway_core.table_specs import TableSpec
+from caraway_executor.endpoints.part_server import PartServer
 from caraway_executor.part_options import PartServing
-from caraway_executor.part_server import PartServer
-from caraway_executor.worker import Worker
+from caraway_executor.tasks.worker import Worker
 from caraway_gateway.services import Operating
 from caraway_serving.access import Keyring
 from caraway_serving.tls import ServerTls

@@ -22,7 +22,7 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.settings import Address
 from caraway_core.table_specs import TableSpec
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_gateway.flight import FlightEndpoint
 from caraway_gateway.services import Operating, Services
 from caraway_scheduler.catalog.catalog import Catalog

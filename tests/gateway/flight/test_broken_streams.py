@@ -14,7 +14,7 @@ from caraway_core.ids import ExecutorId, PrincipalId, QueryId
 from caraway_core.settings import Address
 from caraway_core.table_specs import TableSpec
 from caraway_core.tickets import PartTicket
-from caraway_executor import offers
+from caraway_executor.answers import offers
 from tests.gateway.flight.parallel import TOKEN, parallel, settled
 from tests.gateway.flight.serving import ANY_PORT, client, command, serving
 from tests.kit.tables import parquet

@@ -11,7 +11,7 @@ import pytest
 
 from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
-from caraway_executor.mapped import Local, Remote
+from caraway_executor.storage.mapped import Local, Remote
 
 SCHEMA = pa.schema(
     [

@@ -18,7 +18,7 @@ from caraway_core.table_specs import TableSpec
 from caraway_core.tables import Keys, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.changes import bucketed, logged
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster

@@ -18,8 +18,8 @@ from caraway_core.protocols.storing import answer_schema, in_order, unpack
 from caraway_core.statements import Statement
 from caraway_core.table_specs import TableSpec
 from caraway_engine.stages import Policy
-from caraway_executor import worker
-from caraway_executor.cursors import Cursors
+from caraway_executor.answers.cursors import Cursors
+from caraway_executor.tasks import worker
 from caraway_scheduler.dispatch.tasks import running
 from tests.kit import storing
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster

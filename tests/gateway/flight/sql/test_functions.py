@@ -6,7 +6,7 @@ from typing import Any
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import load
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.dispatch.wrappers.functions import FunctionDispatch, ManifestFunctions
 from tests.gateway.flight.serving import serving

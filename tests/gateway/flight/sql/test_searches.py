@@ -7,7 +7,7 @@ from typing import Any
 from caraway_core.ids import ExecutorId
 from caraway_core.table_specs import TableSpec
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.gateway.flight.serving import Serving, serving
 from tests.gateway.flight.sql.driving import drive, fetched

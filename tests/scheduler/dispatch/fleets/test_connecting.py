@@ -13,7 +13,7 @@ from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import AnswerPage
 from caraway_core.protocols.wire import SentPage
 from caraway_core.settings import Address
-from caraway_executor.channel_server import ChannelServer
+from caraway_executor.endpoints.channel_server import ChannelServer
 from caraway_scheduler.dispatch.fleets.connecting import Connecting
 from caraway_scheduler.dispatch.fleets.peers import Peer
 

@@ -22,8 +22,8 @@ from caraway_core.protocols import wire
 from caraway_core.protocols.fleet import AnswerPage
 from caraway_core.protocols.wire import PackedPage, SentPage
 from caraway_core.settings import Address
-from caraway_executor import channel_server
-from caraway_executor.channel_server import ChannelServer
+from caraway_executor.endpoints import channel_server
+from caraway_executor.endpoints.channel_server import ChannelServer
 from caraway_scheduler.dispatch.fleets.direct_calls import DirectCalls
 
 ONE, TOKEN = ExecutorId("one"), "token"

@@ -29,10 +29,10 @@ from caraway_core.statements import Statement
 from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.actor import ExecutorActor
-from caraway_executor.channel_server import Calling, ChannelServer, Opening
-from caraway_executor.host_files import HostFiles
-from caraway_executor.tallies import ExecutorTallies
-from caraway_executor.worker import Worker
+from caraway_executor.endpoints.channel_server import Calling, ChannelServer, Opening
+from caraway_executor.endpoints.tallies import ExecutorTallies
+from caraway_executor.tasks.host_files import HostFiles
+from caraway_executor.tasks.worker import Worker
 from caraway_scheduler.dispatch.fleets import ray_fleet, reaching
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet

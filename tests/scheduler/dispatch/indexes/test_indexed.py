@@ -22,7 +22,7 @@ from caraway_core.tables import Keys, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.indexes.searching import _SearchedWords
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_search.analysis.analyzer import Analyzer
 from caraway_search.queries.parsing import parse

@@ -17,7 +17,7 @@ from caraway_core.statements import Statement
 from caraway_core.table_specs import TableSpec
 from caraway_core.tables import FilesTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_executor.local import LocalExecutor
+from caraway_executor.statements.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.dispatch.searches.searching import SearchDispatch
 from tests.kit import tables

@@ -1,0 +1,1 @@
+"""What an executor serves: short calls of schedulers, parts of answers, metrics and probes."""

@@ -1,0 +1,1 @@
+"""Models that schedulers have this executor host, and calls of them."""

@@ -1,0 +1,1 @@
+"""Measures and limits what processes use: memory, threads and processor time."""

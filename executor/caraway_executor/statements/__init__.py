@@ -1,0 +1,1 @@
+"""Runs statements and tasks in one process, over the sessions of its catalogs."""

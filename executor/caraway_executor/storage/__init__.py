@@ -1,0 +1,1 @@
+"""Chunks: written where results are made, read once, and kept while they are referenced."""

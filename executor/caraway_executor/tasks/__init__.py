@@ -1,0 +1,1 @@
+"""The work that schedulers send to an executor: its catalogs, its limits, and where it runs."""
