@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from caraway_core.durations import Durations
 from caraway_kube.api.client import KubeClient
 from caraway_operator.kube.object_cache import ObjectCache
-from caraway_operator.resource_cache import ResourceCache
+from caraway_operator.watching.resource_cache import ResourceCache
 
 CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
 

@@ -17,14 +17,15 @@ from caraway_kube.api import errors, watching
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.client import KubeClient
 from caraway_kube.api.kinds import CLUSTER, CONFIG_MAP, LIMITS, WATCHED, Object, ResourceKind
-from caraway_operator import handlers, limits_config_maps
-from caraway_operator.controller import Controller, Reconcile
+from caraway_operator import handlers
 from caraway_operator.kube.events import EventRecorder
 from caraway_operator.kube.object_cache import ObjectCache
 from caraway_operator.metrics import ReconcileStats
-from caraway_operator.reconcile import Reconciler
-from caraway_operator.resource_cache import Key, ResourceCache, deleted_keys, key
+from caraway_operator.reconciling.reconcile import Reconciler
 from caraway_operator.scheduler_client import SchedulerClient
+from caraway_operator.watching import limits_config_maps
+from caraway_operator.watching.controller import Controller, Reconcile
+from caraway_operator.watching.resource_cache import Key, ResourceCache, deleted_keys, key
 
 logger = logging.getLogger(__name__)
 SELECTOR = f"{naming.NAME_LABEL}=caraway"

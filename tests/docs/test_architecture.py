@@ -24,6 +24,7 @@ LAYERED = {
     "Layers of the scheduler": "scheduler",
     "Layers of dispatch": "scheduler/dispatch",
     "Layers of the executor": "executor",
+    "Layers of the operator": "operator",
     "Layers of the management service": "management",
 }
 _POINTS = 2

@@ -12,8 +12,7 @@ from caraway_kube.api.kinds import CLUSTER, LIMITS, WATCHED, Object
 from caraway_kube.naming import OPERATOR
 from caraway_operator.kube.events import EventRecorder
 from caraway_operator.kube.object_cache import ObjectCache
-from caraway_operator.reconcile import Reconciler, ReconcileResult
-from caraway_operator.resource_cache import ResourceCache
+from caraway_operator.reconciling.reconcile import Reconciler, ReconcileResult
 from caraway_operator.scheduler_client import (
     ExecutorView,
     OperatorRefusedError,
@@ -22,6 +21,7 @@ from caraway_operator.scheduler_client import (
     SchedulerEndpoint,
     SchedulerLoad,
 )
+from caraway_operator.watching.resource_cache import ResourceCache
 from tests.kit.clocks import Clock
 from tests.kit.kube import Emulator, emulated
 from tests.kit.kube_controllers import Controllers

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 from caraway_kube.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_kube.resources.cluster import CarawayClusterSpec
-from caraway_operator import rollout
-from caraway_operator.cluster_state import ClusterState
-from caraway_operator.pods import PodView, WorkloadProblem, WorkloadView
-from caraway_operator.progress import ExecutorDrain, ReconcileProgress
-from caraway_operator.rollout import RolloutStep
+from caraway_operator.policy import rollout
+from caraway_operator.policy.rollout import RolloutStep
 from caraway_operator.scheduler_client import ExecutorView
+from caraway_operator.states.cluster_state import ClusterState
+from caraway_operator.states.pods import PodView, WorkloadProblem, WorkloadView
+from caraway_operator.states.progress import ExecutorDrain, ReconcileProgress
 
 NAME = "shop-executor"
 CRASH = WorkloadProblem("CrashLoopBackOff", "it ends at once")

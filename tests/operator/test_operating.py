@@ -12,8 +12,8 @@ from caraway_kube.api import client
 from caraway_kube.api.access import ApiAccess
 from caraway_kube.api.kinds import CLUSTER, ResourceKind
 from caraway_kube.naming import OPERATOR
-from caraway_operator.controller import Controller
 from caraway_operator.operating import Operator
+from caraway_operator.watching.controller import Controller
 from tests.kit.deadlines import eventually
 from tests.kit.kube import Emulator, emulated
 from tests.kit.kube_controllers import Controllers

@@ -2,7 +2,7 @@
 
 from caraway_kube.api.kinds import ObjectRef
 from caraway_operator.kube.lease import LeaderElection
-from caraway_operator.reconcile import RESYNC_S
+from caraway_operator.reconciling.reconcile import RESYNC_S
 from tests.operator.harness import Harness, harness
 
 CLUSTERS = [f"shop-{number}" for number in range(3)]

@@ -5,13 +5,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from caraway_operator.progress import ExecutorDrain
 from caraway_operator.scaling.draining import release_reason
 from caraway_operator.scheduler_client import (
     HttpSchedulerClient,
     OperatorRefusedError,
     SchedulerEndpoint,
 )
+from caraway_operator.states.progress import ExecutorDrain
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
 from tests.gateway.api.internal.test_routes import TOKEN, operated
 from tests.kit.clocks import Clock

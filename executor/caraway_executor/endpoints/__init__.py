@@ -1,1 +1,1 @@
-"""What an executor serves: short calls of schedulers, parts of answers, metrics and probes."""
+"""The endpoints of an executor: short calls of schedulers, parts of answers, metrics, probes."""

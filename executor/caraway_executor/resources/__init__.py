@@ -1,1 +1,1 @@
-"""Measures and limits what processes use: memory, threads and processor time."""
+"""Measures and limits the memory, threads and processor time of processes."""

@@ -1,1 +1,1 @@
-"""The work that schedulers send to an executor: its catalogs, its limits, and where it runs."""
+"""Work of schedulers on an executor: their catalogs, their tasks and the places for these."""

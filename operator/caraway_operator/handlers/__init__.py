@@ -5,9 +5,9 @@ They are event handlers, so kopf writes nothing: neither finalizers nor annotati
 
 import kopf
 
-from caraway_operator.controller import Controller
 from caraway_operator.handlers import clusters, limits
-from caraway_operator.resource_cache import ResourceCache
+from caraway_operator.watching.controller import Controller
+from caraway_operator.watching.resource_cache import ResourceCache
 
 
 def register_handlers(

@@ -5,9 +5,9 @@ from typing import Any
 import kopf
 
 from caraway_kube.api.kinds import CLUSTER
-from caraway_operator.controller import Controller
 from caraway_operator.handlers.events import plain_object
-from caraway_operator.resource_cache import ResourceCache, key
+from caraway_operator.watching.controller import Controller
+from caraway_operator.watching.resource_cache import ResourceCache, key
 
 
 def register_handler(

@@ -7,9 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from caraway_kube.naming import EXECUTOR
-from caraway_operator.cluster_state import ClusterState
-from caraway_operator.progress import ExecutorDrain
 from caraway_operator.scheduler_client import ExecutorView
+from caraway_operator.states.cluster_state import ClusterState
+from caraway_operator.states.progress import ExecutorDrain
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import jsonschema
 
 from caraway_kube.resources import crd
 from caraway_kube.resources.status import CarawayClusterStatus
-from caraway_operator import status
-from caraway_operator.status import ClusterFacts, SpecFacts
+from caraway_operator.policy import status
+from caraway_operator.policy.status import ClusterFacts, SpecFacts
 
 SCHEMA: dict[str, Any] = crd.cluster()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
     "properties"

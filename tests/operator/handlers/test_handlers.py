@@ -4,9 +4,9 @@ import kopf
 
 from caraway_kube.api.kinds import CLUSTER, Object
 from caraway_operator import handlers
-from caraway_operator.controller import Controller
 from caraway_operator.handlers import clusters, events, limits
-from caraway_operator.resource_cache import Key, ResourceCache
+from caraway_operator.watching.controller import Controller
+from caraway_operator.watching.resource_cache import Key, ResourceCache
 
 
 class RecordingController(Controller):

@@ -3,11 +3,11 @@ from dataclasses import replace
 
 from caraway_kube.naming import EXECUTOR, SCHEDULER
 from caraway_kube.resources.cluster import CarawayClusterSpec
-from caraway_operator.cluster_state import ClusterState
-from caraway_operator.pods import WorkloadView
-from caraway_operator.progress import ExecutorDrain, ReconcileProgress
 from caraway_operator.scaling.draining import DrainStep, next_drain_step
 from caraway_operator.scheduler_client import ExecutorView
+from caraway_operator.states.cluster_state import ClusterState
+from caraway_operator.states.pods import WorkloadView
+from caraway_operator.states.progress import ExecutorDrain, ReconcileProgress
 
 
 def state(

@@ -1,0 +1,1 @@
+"""Decides which writes are due, and computes the status. Pure: no I/O and no clock."""

@@ -1,0 +1,1 @@
+"""Secrets and ConfigMaps that a cluster refers to, and the certificates of its schedulers."""

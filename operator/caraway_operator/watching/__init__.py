@@ -1,0 +1,1 @@
+"""Custom resources as last seen, and the queue of clusters to reconcile."""
